@@ -37,8 +37,6 @@ class AdminRules:
 
     Each is True for behavior recorded from a real broker, False for corrected behavior.
 
-    Each is True for behavior recorded from a real broker, False for corrected behavior.
-
     Attributes:
         fails_as_upstream: 500 where upstream's server fails at a client's input; otherwise the
             status of any other refusal.

@@ -105,8 +105,6 @@ class CommandAuthorization:
         """Decide from memory alone whether a session is certainly allowed to list a namespace.
 
         False means that only the store can tell.
-
-        False means that only the store can tell.
         """
         operation = NamespaceOperation.GET_TOPICS
         return session is not None and self.service.surely_allows(session, namespace, operation)

@@ -116,8 +116,6 @@ class AuthorizationService:
         """Decide from memory alone whether a session is certainly allowed an operation.
 
         False means that only the store can tell.
-
-        False means that only the store can tell.
         """
         return self._surely(
             session, namespace_named(subject).tenant, self._granted(subject, operation)

@@ -117,8 +117,6 @@ class SubscribeRateLimiter:
         """Count a consumer's attempt to subscribe; return False if it exceeds the limit.
 
         An attempt above the limit is not counted.
-
-        Above the limit nothing is counted.
         """
         rate, now = self._rate, self._clock.now()
         if rate.messages <= 0 or rate.period_seconds <= 0:

@@ -97,8 +97,6 @@ def admin_operations(endpoints: Iterable[Endpoint]) -> Iterator[Operation]:
     """Yield the OpenAPI operations that describe the given endpoints.
 
     Persistent and non-persistent topics have separate paths.
-
-    Persistent and non-persistent topics have separate paths.
     """
     for path, methods in PathTable(endpoints).templates():
         for method, served in methods.items():

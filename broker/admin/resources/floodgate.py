@@ -46,8 +46,6 @@ def clock_routes(clock: MovedClock | None) -> list[web.RouteDef]:
 
     Without a clock every request is refused, because faults and the clock are disabled.
 
-    None refuses every request, because faults and the clock are disabled.
-
     Tests of expiry, delays, retention and tokens then need no real hour.
     """
 
