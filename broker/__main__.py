@@ -1,4 +1,4 @@
-"""``python -m broker`` and ``floodgate-broker``."""
+"""The broker's command line: ``python -m broker`` and ``floodgate-broker``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 async def serve(config: BrokerConfig, imports: Imports) -> int:
-    """Serve until a signal requests the drain; return the exit status."""
+    """Run a broker until a signal requests its shutdown; return the process's exit status."""
     from broker.service import BrokerService
 
     with drain_on_signals() as drain:
@@ -31,7 +31,7 @@ async def serve(config: BrokerConfig, imports: Imports) -> int:
 
 
 def _end_at_once(overdue_calls: int) -> NoReturn:
-    """Exit even if plug-in calls never end, for which the event loop would wait."""
+    """Exit the process although plug-in calls still run, for which a normal exit would wait."""
     logger.error("exiting although %d calls of the plug-in have not ended", overdue_calls)
     logging.shutdown()
     os._exit(0)
@@ -61,7 +61,7 @@ PROGRAM = Program(
 
 
 def main() -> None:
-    """Run the broker."""
+    """Run the broker from the command line."""
     run_program(PROGRAM)
 
 

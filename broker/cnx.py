@@ -66,7 +66,7 @@ LEAVING_A_STEP = 500
 
 
 class ServerCnxState(Enum):
-    """A stage of a connection's life (upstream: ServerCnx.State)."""
+    """The state of a client connection (upstream: ServerCnx.State)."""
 
     START = "before CONNECT"
     CONNECTED = "connected"
@@ -75,7 +75,7 @@ class ServerCnxState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BrokerParts:
-    """The parts of a broker shared by all connections.
+    """The broker's services and settings that all its client connections share.
 
     Attributes:
         namespace_named: Returns the namespace of a client's text, or refuses it.
@@ -111,28 +111,31 @@ class BrokerParts:
 
     @property
     def refuses_ids_in_use(self) -> bool:
-        """True to refuse an id in use by another topic; otherwise the first topic answers."""
+        """True if a producer or consumer id already in use for another topic is refused.
+
+        Otherwise (profile pulsar) the producer or consumer of the first topic answers.
+        """
         return self.config.profile is not Profile.PULSAR
 
     @property
     def serves_sought(self) -> bool:
-        """True to serve a consumer closed by its SEEK, until the next SUBSCRIBE."""
+        """True if a consumer closed by its own SEEK may send commands until the next SUBSCRIBE."""
         return self.config.profile is not Profile.PULSAR
 
 
 class ServerCnx(ServedConnection):
-    """The broker's side of one connection.
+    """The broker's side of one client connection.
 
     Attributes:
         parts: The broker's parts.
         requests: In-flight requests.
         session: The authenticated peer; None without authentication.
         refresh: Checks the validity of the peer's credentials.
-        listed_in_chunk: The chunk from the socket of the last immediately answered listing.
+        listed_in_chunk: Number of the received chunk with the last immediately answered listing.
         producers: Producers by id, including opening producers.
         consumers: Consumers by id.
-        sought: Consumers by id, closed by their own SEEK and not subscribed again.
-        subscribing: Ids of consumers with SUBSCRIBE in flight; False: closed meanwhile.
+        sought: Consumers closed by their own SEEK that have not subscribed again, by id.
+        subscribing: Consumer ids with a SUBSCRIBE in flight; False if closed meanwhile.
         turn_writer: Sends receipts and messages, one write per turn.
         publishes: In-flight messages, and the reasons for pausing reads.
         takes_messages: False: published messages are dropped, because the broker shuts down.
@@ -172,25 +175,25 @@ class ServerCnx(ServedConnection):
         return None if self.session is None else self.session.principal.role
 
     def send(self, command: pb.BaseCommand) -> None:
-        """Queue a command behind the receipts and messages of the turn."""
+        """Send a command after the receipts and messages queued in this event-loop turn."""
         self.turn_writer.flush()
         if command.type == Type.ERROR:
             self.parts.counters.errors[pb.ServerError.Name(command.error.error)] += 1
         super().send(command)
 
     def send_with_turn(self, command: pb.BaseCommand) -> None:
-        """Queue a command behind the turn's receipts and messages, in the same write."""
+        """Send a command in one write with the receipts and messages queued in this turn."""
         self.turn_writer.add(encode_command(command))
 
     async def answers_ping(self) -> bool:
-        """Ping the client, and close the connection if no answer arrives.
+        """Ping the client; close the connection and return False if no answer arrives in time.
 
         Called when another client requests this client's producer name or Exclusive subscription.
         """
         return await self._liveness.lives(self.parts.config.liveness_check_ms / 1000)
 
     def frame_received(self, frame: Frame) -> None:
-        """Handle a frame; any frame proves the client alive.
+        """Handle a received frame, which also proves that the client is alive.
 
         First checks whether this broker was suspended and has lost its ownership.
         """
@@ -199,7 +202,7 @@ class ServerCnx(ServedConnection):
         super().frame_received(frame)
 
     def connected(self) -> None:
-        """Count the connection."""
+        """Count the new connection, also as failed if the broker refuses it."""
         self.parts.connections.add(self)
         self.parts.counters.opened()
         if self.refusal is not None:
@@ -207,7 +210,10 @@ class ServerCnx(ServedConnection):
         super().connected()
 
     def lost(self, error: Exception | None) -> None:
-        """Count the lost connection; the callbacks of ``when_lost`` follow."""
+        """Stop the connection's timers, and count the lost connection.
+
+        The callbacks of ``when_lost`` follow.
+        """
         super().lost(error)
         self.state = ServerCnxState.FAILED
         self._liveness.lost()
@@ -219,11 +225,11 @@ class ServerCnx(ServedConnection):
             self.parts.counters.closed()
 
     def producer_was_closed(self, producer_id: int) -> None:
-        """Ignore messages of a producer closed by this broker for a while."""
+        """Ignore late messages of a producer closed by this broker, for a limited time."""
         self.closed_by_broker.add(producer_id)
 
     def uses(self) -> Iterator[Use]:
-        """Yield the producers and consumers with a topic, and the watches."""
+        """Yield the connection's producers and consumers with a topic, and its watches."""
         for producer in self.producers.values():
             if producer.topic is not None:
                 yield Use(producer.topic.name, None, producer.disconnect)
@@ -238,36 +244,42 @@ class ServerCnx(ServedConnection):
                 yield Use(namespace, None, self._leave)
 
     def _leave(self) -> None:
-        """Close the connection of a disallowed watch: the protocol cannot end a watch alone."""
+        """Close the connection because one of its watches is no longer allowed.
+
+        The protocol cannot end a watch alone.
+        """
         self.take_no_more()
         self.close()
 
     # -- faults -------------------------------------------------------------------------------
 
     def topic_of_producer(self, producer_id: int) -> str:
-        """Return the full name of a producer's topic; empty if unknown."""
+        """Return the full name of a producer's topic, or "" if the producer is unknown."""
         producer = self.producers.get(producer_id)
         return "" if producer is None or producer.topic is None else producer.topic.full_name
 
     def topic_of_consumer(self, consumer_id: int) -> str:
-        """Return the full name of a consumer's topic; empty if unknown."""
+        """Return the full name of a consumer's topic, or "" if the consumer is unknown."""
         consumer = self.consumers.get(consumer_id)
         return "" if consumer is None else str(consumer.subscription.topic.name)
 
     def close_producers(self, producer_id: int | None) -> None:
-        """Close a producer as if its topic were unloaded; None: all."""
+        """Close one producer, or all for None, as if the topics were unloaded."""
         for producer in tuple(self.producers.values()):
             if producer_id in (None, producer.producer_id) and producer.topic is not None:
                 producer.disconnect()
 
     def close_consumers(self, consumer_id: int | None) -> None:
-        """Close a consumer as if its topic were unloaded; None: all."""
+        """Close one consumer, or all for None, as if the topics were unloaded."""
         for consumer in tuple(self.consumers.values()):
             if consumer_id in (None, consumer.consumer_id):
                 _close_consumer(consumer)
 
     def move_topic(self, topic: str, to: str | None) -> None:
-        """Release a topic's bundle; a failure is logged."""
+        """Start to release the bundle of a topic, to the broker at the address ``to`` if given.
+
+        A failure is logged.
+        """
         self.requests.tasks.start(NO_REQUEST, partial(_move, self.parts, topic, to))
 
     def _end_producers(self) -> None:
@@ -299,7 +311,7 @@ async def _move(parts: BrokerParts, topic: str, to: str | None) -> None:
 
 
 def _consumers_leave(cnx: ServerCnx) -> None:
-    """Redeliver the unacknowledged messages of a lost connection's consumers."""
+    """Remove a lost connection's consumers and redeliver their unacknowledged messages."""
     consumers, cnx.consumers = cnx.consumers, {}
     cnx.parts.leaving.in_steps(_leave(consumers.values()))
 

@@ -1,4 +1,4 @@
-"""Whether names and properties can be columns of Arrow: faster from thousands of names on.
+"""Whether pyarrow and numpy are installed, which speed up matching thousands of names.
 
 pyarrow and numpy take 240 MB of disk, 60 MB of memory and a third of a second of the start. So they
 come with an extra, and without them names are matched one by one.
@@ -10,4 +10,4 @@ from importlib.util import find_spec
 
 HAS_COLUMNS = all(find_spec(name) is not None for name in ("numpy", "pyarrow"))
 EXTRA = "parquet"
-"""The extra that brings them."""
+"""The optional extra of the package that installs pyarrow and numpy."""

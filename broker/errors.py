@@ -1,4 +1,4 @@
-"""The refusals of a broker: reasons, codes and texts."""
+"""Reasons, error codes and texts with which the broker refuses requests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Refusal(Enum):
-    """A reason to refuse; the value is the HTTP status."""
+    """A reason to refuse a request; the value is the HTTP status of the response."""
 
     BAD_REQUEST = 400
     NOT_FOUND = 404
@@ -36,8 +36,8 @@ class RefusedError(Exception):
     """A requested creation, change or deletion is refused.
 
     Attributes:
-        refusal: The kind.
-        reason: One sentence; upstream's own if clients may know it.
+        refusal: The kind of refusal, with its HTTP status.
+        reason: One sentence, the same as upstream's where clients may depend on it.
     """
 
     def __init__(self, refusal: Refusal, reason: str) -> None:
@@ -47,17 +47,20 @@ class RefusedError(Exception):
 
 
 def too_large(error: PermitTooLargeError, what: str, limit_type: LimitType) -> RequestError:
-    """Return the refusal of a listing too large for any wait: its size, the limit, the key."""
+    """Return the error for a listing above the memory limit, for which waiting cannot help.
+
+    The text names the listing's size, the limit and its configuration key.
+    """
     return RequestError(pb.TooManyRequests, oversized_text(what, error, limit_type, "broker"))
 
 
 def illegal_argument(error: PermitTooLargeError) -> RequestError:
-    """Return the refusal of an oversized listing as recorded of a real broker."""
+    """Return the error for a listing above the memory limit, as recorded from a real broker."""
     return RequestError(pb.MetadataError, illegal_argument_text(error))
 
 
 def pulsar_no_namespace(namespace: NamespaceName) -> RequestError:
-    """Return a real broker's refusal of a non-persistent or mixed list of a missing namespace."""
+    """Return a real broker's error for a non-persistent or mixed listing of a missing namespace."""
     reason = "Namespace not found"
     if str(namespace).endswith("/"):
         reason = f"HTTP 500 Path(/admin/policies/{namespace}) is invalid"
@@ -66,7 +69,10 @@ def pulsar_no_namespace(namespace: NamespaceName) -> RequestError:
 
 
 def too_large_for_a_frame(size_bytes: int, limit_bytes: int) -> RequestError:
-    """Return the refusal of an answer above clients' frame limit; sizes are whole frames'."""
+    """Return the error for a response larger than the frames that clients accept.
+
+    Both sizes are those of whole frames.
+    """
     return RequestError(TOO_LARGE_FOR_A_FRAME, frame_text(size_bytes, limit_bytes))
 
 

@@ -1,4 +1,4 @@
-"""Assembly of a broker's messaging parts: store, topics, subscriptions."""
+"""Assembly of the broker's messaging: message store, loaded topics, publishing limits."""
 
 from __future__ import annotations
 
@@ -28,15 +28,17 @@ if TYPE_CHECKING:
 
 
 class Messaging:
-    """The messaging parts of a broker, not yet opened.
+    """The broker's message store, loaded topics and limits of publishing.
+
+    The store is not yet opened; see ``open``.
 
     Attributes:
         store: The message store.
         loaded_topics: The topics in use.
         deletion: Deletes topics, in use or not.
         producer_names: Names for producers without a name.
-        publish_rules: The bounds of one message.
-        publish_limits: The bounds of all publishing together.
+        publish_rules: The limits that each published message must meet.
+        publish_limits: The limits on all publishing of the broker together.
         monitors: Periodic checks of the loaded topics.
         metrics: The metrics of messages.
     """
@@ -58,16 +60,18 @@ class Messaging:
         self.metrics = MessageMetrics(source)
 
     def follow(self, config: BrokerConfig) -> None:
-        """Apply a configuration changed at run time."""
+        """Apply the publishing limits of a configuration changed at run time."""
         self.publish_limits.follow(config.publishing)
 
     def stored(self) -> StoredMessages:
-        """Return the figures of stored messages, for the limiter's report."""
+        """Return the stored messages' bytes, byte limit and refusals, for the limiter's report."""
         figures = self.store.figures()
         return StoredMessages(figures.charged_bytes, figures.bounds.process, figures.refused)
 
     async def open(self, exits: AsyncExitStack) -> None:
-        """Open the store of messages; ``exits`` closes store and topics.
+        """Open the message store, and start the periodic checks of loaded topics.
+
+        ``exits`` closes all of them at the shutdown.
 
         Raises:
             StartError: The store cannot be opened; one sentence.
@@ -83,11 +87,11 @@ class Messaging:
 
 
 def message_store_for(config: BrokerConfig, clock: Clock) -> MessageStore:
-    """Return the configured store, not yet opened.
+    """Return the configured message store, not yet opened.
 
     Args:
         config: The broker's configuration.
-        clock: For retries on a full disk, and for closing times of ledgers.
+        clock: Times the retries on a full disk, and the closing of ledgers.
     """
     keys = config.message_store
     bounds = StoreBounds(keys.max_topic_bytes, keys.max_namespace_bytes, keys.max_bytes)

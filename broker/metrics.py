@@ -1,4 +1,4 @@
-"""The broker's own instruments: connections, lookups, stores, plug-ins, watches, load.
+"""The broker's own metrics: connections, lookups, stores, plug-ins, watches, load.
 
 Names, types and labels are a real broker's where one has the metric; a real broker exports
 connection counts as gauges with the labels of upstream's BrokerOperabilityMetrics.
@@ -42,7 +42,7 @@ _RESIDENT = Path("/proc/self/statm")
 
 
 class LoadUsage:
-    """The share of processors, memory and outbound capacity used by a broker.
+    """The percentages of processors, memory and outbound buffer that the broker uses.
 
     Read at each scrape. Processor time is a mean over at least a minute, the interval of a real
     broker's load reports, independent of the number of scrapes.
@@ -66,7 +66,7 @@ class LoadUsage:
         self._processor_percent = 0.0
 
     def percent(self) -> dict[str, float]:
-        """Return the shares by resource, without resources of unknown total."""
+        """Return the used percentage by resource, without resources of unknown capacity."""
         shares = {"cpu": self._processor_share()}
         whole = memory_limit_bytes()
         if whole > 0:
@@ -87,14 +87,14 @@ class LoadUsage:
 
 
 def memory_limit_bytes() -> int:
-    """Return the process's memory limit, from the container or the machine."""
+    """Return the most memory the process may use: the container's limit or the machine's memory."""
     limits = [os.sysconf("SC_PHYS_PAGES") * resource.getpagesize()]
     texts = [path.read_text(encoding="ascii") for path in map(Path, _LIMITS) if path.exists()]
     return min(limits + [int(text) for text in texts if text.strip().isdecimal()])
 
 
 def resident_bytes() -> int:
-    """Return the process's resident memory; 0 if the system does not report it."""
+    """Return the process's resident memory in bytes, or 0 if the system does not report it."""
     if not _RESIDENT.exists():
         return 0
     return int(_RESIDENT.read_text(encoding="ascii").split()[1]) * resource.getpagesize()
@@ -162,7 +162,7 @@ TOPIC_LOAD_TIMES: Table[LoadedTopics] = (
 
 
 def load_figures(topics: LoadedTopics) -> dict[str, float]:
-    """Return the figures of topic loads that the instruments show."""
+    """Return quantiles and the mean of topic load times in ms, and the number of failed loads."""
     times = topics.load_times
     millis = times.quantiles(tuple(_LOAD_QUANTILES.values()))
     mean = times.sum_millis / times.count if times.count else math.nan
@@ -180,7 +180,7 @@ TOPIC_LOADS: Table[Mapping[str, float]] = table(
 
 
 def shares_of(percent: Mapping[str, float]) -> Table[Mapping[str, float]]:
-    """Return instruments of the shares of the machine used by the broker, where known."""
+    """Return metrics of the broker's usage in percent, for the resources in ``percent``."""
     rows = {
         "cpu": "Processor time of the last minute, in percent of all processors",
         "memory": "Resident memory, in percent of the container's or machine's",

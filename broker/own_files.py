@@ -1,4 +1,4 @@
-"""Files of a broker's data, unreadable for other users of the machine."""
+"""Creation of data files unreadable to other users of the machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ _FOLDER_MODE, _FILE_MODE = 0o700, 0o600
 
 
 def make_own_files(*paths: Path) -> None:
-    """Create missing files and folders with access for their owner only; keep existing files.
+    """Create missing files and their folders, accessible to their owner only.
+
+    Existing files and folders are left unchanged.
 
     SQLite gives the files beside its database the database's own mode.
 

@@ -1,4 +1,4 @@
-"""The listing plug-in ``broker.property_index:PropertyIndex``: topics by properties."""
+"""``PropertyIndex``, a listing plug-in that selects topics by their properties (PIP-452)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class PropertyIndex(DefaultPulsarResourcesExtended):
-    """The plug-in that lists the topics with every property sent by the client: equality, AND.
+    """A plug-in that lists the topics having every property (key and value) sent by the client.
 
     The store's index evaluates the filter without reading unselected topics. Properties are set on
     creation, by import or by REST. A client sending a property without matching topics gets an
@@ -25,5 +25,8 @@ class PropertyIndex(DefaultPulsarResourcesExtended):
     async def list_topics_of_namespace(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
     ) -> TopicListing | Sequence[str]:
-        """Return the topics selected by the store's index; see PulsarResourcesExtended."""
+        """Return a namespace's topics with all given properties, from the store's index.
+
+        See PulsarResourcesExtended.
+        """
         return await self.store.select(namespace, mode, properties)

@@ -1,4 +1,4 @@
-"""The interface of listing plug-ins (PIP-452) under the short name imported by plug-ins.
+"""The short module name for importing the interface of listing plug-ins (PIP-452).
 
 The name stays stable for existing plug-ins, wherever the classes move.
 """

@@ -1,4 +1,4 @@
-"""A broker: assembly, and lifecycle from start to drain."""
+"""The broker's service: creates all parts of a broker, starts them, and drains them."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ _FORGOTTEN_INSTANCES = 100_000
 
 
 class BrokerService(ServerService["ServerCnx"]):
-    """One broker: ``async with BrokerService(config) as broker``.
+    """A broker that runs inside ``async with BrokerService(config) as broker``.
 
     Source: upstream BrokerService.
     """
@@ -122,7 +122,7 @@ class BrokerService(ServerService["ServerCnx"]):
 
     @property
     def overdue_calls(self) -> int:
-        """Abandoned plug-in calls still running; a call cannot be stopped."""
+        """Number of timed-out plug-in calls still running; calls cannot be stopped."""
         calls = self.lister.calls
         return calls.overdue if calls is not None else 0
 
@@ -215,7 +215,7 @@ class BrokerService(ServerService["ServerCnx"]):
                 await self.store.create_namespace(namespace)
 
     def _choose_ownership(self) -> None:
-        """Share topics with other brokers of the same store, if the store can be shared."""
+        """Choose the owners of topics: this broker alone, or all brokers on a shared store."""
         config = self.config
         if is_shared(config.metadata_store_url):
             lease_seconds = config.metadata_store_session_timeout_seconds
@@ -394,7 +394,7 @@ class BrokerService(ServerService["ServerCnx"]):
         )
 
     def _connect_rules(self) -> ConnectRules | None:
-        """Return the rules for authenticating peers; None to serve every peer."""
+        """Return the rules for authenticating clients, or None if every client is served."""
         settings = self.config.authentication
         if self.authentication is None or settings is None:
             return None
@@ -406,7 +406,7 @@ class BrokerService(ServerService["ServerCnx"]):
         return ConnectRules(self.authentication, proxies, settings.refresh_seconds)
 
     async def _instance(self) -> int:
-        """Return a short number unique to this start.
+        """Return a short number that distinguishes this start of the broker from earlier ones.
 
         A store in memory has no record of earlier starts, but clients keep the names of producers;
         a real broker restarts counting with its metadata, too.

@@ -1,1 +1,1 @@
-"""The admin REST, ``/admin/v2`` and ``/lookup/v2``, for Pulsar's tools and scripts."""
+"""The admin REST API, ``/admin/v2`` and ``/lookup/v2``, for Pulsar's tools and scripts."""

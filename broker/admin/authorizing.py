@@ -57,11 +57,11 @@ _OF_ALL = (TopicOperation.EXPIRE_MESSAGES,)
 
 
 class RequestAuthorization:
-    """Admits or refuses requests.
+    """Checks whether a client's session is allowed to send an admin request.
 
     Args:
-        service: Decides.
-        broker_id: Returns this broker's name, for refusals.
+        service: Decides whether a session may perform an operation.
+        broker_id: Returns this broker's name, for error texts.
         guards_subscriptions: A subscription with exclusive roles is also guarded against changes of
             many subscriptions together; not so in profile pulsar, as recorded.
     """
@@ -78,7 +78,7 @@ class RequestAuthorization:
         self._broker_id = broker_id
 
     async def check(self, needs: Needs, request: web.Request) -> None:
-        """Refuse a request that is not allowed.
+        """Refuse an admin request that the client's session is not allowed to send.
 
         Raises:
             RestError: The request is not allowed, its path has an invalid name, or the store
@@ -223,11 +223,11 @@ def _unauthorized(check: str, session: Session) -> str:
 
 
 def _subscription(request: web.Request) -> str:
-    """Return the subscription in the path; empty if missing, or for all subscriptions."""
+    """Return the subscription in the request's path, or "" for a request about all or none."""
     names = ("subName", "subscription")
     return next((segment(request, name) for name in names if name in request.match_info), "")
 
 
 def _topic(request: web.Request) -> TopicName:
-    """Return the topic in the path; a schema's path has no domain."""
+    """Return the topic in the request's path; the path of a schema names no domain."""
     return topic_name(request) if "domain" in request.match_info else schema_topic(request)

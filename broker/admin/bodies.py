@@ -1,4 +1,4 @@
-"""Bodies of admin requests, parsed as Java's servers do."""
+"""Parsing of admin requests' bodies, as in Java's servers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ _MAX_PLAIN_BYTES = 1_000
 
 
 async def json_body(request: web.Request) -> object:
-    """Return the body's value, with numbers as text; None for an empty body.
+    """Return the JSON value in a request's body, or None for an empty body.
+
+    Numbers are kept as text.
 
     Raises:
         BadBodyError: The body is not JSON, or has more than MAX_BODY_VALUES.
@@ -60,7 +62,7 @@ async def json_body(request: web.Request) -> object:
 
 
 async def given_body(request: web.Request) -> object:
-    """Return the body's value like ``json_body``, but refuse an empty body.
+    """Return the JSON value in a request's body like ``json_body``, but refuse an empty body.
 
     Raises:
         BadBodyError: The body is empty or unreadable.
@@ -72,7 +74,7 @@ async def given_body(request: web.Request) -> object:
 
 
 def _check_values(text: str) -> None:
-    """Refuse a body with too many values before parsing, which cannot be interrupted."""
+    """Refuse a JSON text with too many values: parsing would block the event loop."""
     unescaped = text.replace("\\\\", "").replace('\\"', "")
     too_many = unescaped.count('"') > 4 * MAX_BODY_VALUES
     if not too_many:
@@ -87,7 +89,7 @@ def _refuse_constant(text: str) -> NoReturn:
 
 
 async def json_object(request: web.Request) -> dict[str, object] | None:
-    """Return the body's object; None for an empty body.
+    """Return the JSON object in a request's body, or None for an empty body.
 
     Raises:
         BadBodyError: The body is not an object.
@@ -101,7 +103,7 @@ async def json_object(request: web.Request) -> dict[str, object] | None:
 
 
 async def string_map(request: web.Request, *, drops_null: bool = False) -> dict[str, str]:
-    """Return the body's object of strings, such as properties; empty for an empty body.
+    """Return the JSON object of strings in a request's body; empty for an empty body.
 
     Args:
         request: A request.
@@ -115,12 +117,12 @@ async def string_map(request: web.Request, *, drops_null: bool = False) -> dict[
 
 
 def whole_number(value: object, what: str, too_large: int = 400) -> int:
-    """Return an integer as Java's parser does: also from a text, with the fraction truncated.
+    """Return a 32-bit integer parsed as in Java: also from a string, and dropping a fraction.
 
     Args:
         value: A value of the body; None or a blank text is 0.
-        what: The number's meaning, for the refusal.
-        too_large: Upstream's status for a number beyond 32 bits; for a text upstream returns 400.
+        what: What the number means, for the error text.
+        too_large: Upstream's status for a number beyond 32 bits; for a string upstream returns 400.
 
     Raises:
         BadBodyError: The value is no number, or beyond 32 bits.
@@ -138,12 +140,12 @@ def whole_number(value: object, what: str, too_large: int = 400) -> int:
 
 
 def integer(text: str, reason: str, upstream_status: int = 400) -> int:
-    """Return the number in a text, as Java's ``Integer.parseInt`` does.
+    """Return the 32-bit integer in a text, parsed as Java's ``Integer.parseInt`` does.
 
     Args:
         text: Digits of any script, with an optional sign.
-        reason: The refusal of other texts, and of numbers beyond 32 bits.
-        upstream_status: The refusal's status in profile pulsar.
+        reason: The error text for other texts, and for numbers beyond 32 bits.
+        upstream_status: The HTTP status of the error in profile pulsar.
 
     Raises:
         BadBodyError: The text is no number, or beyond 32 bits.
@@ -158,7 +160,7 @@ def integer(text: str, reason: str, upstream_status: int = 400) -> int:
 
 
 async def partition_count(request: web.Request) -> int:
-    """Return the number in the body.
+    """Return the number of partitions in a request's body.
 
     Raises:
         BadBodyError: The body has no number.
@@ -171,7 +173,7 @@ async def partition_count(request: web.Request) -> int:
 
 
 async def partitions_and_properties(request: web.Request) -> tuple[int, dict[str, str]]:
-    """Return the number of partitions, and the properties of the topic.
+    """Return the number of partitions and the topic's properties in a request's body.
 
     Raises:
         BadBodyError: The body is neither number nor object, or a member has the wrong type.

@@ -1,4 +1,4 @@
-"""The parts of a broker for handlers of admin requests."""
+"""The broker's services for handlers of admin requests."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ NO_NAMESPACE = "Namespace does not exist"
 
 @dataclass(frozen=True, slots=True)
 class AdminRules:
-    """Differences between the profiles: as recorded from a real broker, or corrected.
+    """Differences between the admin REST in profile pulsar and in profile floodgate.
+
+    Each is True for behavior recorded from a real broker, False for corrected behavior.
 
     Attributes:
         fails_as_upstream: 500 where upstream's server fails at a client's input; otherwise the
@@ -73,7 +75,7 @@ PULSAR_ADMIN = AdminRules(**{field.name: True for field in fields(AdminRules)})
 
 @dataclass(frozen=True, slots=True)
 class AdminContext:
-    """The parts of a broker for handlers of admin requests.
+    """The broker's services for handlers of admin requests.
 
     Attributes:
         lookup_places: The permits of maxConcurrentLookupRequest.
@@ -99,7 +101,7 @@ class AdminContext:
     tenants_changed: Callable[[], None]
 
     async def snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot:
-        """Return a namespace's topics.
+        """Return a snapshot of a namespace's topics.
 
         Raises:
             RestError: 404, the namespace does not exist.
@@ -132,7 +134,7 @@ class AdminContext:
 
     @property
     def broker_id(self) -> str:
-        """Host and web port: upstream's name of a broker."""
+        """The broker's name as upstream forms it: host and web port."""
         return self.urls().web_address
 
 

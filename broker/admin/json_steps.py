@@ -1,4 +1,4 @@
-"""Large JSON responses, written in steps."""
+"""Encoding and sending of large JSON responses in steps of the event loop."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PIECE_BYTES = 256 * 1024
 
 
 def json_in_steps(value: object, levels: int) -> Generator[None, None, bytes]:
-    """Write a value as JSON like ``json_bytes``, in steps.
+    """Encode a value as JSON like ``json_bytes``, but yield between its parts.
 
     Args:
         value: A JSON-serializable value.
@@ -28,7 +28,7 @@ def json_in_steps(value: object, levels: int) -> Generator[None, None, bytes]:
 
 
 def json_pieces(value: object, levels: int) -> Generator[None, None, list[bytes]]:
-    """Write a value like ``json_in_steps``; return pieces of about PIECE_BYTES."""
+    """Encode a value as JSON, yielding between parts; return pieces of about PIECE_BYTES each."""
     pieces: list[bytes] = []
     written: list[bytes] = []
     size = 0
@@ -52,7 +52,7 @@ def json_pieces(value: object, levels: int) -> Generator[None, None, list[bytes]
 
 
 async def json_answer(request: web.Request, pieces: list[bytes]) -> web.StreamResponse:
-    """Respond with written JSON, large JSON piece by piece."""
+    """Respond with encoded JSON, sending several pieces one after another."""
     if len(pieces) == 1:
         return web.Response(body=pieces[0], headers={"Content-Type": JSON_TYPE})
     response = web.StreamResponse(headers={"Content-Type": JSON_TYPE})
@@ -86,7 +86,7 @@ def _write(value: object, levels: int, put: Callable[[bytes], None]) -> Generato
 def _write_members(
     members: dict[str, object], levels: int, put: Callable[[bytes], None]
 ) -> Generator[None, None, None]:
-    """Write an object: small members together, each large member in steps of its own."""
+    """Encode a JSON object: small members together, each large member in several steps."""
     small: dict[str, object] = {}
     separator = b"{"
     for name, value in members.items():

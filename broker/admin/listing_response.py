@@ -1,4 +1,4 @@
-"""Listings of names as JSON, written a block at a time, at the client's pace.
+"""Responses with long JSON arrays of names, written block by block at the client's pace.
 
 A namespace of a million topics is 100 MB of JSON, never held as a whole. A client's listing takes
 about 200 KiB of memory: a block and the connection's buffer. A client that reads nothing for half a
@@ -42,7 +42,7 @@ _NEEDS_ESCAPE = re.compile(rb'[\x00-\x1f"\\]')
 
 
 class ListingResponses:
-    """Listings in flight to clients."""
+    """Writes long JSON arrays of names to clients, a limited number of arrays at once."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -55,12 +55,12 @@ class ListingResponses:
         sequences: Sequence[TopicSequence],
         keep: Callable[[list[bytes]], list[bytes]] | None = None,
     ) -> web.StreamResponse:
-        """Respond with an array of the names of some sequences.
+        """Respond with a JSON array of the names in the given sequences.
 
         Args:
             request: The request.
-            sequences: The names, a sequence after another.
-            keep: Returns the requested names of a block; None keeps all.
+            sequences: The names, one sequence after another.
+            keep: Returns the requested names in a block of names; None selects all.
 
         Raises:
             RestError: 503, too many listings are in flight.
@@ -71,7 +71,7 @@ class ListingResponses:
     async def respond_with_names(
         self, request: web.Request, names: Sequence[object]
     ) -> web.StreamResponse:
-        """Respond with an array of names as text.
+        """Respond with a JSON array of the given names, converted to text.
 
         Raises:
             RestError: 503, too many listings are in flight.
@@ -83,12 +83,12 @@ class ListingResponses:
     async def respond_in_parts(
         self, request: web.Request, parts: Iterable[list[bytes]], most_bytes: int
     ) -> web.StreamResponse:
-        """Respond with an array of names in parts.
+        """Respond with a JSON array of names that are generated part by part.
 
         Args:
             request: The request.
-            parts: The names; each part is built when written.
-            most_bytes: Upper bound of the names' size.
+            parts: Lists of names; each list is generated when it is written.
+            most_bytes: Upper bound of the size of all names, in bytes.
 
         Raises:
             RestError: 503, too many listings are in flight.
@@ -131,7 +131,9 @@ class ListingResponses:
             raise
 
     async def _next_part(self, parts: Iterator[list[bytes]]) -> list[bytes] | None:
-        """Return the next part, at most one in each turn of the event loop; None at the end.
+        """Return the next part of a response, or None at the end.
+
+        Each turn of the event loop returns at most one part.
 
         Writing to a fast reader never suspends this task: this wait gives other tasks their turn.
         """
@@ -148,7 +150,7 @@ class ListingResponses:
 
 
 def json_names(names: Sequence[bytes]) -> bytes:
-    """Return UTF-8 names, at least one, as JSON strings separated by commas."""
+    """Return one or more UTF-8 names as JSON strings separated by commas."""
     if _NEEDS_ESCAPE.search(b"".join(names)):
         texts = [name.decode() for name in names]
         return json.dumps(texts, ensure_ascii=False, separators=(",", ":"))[1:-1].encode()
@@ -158,7 +160,7 @@ def json_names(names: Sequence[bytes]) -> bytes:
 def _kept(
     sequences: Sequence[TopicSequence], keep: Callable[[list[bytes]], list[bytes]] | None
 ) -> Iterator[list[bytes]]:
-    """Yield the names that the request selects, block by block."""
+    """Yield the requested names in the sequences, block by block."""
     for sequence in sequences:
         for block in sequence.blocks():
             names = list(block.names())

@@ -1,4 +1,4 @@
-"""Refusals of changes that the requester could not undo."""
+"""Refusals of changes that would take away the requester's own access."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def still_superuser(request: web.Request) -> Callable[[BrokerConfig], None]:
-    """Return a check that refuses configurations in which the requester is no superuser."""
+    """Return a check that refuses configurations without the requester as a superuser."""
     session = session_of_request(request)
 
     def check(config: BrokerConfig) -> None:
@@ -35,7 +35,7 @@ def still_superuser(request: web.Request) -> Callable[[BrokerConfig], None]:
 
 
 def check_stays_admin(request: web.Request, config: BrokerConfig, admins: Collection[str]) -> None:
-    """Refuse roles of a tenant that leave the requester neither its admin nor a superuser.
+    """Refuse new admin roles of a tenant if the requester would lose access to the tenant.
 
     Raises:
         RefusedError: The requester would lose access.

@@ -1,4 +1,4 @@
-"""Content negotiation: the endpoint for a body's type, and the type of the response.
+"""HTTP content negotiation: selects endpoints by the body's type, and the response's type.
 
 Source: JAX-RS, as observed at upstream's server, in this order: 405, 400 for an invalid type, 415,
 406. Every response is JSON, so a client that does not accept JSON is refused.
@@ -26,13 +26,13 @@ _READ_AS_JSON = ("json", "javascript", "x-javascript", "x-json")
 
 
 def allowed(methods: Mapping[str, Sequence[Endpoint]]) -> list[str]:
-    """Return the methods of a path, in upstream's order."""
+    """Return the HTTP methods that a path supports, in upstream's order."""
     names = {*methods, "OPTIONS", *(("HEAD",) if "GET" in methods else ())}
     return [name for name in _JAVA_ORDER if name in names]
 
 
 def taking(endpoints: Sequence[Endpoint], media_type: str | None, *, has_body: bool) -> Endpoint:
-    """Return the endpoint for a body of a media type.
+    """Return the first endpoint that accepts a body of the given media type.
 
     Args:
         endpoints: Endpoints of a method, at least one.
@@ -78,7 +78,7 @@ def _takes(takes: Takes, kind: str) -> bool:
 
 
 def accepted_type(accept: str) -> str:
-    """Return the type of a response: JSON, with the parameters that the client accepts.
+    """Return the response's media type: JSON, with parameters from the Accept header.
 
     Args:
         accept: The header, or empty. A weight of 0 is ignored, as upstream.
@@ -97,7 +97,7 @@ def accepted_type(accept: str) -> str:
 
 
 def _accepted(one: str) -> tuple[str, float, list[str]]:
-    """Return a media type, its weight, and further parameters, sorted by name."""
+    """Parse a media type in an Accept header into its name, weight and sorted parameters."""
     kind, *parameters = (part.strip() for part in one.split(";"))
     pairs = {
         name.strip().lower(): value.strip().strip('"')

@@ -1,4 +1,4 @@
-"""Redirects of requests that only the owner of a topic's bundle can answer.
+"""HTTP redirects of requests to the broker that owns the topic's bundle.
 
 Source: upstream PulsarWebResource.validateTopicOwnership: 307, with ``authoritative`` if the named
 broker shall become the owner.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class ServedElsewhereError(Exception):
-    """A request must go to another broker.
+    """A request must be redirected to the broker that owns its topic.
 
     Attributes:
         owner: The topic's owner, or the candidate.
@@ -38,7 +38,7 @@ class ServedElsewhereError(Exception):
 
 
 async def check_owner(context: AdminContext, topic: TopicName) -> None:
-    """Redirect unless this broker serves a topic, or becomes the owner of an unowned topic.
+    """Redirect a request to a topic's owner, unless this broker is or becomes the owner.
 
     Requests about a missing namespace pass: they fail later.
 
@@ -57,7 +57,9 @@ async def check_owner(context: AdminContext, topic: TopicName) -> None:
 
 
 async def check_owner_of_all(context: AdminContext, topics: Sequence[TopicName]) -> None:
-    """Redirect unless this broker serves all partitions of a topic; see ``check_owner``.
+    """Redirect a request if another broker owns all partitions of a topic.
+
+    See ``check_owner``.
 
     Raises:
         ServedElsewhereError: Another broker serves all partitions.
@@ -80,7 +82,7 @@ async def check_owner_of_all(context: AdminContext, topics: Sequence[TopicName])
 
 
 async def owner_of(context: AdminContext, topic: TopicName, *, authoritative: bool) -> Owner:
-    """Return a topic's owner, or the broker that would become the owner.
+    """Return the broker that owns a topic or, without an owner, would become the owner.
 
     Raises:
         RestError: 503, no broker can serve the topic for now.
@@ -92,12 +94,12 @@ async def owner_of(context: AdminContext, topic: TopicName, *, authoritative: bo
 
 
 def is_authoritative(request: web.Request) -> bool:
-    """Return True if another broker has chosen this broker."""
+    """Return True if another broker has chosen this broker as the topic's owner."""
     return flag(request, "authoritative")
 
 
 def redirect_to(owner: Owner, request: web.Request) -> web.HTTPTemporaryRedirect:
-    """Return the redirect to a topic's owner."""
+    """Return an HTTP redirect that sends a request to a topic's owner."""
     query = {name: value for name, value in request.query.items() if name != "authoritative"}
     query["authoritative"] = "false" if owner.decided else "true"
     urls = owner.urls

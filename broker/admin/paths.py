@@ -1,4 +1,4 @@
-"""The table of paths, and the lookup of handlers, as in upstream's JAX-RS.
+"""The table of REST paths, which finds the handlers of a request as upstream's JAX-RS does.
 
 Paths are compared undecoded: a literal is not decoded, a segment's parameters (RFC 3986, behind a
 semicolon) are ignored, like a single slash at the end. Of several matching templates, templates
@@ -64,13 +64,13 @@ class Takes(Enum):
 
 
 async def _unbound(request: web.Request) -> object:
-    """Stand in for the method below a declaration; ``Resource.endpoints`` binds the method."""
+    """Stand in for a declared handler until ``Resource.endpoints`` binds it; never called."""
     raise AssertionError(f"{request.path} was declared and not bound")
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A method of a path, as a decorator of the handler; see ``endpoint``.
+    """An HTTP method of a path, used as a decorator of its handler; see ``endpoint``.
 
     Attributes:
         method: The HTTP method.
@@ -100,18 +100,18 @@ class Endpoint:
     handler: Handler = _unbound
 
     def __call__(self, handler: F) -> F:
-        """Declare a method as the handler of the endpoint."""
+        """Declare a method of a resource as the handler of the endpoint."""
         handler.__dict__.setdefault(_DECLARED, []).insert(0, self)
         return handler
 
     @property
     def statuses(self) -> tuple[int, ...]:
-        """The statuses of success, the usual first."""
+        """The HTTP statuses of successful responses, the usual status first."""
         return self.done or ((200,) if self.method == "GET" else (204,))
 
 
 def endpoint(request: str, needs: Needs, takes: Takes | None = None, **more: Any) -> Endpoint:  # noqa: ANN401 - Endpoint's attributes
-    """Return the endpoint of a request.
+    """Return an endpoint, the decorator that declares the handler of a request.
 
     Args:
         request: ``METHOD path?name&name``, the path below ``/admin/v2`` or from a first slash on.
@@ -146,13 +146,13 @@ def given(handler: Callable[..., Awaitable[object]], *arguments: object) -> Hand
 
 
 class Resource:
-    """The handlers of a subject."""
+    """Handlers of admin requests about one subject, such as topics or tenants."""
 
     def __init__(self, context: AdminContext) -> None:
         self._context = context
 
     def endpoints(self) -> Iterator[Endpoint]:
-        """Yield the endpoints."""
+        """Yield the endpoints that the resource's methods handle."""
         for name, function in vars(type(self)).items():
             for declared in getattr(function, _DECLARED, ()):
                 yield replace(declared, handler=getattr(self, name))
@@ -160,7 +160,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class FoundPath:
-    """An existing path, with its variables as sent."""
+    """A path of the table that matches a request, with its variables as sent."""
 
     methods: Mapping[str, Sequence[Endpoint]]
     variables: Mapping[str, str]
@@ -174,7 +174,7 @@ class _Template:
 
     @property
     def shape(self) -> tuple[str, ...]:
-        """The template without the names of its variables."""
+        """The segments of the template, without the names of its variables."""
         return tuple("{}" if _is_variable(one) and one != REST else one for one in self.parts)
 
     def fits(self, segments: Sequence[str]) -> bool:
@@ -188,14 +188,14 @@ class _Template:
 
 
 class PathTable:
-    """All paths."""
+    """All paths of the admin REST, with their endpoints."""
 
     def __init__(self, endpoints: Iterable[Endpoint]) -> None:
         self._endpoints = list(endpoints)
         self._templates = _compiled(tuple((one.method, one.path) for one in self._endpoints))
 
     def templates(self) -> Iterator[tuple[str, Mapping[str, Sequence[Endpoint]]]]:
-        """Yield each path, with its variables in braces, and its endpoints by method."""
+        """Yield each path, with its variables in braces, and its endpoints by HTTP method."""
         for template in self._templates:
             yield "/" + "/".join(template.parts), self._methods(template)
 
@@ -204,7 +204,7 @@ class PathTable:
         return {method: [self._endpoints[one] for one in them] for method, them in places}
 
     def find(self, raw_path: str, *, takes_nul: bool = True) -> list[FoundPath]:
-        """Return the resources of a path, the most literal first.
+        """Return all paths of the table that match a request's path, the most literal first.
 
         Raises:
             RestError: 400, the path is not percent-encoded UTF-8, or has a forbidden character.
@@ -240,7 +240,7 @@ def _is_variable(part: str) -> bool:
 
 @lru_cache(maxsize=2)  # Brokers of a process have the same calls.
 def _compiled(calls: tuple[tuple[str, str], ...]) -> Sequence[_Template]:
-    """Return the templates of calls, of which each is a method and a path; most literal first."""
+    """Return path templates made of (method, path) pairs, those with most literal text first."""
     found: dict[tuple[str, ...], _Template] = {}
     for place, (method, path) in enumerate(calls):
         for template in _templates(path):

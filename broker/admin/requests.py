@@ -1,4 +1,4 @@
-"""Names and flags in the path and query of an admin request, parsed or refused.
+"""Parsing of the names and flags in the path and query of an admin request.
 
 Names are decoded from the path as sent: a client encodes each segment separately, and a slash
 within a topic's name would otherwise look like a separator.
@@ -34,10 +34,10 @@ TENANT_REASON = "Tenant name is not valid"
 
 
 class FailsUpstreamError(Exception):
-    """A request that fails with 500 at upstream's server, and is refused in profile floodgate.
+    """A request that upstream's server answers with 500, and profile floodgate refuses.
 
     Attributes:
-        status: The refusal's status.
+        status: The HTTP status in profile floodgate.
     """
 
     def __init__(self, status: int, reason: str) -> None:
@@ -48,7 +48,7 @@ class FailsUpstreamError(Exception):
 async def answered(
     endpoint: Endpoint, request: web.Request, rules: AdminRules
 ) -> web.StreamResponse:
-    """Return the response with a handler's result, or to an error.
+    """Call an endpoint's handler, and return the response with its result or its error.
 
     Raises:
         RestError: The request is refused, or the store failed.
@@ -77,7 +77,7 @@ async def answered(
 
 
 def plain(text: str | None) -> web.Response | None:
-    """Return plain text labelled as JSON, as recorded; None for None."""
+    """Return a response of plain text labelled as JSON (recorded), or None for None."""
     if text is None:
         return None
     return web.Response(body=text.encode(), headers={"Content-Type": JSON_TYPE})
@@ -87,7 +87,7 @@ def plain(text: str | None) -> web.Response | None:
 
 
 def segment(request: web.Request, name: str) -> str:
-    """Return a variable of the path, decoded as Java's clients encode (``+`` is a blank).
+    """Return a decoded variable of the path; ``+`` is a space, as Java's clients encode it.
 
     Raises:
         RestError: 400, the variable is not UTF-8.
@@ -100,7 +100,7 @@ def segment(request: web.Request, name: str) -> str:
 
 
 def tenant_name(request: web.Request) -> str:
-    """Return the tenant in the path.
+    """Return the tenant in the request's path.
 
     Raises:
         RestError: 412, the name has forbidden characters.
@@ -112,7 +112,7 @@ def tenant_name(request: web.Request) -> str:
 
 
 def namespace_name(request: web.Request, reason: str = NAMESPACE_REASON) -> NamespaceName:
-    """Return the namespace in the path.
+    """Return the namespace in the request's path.
 
     Raises:
         RestError: 412 with ``reason``, the name has forbidden characters.
@@ -125,11 +125,11 @@ def namespace_name(request: web.Request, reason: str = NAMESPACE_REASON) -> Name
 
 
 def topic_name(request: web.Request, namespace_reason: str = TOPIC_REASON) -> TopicName:
-    """Return the topic in the path.
+    """Return the topic in the request's path.
 
     Args:
         request: A request with a domain, a tenant, a namespace and a topic in the path.
-        namespace_reason: The sentence about an invalid namespace.
+        namespace_reason: The error text for an invalid namespace.
 
     Raises:
         RestError: 412, the name is invalid.
@@ -143,7 +143,7 @@ def topic_name(request: web.Request, namespace_reason: str = TOPIC_REASON) -> To
 
 
 def asked_bundle(request: web.Request, bundles: int, variable: str = "bundle") -> BundleRange:
-    """Return the bundle in the path, which must be one of the namespace's bundles.
+    """Return the bundle in the request's path, which must be one of the namespace's bundles.
 
     Raises:
         RestError: 412, the namespace has no such bundle.
@@ -156,21 +156,23 @@ def asked_bundle(request: web.Request, bundles: int, variable: str = "bundle") -
 
 
 def flag(request: web.Request, name: str) -> bool:
-    """Return a boolean of the query; as in Java, only ``true`` counts as true."""
+    """Return a boolean query parameter; as in Java, only ``true`` counts as true."""
     return request.query.get(name, "").lower() == "true"
 
 
 def parse_properties(
     text: str, bounds: PropertyBounds, *, skip_unreadable: bool
 ) -> Mapping[str, str]:
-    """Return the properties in a ``properties=`` parameter, without empty parts.
+    """Parse the query parameter ``properties``, a list ``key=value,key=value``.
+
+    Empty parts are skipped.
 
     A repeated key has its last value, as on the binary path.
 
     Args:
         text: The parameter.
-        bounds: The bounds of the properties.
-        skip_unreadable: Whether to leave out unreadable parts; otherwise refused.
+        bounds: The limits on the properties.
+        skip_unreadable: Whether unreadable parts are left out; otherwise they are refused.
 
     Raises:
         RestError: 412, a part is unreadable, or the properties are too many or too large.

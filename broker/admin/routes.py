@@ -80,7 +80,7 @@ _RESOURCES = (
 def admin_routes(
     context: AdminContext, authorization: RequestAuthorization | None = None
 ) -> list[web.RouteDef]:
-    """Return the routes of a broker; without authorization all requests are allowed."""
+    """Return the routes of the admin REST; without ``authorization`` all requests are allowed."""
     requests = AdminRequests(endpoints(context), context.rules, authorization)
     return [
         web.route("*", f"/admin{{rest:{_OTHERS}[\\s\\S]*}}", requests.answer),
@@ -89,12 +89,12 @@ def admin_routes(
 
 
 def endpoints(context: AdminContext) -> list[Endpoint]:
-    """Return every endpoint below the roots of upstream's web server."""
+    """Return all endpoints of the admin REST."""
     return [one for resource in _RESOURCES for one in resource(context).endpoints()]
 
 
 class AdminRequests:
-    """The dispatch of each request to its handler."""
+    """Dispatches each admin request to its handler."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class AdminRequests:
         self._authorization = authorization
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
-        """Answer a request.
+        """Answer an admin request: find its endpoint, authorize it, and call the handler.
 
         Raises:
             RestError: The path or method does not exist, the body's or the accepted type is not

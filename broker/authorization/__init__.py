@@ -1,1 +1,1 @@
-"""Authorization of roles: superusers, tenants' admins, grants, and proxies on behalf of clients."""
+"""Authorization: decides which operations a role, or a proxy for a client, may perform."""

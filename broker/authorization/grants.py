@@ -1,4 +1,4 @@
-"""The grants of a namespace, from its policies.
+"""Grants: the actions allowed to roles in a namespace, read from the namespace's policies.
 
 A document of a namespace's policies has grants below ``auth_policies``: actions by role for the
 namespace and for single topics, and the exclusive roles of subscriptions by name.
@@ -31,12 +31,12 @@ _ACTIONS = {action.value: action for action in Action}
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """The grants of a namespace.
+    """The actions granted to roles on a namespace, its topics and its subscriptions.
 
     Attributes:
         of_namespace: Actions on all topics, by role.
         of_topics: Actions on single topics, by full name and role.
-        of_subscriptions: The exclusive roles of subscriptions, by name of the subscription.
+        of_subscriptions: The only roles that may use a subscription, by its name.
         prefixed: The name of a subscription must begin with the role of its consumers.
     """
 
@@ -46,18 +46,18 @@ class Grants:
     prefixed: bool = False
 
     def keeps_from(self, role: str, subscription: str) -> bool:
-        """Return True if only other roles may use a subscription."""
+        """Return True if a role may not use a subscription, because other roles alone may."""
         only = () if is_blank(subscription) else self.of_subscriptions.get(subscription, ())
         return bool(only) and role not in only
 
     def keeps_some_from(self, role: str) -> bool:
-        """Return True if a role may be excluded from some subscriptions."""
+        """Return True if a role may be excluded from some of the namespace's subscriptions."""
         return self.prefixed or any(
             self.keeps_from(role, subscription) for subscription in self.of_subscriptions
         )
 
     def lacks_prefix(self, role: str, subscription: str) -> bool:
-        """Return True if a subscription's name must begin with the role and does not."""
+        """Return True if a subscription's name must begin with the role's name, but does not."""
         return self.prefixed and not is_blank(subscription) and not subscription.startswith(role)
 
 
@@ -65,7 +65,7 @@ NO_GRANTS = Grants()
 
 
 def read_grants(document: Mapping[str, Any]) -> Grants:
-    """Return the grants in a document of a namespace's policies.
+    """Return the grants stored in a namespace's policies.
 
     Unknown actions allow nothing.
     """
@@ -189,7 +189,10 @@ def _matched(granted: ByRole, role: str, needed: frozenset[Action]) -> bool:
 
 
 def matches(pattern: str, role: str) -> bool:
-    """Return True if a role matches ``abc*`` or ``*abc``; other patterns match no role."""
+    """Return True if a role matches the wildcard pattern ``abc*`` or ``*abc``.
+
+    Other patterns match no role.
+    """
     return (pattern.endswith("*") and role.startswith(pattern[:-1])) or (
         pattern.startswith("*") and role.endswith(pattern[1:])
     )

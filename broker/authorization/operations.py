@@ -1,4 +1,4 @@
-"""The authorized operations, by upstream's names, and the grants for each operation.
+"""Operations subject to authorization, named as upstream, and the grants allowing each.
 
 Operations without a grant are allowed only to superusers and the tenant's admins, like operations
 on tenants and on policies of namespaces and topics.
@@ -15,7 +15,7 @@ from broker.policies.policy import PolicyName as PolicyName
 
 
 class Action(Enum):
-    """The actions of grants (upstream: AuthAction)."""
+    """The actions that a grant can allow (upstream: AuthAction)."""
 
     PRODUCE = "produce"
     CONSUME = "consume"
@@ -26,7 +26,7 @@ class Action(Enum):
 
 
 class Level(Enum):
-    """The levels of requests without a namespace or topic, for which no grants exist."""
+    """The peers allowed to send requests without a namespace or topic, where no grants apply."""
 
     AUTHENTICATED = auto()
     """Every authenticated peer is allowed."""
@@ -36,7 +36,7 @@ class Level(Enum):
 
 
 class BrokerOperation(Enum):
-    """Operations of superusers on brokers; refusals contain the names."""
+    """Operations on brokers, allowed to superusers only; error texts contain the names."""
 
     CHECK_BACKLOG_QUOTA = auto()
     DELETE_DYNAMIC_CONFIGURATION = auto()
@@ -52,7 +52,7 @@ class BrokerOperation(Enum):
 
 
 class ClusterOperation(Enum):
-    """Operations of superusers on clusters."""
+    """Operations on clusters, allowed to superusers only."""
 
     CREATE_CLUSTER = auto()
     DELETE_CLUSTER = auto()
@@ -63,13 +63,13 @@ class ClusterOperation(Enum):
 
 
 class ClusterPolicyOperation(Enum):
-    """Operations of superusers on policies of clusters."""
+    """Operations on policies of clusters, allowed to superusers only."""
 
     READ = auto()
 
 
 class TenantOperation(Enum):
-    """Operations of superusers and a tenant's admins on the tenant."""
+    """Operations on a tenant, allowed to superusers and the tenant's admins."""
 
     GET_TENANT = auto()
     CREATE_TENANT = auto()

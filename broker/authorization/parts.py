@@ -1,4 +1,4 @@
-"""Assembly of a broker's authorization."""
+"""Assembly of a broker's authorization: decisions, checks of commands, revocation."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 class AuthorizationParts(NamedTuple):
-    """The parts of a broker's authorization.
+    """The services of a broker's authorization.
 
     Attributes:
-        service: Decides.
-        commands: Checks commands.
-        tenants: The tenants' admins.
+        service: Decides whether a session may perform an operation.
+        commands: Checks binary protocol commands.
+        tenants: The admin roles of tenants.
         revocation: Closes producers, consumers and watches after a revocation.
     """
 
@@ -46,12 +46,12 @@ def authorization_parts(
     clock: Clock,
     refused: RefusedOperations,
 ) -> AuthorizationParts | None:
-    """Return the parts; None if authorization is off.
+    """Return the services of a broker's authorization, or None if authorization is off.
 
     Args:
         config: Returns the effective configuration: superusers change at run time.
-        store: Has the tenants.
-        policies: Have the grants.
+        store: The store of tenants and their admins.
+        policies: The policies of namespaces, which contain the grants.
         connections: The open connections.
         clock: The time.
         refused: Counts refusals.

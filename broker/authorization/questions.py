@@ -1,4 +1,4 @@
-"""Checks of commands, with a real broker's sentences for refusals."""
+"""Authorization of binary protocol commands; refusals have a real broker's error texts."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _EXCEPTION = "Exception occurred while trying to"
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """The sentences of a refusal.
+    """The parts of the error text for a command that is not authorized.
 
     Attributes:
-        refused: The end of the sentence.
-        no_tenant: The sentence for a missing tenant, as recorded.
-        who: The beginning of the sentence, as recorded.
+        refused: The end of the error text: the refused action.
+        no_tenant: The whole error text for a missing tenant, as recorded.
+        who: The beginning of the error text, as recorded.
     """
 
     refused: str
@@ -42,7 +42,7 @@ class _Words:
 
 
 class Asked(Enum):
-    """A checked command: its operation, and the sentences of its refusal."""
+    """A command to authorize: the operation it needs, and the error text of its refusal."""
 
     LOOKUP = (TopicOperation.LOOKUP, _Words("Lookup", f"{_EXCEPTION} authorize lookup"))
     PARTITIONS = (TopicOperation.LOOKUP, _Words("Get Partition Metadata", ""))
@@ -66,10 +66,10 @@ _OF_SCHEMAS = (Asked.GET_SCHEMA, Asked.MAKE_SCHEMA)
 
 
 class CommandAuthorization:
-    """Admits or refuses commands.
+    """Checks whether a client's session is allowed to send a command.
 
     Args:
-        service: Decides.
+        service: Decides whether a session may perform an operation.
         revocation: Closes producers and consumers whose permission was revoked.
         pulsar_compatible: Profile pulsar: a missing tenant has refusals of its own, and commands
             about schemas are always allowed, as recorded.
@@ -86,7 +86,9 @@ class CommandAuthorization:
     async def opening(
         self, session: Session | None, topic: TopicName, asked: Asked, subscription: str = ""
     ) -> AsyncIterator[None]:
-        """Check the opening of a producer or consumer in the block, with revocations meanwhile.
+        """Check that a session may open a producer or consumer, before the ``with`` block opens it.
+
+        If a grant is revoked during the block, the new producer or consumer is checked again.
 
         Raises:
             RequestError: The session is not allowed.
@@ -100,7 +102,10 @@ class CommandAuthorization:
                 self._revocation.look_at(topic.namespace)
 
     def lists_surely(self, session: Session | None, namespace: NamespaceName) -> bool:
-        """Return True if a session certainly may list a namespace; reads nothing."""
+        """Decide from memory alone whether a session is certainly allowed to list a namespace.
+
+        False means that only the store can tell.
+        """
         operation = NamespaceOperation.GET_TOPICS
         return session is not None and self.service.surely_allows(session, namespace, operation)
 
@@ -111,7 +116,7 @@ class CommandAuthorization:
         asked: Asked,
         subscription: str = "",
     ) -> None:
-        """Refuse a session that is not allowed a command about a namespace or topic.
+        """Refuse a command about a namespace or topic if the session is not allowed to send it.
 
         Raises:
             RequestError: The session is not allowed, or the store failed.

@@ -1,4 +1,4 @@
-"""Revocation: closing producers and consumers of a role without a grant.
+"""Revocation: closes producers, consumers and watches of roles that have lost a grant.
 
 Triggered by changes of a namespace's policies, as on a real broker, and of superusers. Watches
 continue on a real broker and in profile pulsar, because the protocol cannot end a watch. Profile
@@ -33,7 +33,7 @@ TRIED_AGAIN_SECONDS = 1.0
 
 
 class Use(NamedTuple):
-    """A use of a topic: by a producer, a consumer or a watch.
+    """A producer, consumer or watch that needs a grant on a topic or namespace.
 
     Attributes:
         of: The topic; for a watch the namespace.
@@ -47,16 +47,16 @@ class Use(NamedTuple):
 
     @property
     def namespace(self) -> NamespaceName:
-        """The namespace of the required grants."""
+        """The namespace whose policies must contain the required grant."""
         return self.of if isinstance(self.of, NamespaceName) else self.of.namespace
 
 
 class User(Protocol):
-    """A connection that uses topics."""
+    """A client connection with producers, consumers or watches."""
 
     @property
     def session(self) -> Session | None:
-        """The peer's session."""
+        """The session of the connected client."""
 
     def uses(self) -> Iterator[Use]:
         """Yield the connection's producers, consumers and watches."""
@@ -82,26 +82,29 @@ class Revocation:
         self._looking: asyncio.Task[None] | None = None
 
     def policies_changed(self, changed: NamespaceName | TopicName | None) -> None:
-        """Check a namespace again; grants on topics are part of a namespace's policies."""
+        """Schedule a check of a namespace whose policies, and so perhaps grants, have changed.
+
+        Grants on topics are part of the namespace's policies: a changed topic is ignored.
+        """
         if isinstance(changed, NamespaceName):
             self.changes += 1
             self.look_at(changed)
 
     def look_at_all(self) -> None:
-        """Schedule a check of all used namespaces: superusers or admins have changed."""
+        """Schedule a check of all namespaces in use, because superusers or admins have changed."""
         self.changes += 1
         for user in self._users:
             for use in user.uses():
                 self.look_at(use.namespace)
 
     def look_at(self, namespace: NamespaceName) -> None:
-        """Schedule a check of a namespace's producers, consumers and watches."""
+        """Schedule a check that a namespace's producers, consumers and watches are allowed."""
         self._waiting[namespace] = None
         if self._looking is None:
             self._looking = asyncio.get_running_loop().create_task(self._look())
 
     async def close(self) -> None:
-        """Stop checking."""
+        """Stop the scheduled checks."""
         await ended(self._looking)
 
     async def _look(self) -> None:
@@ -145,7 +148,7 @@ class Revocation:
 
 
 def _end(use: Use, session: Session | None) -> None:
-    """Close a producer, consumer or watch; a failure does not block the next."""
+    """Close a producer, consumer or watch that is no longer allowed; a failure is logged."""
     role = session.principal.role if session is not None else ""
     logger.info("%.100s is not allowed %s any more", role, use.of)
     try:

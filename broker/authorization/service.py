@@ -72,8 +72,8 @@ class AuthorizationService:
 
     Args:
         settings: Returns the effective settings: superusers change at run time.
-        tenants: The admins of tenants.
-        policies: Keep the grants.
+        tenants: The admin roles of tenants.
+        policies: The policies of namespaces, which contain the grants.
         refused: Counts refusals.
     """
 
@@ -92,23 +92,26 @@ class AuthorizationService:
         self._read: dict[NamespaceName, tuple[Mapping[str, Any], Grants]] = {}
 
     def is_superuser(self, session: Session) -> bool:
-        """Return True if all peers of a session are superusers."""
+        """Return True if a session's client and, behind a proxy, the proxy are superusers."""
         return is_superuser(session, self._settings())
 
     def is_superuser_alone(self, peer: Peer) -> bool:
-        """Return True if a peer is a superuser, regardless of the client behind a proxy."""
+        """Return True if a peer is a superuser; if it is a proxy, its client is not considered."""
         return is_superuser_alone(peer, self._settings())
 
     def is_believed(self, session: Session) -> bool:
-        """Return True if a session's proxy may act for the session's client."""
+        """Return True if a session has no proxy, or a configured proxy that names its client."""
         return is_believed(session, self._settings())
 
     def refuses(self, session: Session | None, needs: Needs, name: str) -> None:
-        """Count the refusal of an operation on a named object."""
+        """Count the refusal of an operation on the broker, tenant, namespace or topic ``name``."""
         self._refused.add(session, _SUBJECTS[type(needs)], needs.name, name)
 
     def surely_allows(self, session: Session, subject: Named, operation: Operation) -> bool:
-        """Return True if a session certainly may do an operation; reads nothing."""
+        """Decide from memory alone whether a session is certainly allowed an operation.
+
+        False means that only the store can tell.
+        """
         return self._surely(
             session, namespace_named(subject).tenant, self._granted(subject, operation)
         )
@@ -116,7 +119,7 @@ class AuthorizationService:
     # -- from the store -----------------------------------------------------------------------
 
     async def allows_tenant(self, session: Session, tenant: str) -> bool:
-        """Return True if a session administers a tenant.
+        """Return True if a session's client and proxy are each superuser or admin of a tenant.
 
         Raises:
             TenantMissingError: The tenant does not exist, and not all peers are superusers.
@@ -125,7 +128,7 @@ class AuthorizationService:
         return await self._allows(session, tenant, _not_granted)
 
     async def administers(self, session: Session, tenant: str) -> bool:
-        """Return True if all peers of a session are superusers, or all are admins of the tenant.
+        """Return True if a session's client and proxy are both superusers, or both tenant admins.
 
         As recorded, a superuser on behalf of an admin is refused.
 
@@ -153,7 +156,7 @@ class AuthorizationService:
         return await self._allows(session, namespace_named(subject).tenant, granted)
 
     async def reaches(self, session: Session, namespace: NamespaceName, subscription: str) -> bool:
-        """Return True if no grant excludes a session from the subscriptions with this name.
+        """Return True if a session is not excluded from the subscriptions with this name.
 
         Args:
             session: The requester.
@@ -175,7 +178,7 @@ class AuthorizationService:
         return await self._allows(session, namespace.tenant, granted)
 
     async def admins(self, tenant: str) -> frozenset[str]:
-        """Return the admins of a tenant, empty for a missing tenant.
+        """Return the admin roles of a tenant, or an empty set for a missing tenant.
 
         Raises:
             StoreError: The store failed.
@@ -193,13 +196,16 @@ class AuthorizationService:
         admins: frozenset[str],
         subscription: str = "",
     ) -> bool:
-        """Return True if a session may perform an operation, given the tenant's admins."""
+        """Return True if a session may perform an operation, without reading the store.
+
+        The caller passes the tenant's admins.
+        """
         return self._allows_with(session, admins, self._granted(subject, operation, subscription))
 
     async def lacks_prefix(
         self, session: Session, topic: TopicName, subscription: str
     ) -> str | None:
-        """Return a role that a subscription's name must begin with and does not.
+        """Return the role with which a subscription's name must begin, but does not.
 
         Return None if the refusal has another reason.
 
@@ -257,7 +263,10 @@ class AuthorizationService:
         return granted
 
     def _grants(self, namespace: NamespaceName) -> Grants:
-        """Return the grants of a namespace, parsed once per document; documents are immutable."""
+        """Return a namespace's grants, parsed once for each stored document of its policies.
+
+        Documents are immutable.
+        """
         document = self._policies.document(namespace)
         if not document:
             self._read.pop(namespace, None)
@@ -275,5 +284,5 @@ def _not_granted(_: str) -> bool:
 
 
 def namespace_named(subject: Named) -> NamespaceName:
-    """Return a namespace, or the namespace of a topic."""
+    """Return the given namespace, or the namespace of the given topic."""
     return subject if isinstance(subject, NamespaceName) else subject.namespace

@@ -24,7 +24,7 @@ class TenantMissingError(Exception):
 
 
 class TenantAdmins:
-    """The admins of tenants.
+    """The admin roles of tenants, with a cache of recently read tenants.
 
     The cache only allows: every refusal reads the tenant anew, so new admins are effective
     immediately.
@@ -45,12 +45,12 @@ class TenantAdmins:
         self._forgotten += 1
 
     def surely(self, tenant: str, roles: frozenset[str]) -> bool:
-        """Return True if a role is an admin of a tenant according to the cache."""
+        """Return True if, according to the cache, one of the roles is an admin of a tenant."""
         read_at, admins = self._read.get(tenant, _NOTHING)
         return self._clock.now() - read_at <= TRUSTED_SECONDS and not roles.isdisjoint(admins)
 
     async def read(self, tenant: str) -> frozenset[str]:
-        """Return the stored admins of a tenant.
+        """Return the admin roles of a tenant, read from the store.
 
         Raises:
             TenantMissingError: The tenant does not exist.

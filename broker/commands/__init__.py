@@ -1,1 +1,1 @@
-"""The broker's commands: a table row each, and handlers by subject."""
+"""Handlers of the binary protocol's commands, and the table of all handlers."""

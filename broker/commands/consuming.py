@@ -1,4 +1,4 @@
-"""The commands of consumers: FLOW, ACK, redelivery, SEEK, statistics."""
+"""Handlers of consumers' commands: FLOW, ACK, redelivery, SEEK, statistics."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def refuse(cnx: ServerCnx, request_id: int, error: RequestError) -> None:
 
 
 def flow(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Add permits to a consumer; an unknown consumer is ignored.
+    """Add the permits of a FLOW to a consumer; ignore an unknown consumer.
 
     Raises:
         RemoteProtocolError: The number is 0 or too large; the connection closes (recorded).
@@ -63,7 +63,9 @@ def flow(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 
 
 def ack(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Acknowledge messages; never refused (recorded), ignored for an unknown consumer.
+    """Acknowledge a consumer's messages; ignore an ACK for an unknown consumer.
+
+    An ACK outside a transaction is never refused (recorded).
 
     Raises:
         RemoteProtocolError: The subscription is the compaction's; the connection closes (recorded).
@@ -94,13 +96,15 @@ async def _in_steps(
     step: Callable[[Sequence[pb.MessageIdData], bool], None],
     then: Callable[[], None] = lambda: None,
 ) -> None:
-    """Process very many entries in steps; the connection's next frames wait.
+    """Process a command's many message ids in several event-loop turns.
+
+    Meanwhile the connection's next frames wait.
 
     Args:
         cnx: The connection.
-        ids: The entries.
-        step: Processes some entries; True: more follow.
-        then: Called at the end.
+        ids: The message ids.
+        step: Processes some of the ids; its second argument is True if more ids follow.
+        then: Called after the last step.
     """
     try:
         for end in range(IDS_A_STEP, len(ids) + IDS_A_STEP, IDS_A_STEP):
@@ -138,7 +142,7 @@ def redeliver(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 
 
 def close_consumer(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Disconnect a consumer; always succeeds."""
+    """Close a consumer; an unknown consumer counts as closed."""
     asked = with_body(command, "close_consumer").close_consumer
     cnx.sought.pop(asked.consumer_id, None)
     consumer = cnx.consumers.pop(asked.consumer_id, None)
@@ -150,7 +154,7 @@ def close_consumer(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 
 
 def unsubscribe(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Delete a consumer's subscription."""
+    """Disconnect a consumer and delete its subscription."""
     asked = with_body(command, "unsubscribe").unsubscribe
     consumer = cnx.consumers.get(asked.consumer_id)
     if consumer is None:
@@ -196,7 +200,7 @@ async def _succeed_later(cnx: ServerCnx, request_id: int, ledger: ManagedLedger)
 
 
 def seek(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Move a subscription's cursor and close the consumers, which subscribe again."""
+    """Move a subscription's cursor, and close its consumers, which then subscribe again."""
     asked = with_body(command, "seek").seek
     request_id = asked.request_id
     by_id = asked.HasField("message_id")
@@ -217,7 +221,9 @@ def seek(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 
 
 def _positioned(cnx: ServerCnx, consumer_id: int) -> Consumer | None:
-    """Return a consumer; one closed by its own SEEK counts until another consumer subscribes.
+    """Return an open consumer, or a consumer closed by its own SEEK; None if unknown.
+
+    A consumer closed by its SEEK counts until another consumer subscribes.
 
     A client may have sent the command before noticing the close.
     """
@@ -237,7 +243,7 @@ def _seek_to(cnx: ServerCnx, consumer: Consumer, request_id: int, first: Positio
 
 
 async def _seek_time(cnx: ServerCnx, consumer: Consumer, asked: pb.CommandSeek) -> None:
-    """Move a cursor to the first stored entry at or after a publish time."""
+    """Move a subscription's cursor to the first stored entry published at or after a time."""
     subscription = consumer.subscription
     try:
         first = await subscription.topic.ledger.published_at(asked.message_publish_time)
@@ -252,7 +258,7 @@ async def _seek_time(cnx: ServerCnx, consumer: Consumer, asked: pb.CommandSeek) 
 
 
 def last_message_id(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Answer with the last message of a consumer's topic, and the mark-delete position."""
+    """Answer with a topic's last message id, and the subscription's mark-delete position."""
     asked = with_body(command, "getLastMessageId").getLastMessageId
     consumer = _positioned(cnx, asked.consumer_id)
     if consumer is None:
@@ -279,7 +285,10 @@ def last_message_id(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 async def _last_fetched(
     cnx: ServerCnx, consumer: Consumer, request_id: int, last: Sequence[Position]
 ) -> None:
-    """Answer with a topic's last entry; without a position, with the last compacted entry."""
+    """Read a topic's last entry from the store, and answer with its last message.
+
+    Without a position, read the last entry of the compacted view.
+    """
     topic = consumer.subscription.topic
     try:
         if last:
@@ -295,7 +304,10 @@ async def _last_fetched(
 def _answer_last(
     cnx: ServerCnx, consumer: Consumer, request_id: int, entry: Entry | None, none: int = -1
 ) -> None:
-    """Answer with an entry's last message; ``none`` is the batch index without entry (recorded)."""
+    """Answer with the id of the last message in an entry.
+
+    Without an entry, the batch index is ``none`` (recorded).
+    """
     topic = consumer.subscription.topic
     try:
         position, batch_index = last_message(entry)
@@ -323,7 +335,7 @@ def _answer_last(
 
 
 def last_message(last: Entry | None) -> tuple[Position, int]:
-    """Return a topic's last entry and last batch index; (-1, -1) and -1 without messages.
+    """Return an entry's position and last batch index; (-1, -1) and -1 without an entry.
 
     Also for an acknowledged message. The index is -1 for a message without a batch, and for a batch
     claiming no messages (recorded); for a compacted batch the index of the last remaining message.

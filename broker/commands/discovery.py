@@ -1,4 +1,4 @@
-"""Topic discovery: listings, watches, lookups and partitions.
+"""Handlers of topic discovery: listings, watches, lookups, numbers of partitions.
 
 GET_TOPICS_OF_NAMESPACE, WATCH_TOPIC_LIST, LOOKUP, PARTITIONED_METADATA.
 """
@@ -35,7 +35,7 @@ NAMESPACE_ERRORS = ErrorForm(error_command, TOO_MANY_LOOKUPS)
 
 
 def named_or_refused(name: str) -> NamespaceName:
-    """Return a request's namespace.
+    """Parse a request's namespace, and refuse the request if the name is malformed.
 
     Raises:
         RequestError: The name is malformed.
@@ -48,7 +48,7 @@ def named_or_refused(name: str) -> NamespaceName:
 
 
 def named_or_closed(name: str) -> NamespaceName:
-    """Return a request's namespace, ignoring trailing slashes as a real broker does.
+    """Parse a request's namespace, ignoring trailing slashes as a real broker does.
 
     Raises:
         RemoteProtocolError: The name is malformed; the connection closes.
@@ -60,7 +60,7 @@ def named_or_closed(name: str) -> NamespaceName:
 
 
 def get_topics(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Answer a listing immediately if possible, otherwise start a request."""
+    """Answer a listing request at once if possible, otherwise start a task for it."""
     asked = with_body(command, "getTopicsOfNamespace").getTopicsOfNamespace
     handler = cnx.parts.topics_handler
     try:
@@ -100,7 +100,9 @@ async def _serve(
 def _answered_at_once(
     cnx: ServerCnx, asked: pb.CommandGetTopicsOfNamespace, namespace: NamespaceName
 ) -> bool:
-    """Answer a listing that needs no wait; at most one for each received chunk.
+    """Answer a listing request if possible without a wait; return True if answered.
+
+    At most one request is answered so for each chunk received from the socket.
 
     Further listings of a chunk become tasks, for fairness between connections.
     """
@@ -115,7 +117,7 @@ PERSISTENT = pb.CommandGetTopicsOfNamespace.PERSISTENT
 
 
 def watch(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Start a WATCH_TOPIC_LIST."""
+    """Register the watch of a WATCH_TOPIC_LIST, and start a task that answers with the topics."""
     asked = with_body(command, "watchTopicList").watchTopicList
     request, parts = Request(asked.request_id, NAMESPACE_ERRORS), cnx.parts
     try:
@@ -139,7 +141,7 @@ def watch(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 
 
 def _watch_check(cnx: ServerCnx, namespace: NamespaceName) -> Check | None:
-    """Return the authorization check that must precede the watch; None if already allowed."""
+    """Return the authorization check to run before the watch starts, or None if not needed."""
     authorization = cnx.parts.authorization
     if authorization is None or authorization.lists_surely(cnx.session, namespace):
         return None
@@ -147,7 +149,7 @@ def _watch_check(cnx: ServerCnx, namespace: NamespaceName) -> Check | None:
 
 
 def close_watch(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """End a watch; always succeeds."""
+    """Close a watch; an unknown watch counts as closed."""
     asked = with_body(command, "watchTopicListClose").watchTopicListClose
     cnx.parts.watches.close(asked.watcher_id, cnx)
     cnx.send(success_command(asked.request_id))
@@ -158,7 +160,7 @@ PARTITIONS_ERRORS = ErrorForm(partitions_failed, TOO_MANY_LOOKUPS)
 
 
 def lookup(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Start a LOOKUP."""
+    """Start a task that answers a LOOKUP with the broker of a topic."""
     asked = with_body(command, "lookupTopic").lookupTopic
     cnx.requests.begin(Request(asked.request_id, LOOKUP_ERRORS), partial(_lookup, cnx, asked))
 
@@ -170,7 +172,7 @@ async def _lookup(cnx: ServerCnx, asked: pb.CommandLookupTopic) -> None:
 
 
 def partitioned_metadata(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Start a PARTITIONED_METADATA."""
+    """Start a task that answers with the number of a topic's partitions."""
     asked = with_body(command, "partitionMetadata").partitionMetadata
     request = Request(asked.request_id, PARTITIONS_ERRORS, asked.topic)
     cnx.requests.begin(request, partial(_partitions, cnx, asked))
@@ -184,7 +186,7 @@ async def _partitions(cnx: ServerCnx, asked: pb.CommandPartitionedTopicMetadata)
 
 
 async def _check_topic(cnx: ServerCnx, topic: str, asked: Asked) -> None:
-    """Check a client's permission for a topic; invalid names are refused later.
+    """Check that a client may look up a topic; invalid names pass, and are refused later.
 
     Raises:
         RequestError: Not permitted.

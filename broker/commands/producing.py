@@ -1,4 +1,4 @@
-"""PRODUCER, SEND and CLOSE_PRODUCER."""
+"""Handlers of producers' commands: PRODUCER, SEND and CLOSE_PRODUCER."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ _CHECKSUM_FAILED = "Checksum failed on the broker"
 
 
 def producer(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Start a PRODUCER; an id in use answers with the existing producer's name."""
+    """Start to open a producer; if its id is in use, answer with the existing producer's name.
+
+    Profile floodgate refuses an id in use for another topic.
+    """
     request = with_body(command, "producer").producer
     name = request.producer_name if request.HasField("producer_name") else None
     if name is None:
@@ -96,7 +99,7 @@ def _fail(made: Producer, error: RequestError) -> None:
 
 
 async def _allowed(cnx: ServerCnx, request: pb.CommandProducer, made: Producer) -> None:
-    """Open a producer for an authorized client, and create the initial subscription.
+    """Open a producer if the client is authorized, and create its initial subscription.
 
     Raises:
         RequestError: Not authorized, or the producer cannot be opened.
@@ -133,7 +136,7 @@ async def _opened(
 
 
 async def _begin(topic: PersistentTopic, subscription: str) -> None:
-    """Create the initial subscription, which receives the first message."""
+    """Create the initial subscription that a producer requests, unless it exists."""
     if not subscription or any(one.name == subscription for one in topic.subscriptions):
         return
     if not topic.policies.auto_subscription_creation:
@@ -143,7 +146,7 @@ async def _begin(topic: PersistentTopic, subscription: str) -> None:
 
 
 async def _displace_dead(cnx: ServerCnx, topic: Topic, made: Producer) -> None:
-    """Ping the client whose producer has the requested name, and end the producer if it is dead."""
+    """Ping the client whose producer has the requested name; if dead, end its producer."""
     there = topic.producers.named(made.name)
     if there is None or there.cnx is cnx or made.access_mode != pb.Shared:
         return
@@ -178,7 +181,7 @@ def close_producer(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 
 
 def send(cnx: ServerCnx, frame: Frame) -> None:
-    """Publish one message, or a batch.
+    """Publish the message, or batch of messages, in a SEND.
 
     Raises:
         RemoteProtocolError: Malformed, or the producer is not open: the connection closes.

@@ -1,4 +1,4 @@
-"""GET_SCHEMA and GET_OR_CREATE_SCHEMA: the schemas of topics."""
+"""Handlers of commands about topics' schemas: GET_SCHEMA and GET_OR_CREATE_SCHEMA."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ GET_OR_CREATE_ERRORS = ErrorForm(get_or_create_schema_failed, TOO_MANY_LOOKUPS)
 
 
 def get_schema(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Start a GET_SCHEMA; the size is unknown until the schema is read.
+    """Start a task that answers a GET_SCHEMA with a topic's schema.
+
+    The size of the answer is unknown until the schema is read.
 
     Raises:
         RemoteProtocolError: Profile pulsar: the version is too short, and the connection closes.
@@ -50,7 +52,7 @@ def get_schema(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 
 
 def _version(asked: pb.CommandGetSchema) -> int | None:
-    """Return the requested version, None for the newest.
+    """Return the requested version of a schema, or None for the newest.
 
     Raises:
         RequestError: The version has fewer than 8 bytes.
@@ -83,7 +85,7 @@ async def _get_schema(cnx: ServerCnx, asked: pb.CommandGetSchema, version: int |
 
 
 def get_or_create_schema(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Start a GET_OR_CREATE_SCHEMA.
+    """Start a task that stores a topic's schema if it is new, and answers with the version.
 
     Raises:
         RemoteProtocolError: Profile pulsar: the topic's name is invalid; the connection closes.
@@ -122,7 +124,7 @@ async def _check(cnx: ServerCnx, topic: TopicName, asked: Asked) -> None:
 
 
 async def take_schema(cnx: ServerCnx, topic: Topic, asked: pb.CommandSubscribe) -> None:
-    """Check the schema of a consumer; an unused topic without a schema adopts it.
+    """Check the schema in a SUBSCRIBE; an unused topic without a schema adopts it.
 
     Raises:
         RequestError: The schema is refused.
@@ -134,7 +136,7 @@ async def take_schema(cnx: ServerCnx, topic: Topic, asked: pb.CommandSubscribe) 
 
 
 def _is_active(topic: Topic) -> bool:
-    """Return True for a topic with producers, messages, or consumers with a schema."""
+    """Return True if a topic has producers, messages, or consumers with a schema."""
     if len(topic.producers) or (isinstance(topic, PersistentTopic) and topic.ledger.size_bytes):
         return True
     return any(

@@ -1,4 +1,4 @@
-"""SUBSCRIBE: attaching a consumer to a subscription."""
+"""The handler of SUBSCRIBE, which attaches a consumer to a subscription."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MOST_PENDING = 10_000
 
 
 def subscribe(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Start a SUBSCRIBE."""
+    """Start a task that attaches a consumer to a subscription."""
     asked = with_body(command, "subscribe").subscribe
     cnx.sought.pop(asked.consumer_id, None)
     there = cnx.consumers.get(asked.consumer_id)
@@ -92,7 +92,7 @@ async def _allowed(cnx: ServerCnx, asked: pb.CommandSubscribe) -> None:
 
 
 async def _join(cnx: ServerCnx, asked: pb.CommandSubscribe, name: TopicName) -> None:
-    """Attach the consumer; retry if the subscription was deleted meanwhile.
+    """Attach a consumer; retry if the topic or subscription was removed meanwhile.
 
     A thousand Key_Shared consumers share a ring of 65,535 slots: too much for one turn.
     """
@@ -110,7 +110,7 @@ async def _join(cnx: ServerCnx, asked: pb.CommandSubscribe, name: TopicName) -> 
 def _attached(
     cnx: ServerCnx, asked: pb.CommandSubscribe, topic: Topic, subscription: AnySubscription
 ) -> bool:
-    """Attach the consumer and answer; False if the subscription was removed."""
+    """Attach a consumer and answer the client; return False if the subscription was removed."""
     if not cnx.subscribing[asked.consumer_id]:
         return True  # The client has closed the consumer and expects no answer.
     if topic.closing or topic.subscriptions.get(asked.subscription) is not subscription:
@@ -123,7 +123,7 @@ def _attached(
 
 
 def topic_named(text: str) -> TopicName:
-    """Return the topic of a client's text.
+    """Parse the topic's name in a client's request.
 
     Raises:
         RequestError: The name is malformed.
@@ -144,7 +144,7 @@ async def _topic(cnx: ServerCnx, name: TopicName, *, create: bool) -> Topic:
 
 
 def check_subscribe(asked: pb.CommandSubscribe) -> None:
-    """Refuse a SUBSCRIBE invalid for every topic.
+    """Refuse a SUBSCRIBE that is invalid whatever its topic.
 
     Raises:
         RequestError: The subscription's name is empty or reserved, or the type or topic does not
@@ -165,7 +165,7 @@ def check_subscribe(asked: pb.CommandSubscribe) -> None:
 
 
 def options_of(asked: pb.CommandSubscribe) -> ConsumerOptions:
-    """Return the options of a client's SUBSCRIBE."""
+    """Return the consumer's options in a SUBSCRIBE."""
     return ConsumerOptions(
         consumer_id=asked.consumer_id,
         name=asked.consumer_name,
@@ -194,7 +194,7 @@ def _nothing_is_kept(asked: pb.CommandSubscribe) -> bool:
 
 
 async def displace_dead(subscription: AnySubscription, asked: pb.CommandSubscribe) -> None:
-    """Ping the consumers that a new consumer conflicts with, and end dead connections.
+    """Ping the consumers that conflict with a new consumer, and close dead connections.
 
     In the way are an Exclusive consumer, or Key_Shared consumers with hashes requested by the
     newcomer. The ping is sent even on the newcomer's connection, but not if the types differ (all

@@ -1,4 +1,4 @@
-"""The table of the broker's commands, and CONNECT."""
+"""The table of handlers for the broker's commands, and the handler of CONNECT."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ PROTOCOL_VERSION = 21
 
 
 def connect(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Answer CONNECT with the lower protocol version and the broker's feature flags."""
+    """Authenticate a client, and answer CONNECT with protocol version and feature flags."""
     request = with_body(command, "connect").connect
     rules = cnx.parts.authentication
     if rules is None:

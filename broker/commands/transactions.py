@@ -1,4 +1,4 @@
-"""Disabled transactions: every request is refused, as by a real broker.
+"""Handlers of commands about transactions, which are disabled as by default in Pulsar.
 
 Source: recorded with transactionCoordinatorEnabled=false, the default.
 """
@@ -28,7 +28,7 @@ _NO_SUBSCRIPTIONS = "Handle end txn on subscription failed: The transaction is d
 
 
 def refusal(field: str) -> Handler:
-    """Return the handler that refuses a request to the transaction coordinator.
+    """Return a handler that refuses a request to the transaction coordinator.
 
     Args:
         field: The field of the command's body.
@@ -42,7 +42,7 @@ def _refuse(field: str, cnx: ServerCnx, command: pb.BaseCommand) -> None:
 
 
 def end_on_partition(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Refuse to end a transaction on a topic; succeed for an unloaded topic.
+    """Refuse to end a transaction on a loaded topic; report success for an unloaded topic.
 
     Raises:
         RemoteProtocolError: The topic's name is invalid: the connection closes (recorded).
@@ -62,7 +62,7 @@ def end_on_partition(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 
 
 def end_on_subscription(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Refuse to end a transaction on a subscription; succeed for an unknown subscription.
+    """Refuse to end a transaction on a subscription; report success if it is unknown.
 
     Raises:
         RemoteProtocolError: The topic's name is invalid: the connection closes (recorded).
@@ -83,7 +83,10 @@ def end_on_subscription(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 
 
 def _may_end(cnx: ServerCnx) -> bool:
-    """Return True if a client may learn of topics: with authorization superusers, as upstream."""
+    """Return True if a client may learn whether a topic is loaded.
+
+    With authorization only superusers may, as upstream.
+    """
     authorization, session = cnx.parts.authorization, cnx.session
     return authorization is None or (
         session is not None and authorization.service.is_superuser(session)

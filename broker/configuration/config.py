@@ -1,4 +1,4 @@
-"""The broker's configuration: Pulsar's keys in, a frozen group of settings out.
+"""The broker's configuration, parsed from Pulsar's configuration keys.
 
 ``BrokerConfig.from_properties`` is pure, except for reading a store's URL from a file; the file of
 keys and the command line are read elsewhere. Defaults are upstream's (in ``broker_keys.json``),
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 class MetricKeys(Settings):
-    """Choice of the objects that have metrics of their own."""
+    """Settings that choose the topics, consumers and producers with metrics of their own."""
 
     topics: bool = Key("exposeTopicLevelMetricsInPrometheus")
     """Metrics by topic and subscription instead of by namespace."""
@@ -64,10 +64,13 @@ class MetricKeys(Settings):
 
 
 class WatchSettings(Settings):
-    """Bounds of watches; 0 is unlimited. Upstream's watches are not charged."""
+    """The memory limit of topic-list watches; 0 is unlimited.
+
+    Upstream has no limit.
+    """
 
     max_bytes: int = Key("floodgateTopicWatchMaxBytes", floodgate=256 << 20, pulsar=0)
-    """Most memory of watches."""
+    """Most bytes of memory for all watches together."""
 
 
 MISSING_PARTS: Mapping[str, str] = {
@@ -86,7 +89,7 @@ MISSING_PARTS: Mapping[str, str] = {
 
 
 def warn_of_missing_parts(checked: CheckedKeys) -> None:
-    """Warn of each key that switches on a missing part."""
+    """Warn of each configuration key that switches on a feature missing in this broker."""
     for key, sentence in MISSING_PARTS.items():
         value = checked.value(key)
         if value:
@@ -99,7 +102,7 @@ _PORT_KEY = "brokerServicePort"
 
 
 class BrokerConfig(ServerConfig):
-    """The configuration of a broker; extends ServerConfig."""
+    """The configuration of a broker, including the settings common to all servers."""
 
     broker_service_port: int | None = Read(partial(plain_port, key=_PORT_KEY))
     """brokerServicePort; 0 is any free port, None requires a TLS port."""
@@ -183,14 +186,17 @@ class BrokerConfig(ServerConfig):
 
     @classmethod
     def of(cls, checked: CheckedKeys, **others: object) -> Self:
-        """See Settings.of; warns of keys for missing parts."""
+        """Build the configuration from checked keys; warn of features missing in this broker.
+
+        See Settings.of.
+        """
         warn_of_missing_parts(checked)
         _refuse_tls_without_port(checked)
         return super().of(checked, **others)
 
     @property
     def settled(self) -> dict[str, str]:
-        """Return the keys; values read or measured at the start replace their source."""
+        """Return the configured keys, with values read from files or measured at the start."""
         others = {PREFIX_KEY, *STORE_KEYS}
         kept = {key: text for key, text in self.keys.properties.items() if key not in others}
         most = str(self.message_store.max_bytes // megabytes(1))
@@ -198,17 +204,17 @@ class BrokerConfig(ServerConfig):
 
     @property
     def own_keys(self) -> tuple[str, ...]:
-        """Keys of the message store, and the bound of unstored messages."""
+        """Keys shown in the broker's information, besides the keys common to all servers."""
         return (*SHOWN_KEYS, "maxMessagePublishBufferSizeInMB")
 
     @property
     def connection_bounds(self) -> ConnectionBounds:
-        """BrokerMaxConnections and brokerMaxConnectionsPerIp."""
+        """The limits on client connections, in total and for each IP address."""
         return ConnectionBounds(self.broker_max_connections, self.broker_max_connections_per_ip)
 
     @property
     def announces_topic_watchers(self) -> bool:
-        """True if clients are allowed to watch topic lists.
+        """True if the broker offers watches of topic lists to clients.
 
         Watches ignore properties, so a filtering plug-in disables watches. As shipped, the operator
         has to disable watches (PIP-452, "Out of Scope").
@@ -225,7 +231,7 @@ def known_keys() -> KnownKeys:
 
 
 def _refuse_tls_without_port(checked: CheckedKeys) -> None:
-    """Refuse older versions' key for TLS without a TLS port."""
+    """Refuse ``tlsEnabled=true``, a key of older versions, if no TLS port is configured."""
     ports = (f"{_PORT_KEY}Tls", "webServicePortTls")
     if checked.flag("tlsEnabled") and all(checked.value(key) is None for key in ports):
         checked.refuse(f"tlsEnabled=true: no port speaks TLS; set {' or '.join(ports)} instead")

@@ -39,7 +39,7 @@ _SECRET_IN_URL = re.compile(r"(://[^/?#]*?:)[^/?#]*@")
 
 
 def runtime_values(config: BrokerConfig, dynamic: Mapping[str, str]) -> dict[str, str]:
-    """Return every known key with its effective value.
+    """Return every known configuration key with its effective value.
 
     Args:
         config: The configuration at the start.
@@ -54,7 +54,7 @@ def runtime_values(config: BrokerConfig, dynamic: Mapping[str, str]) -> dict[str
 
 
 def masked(key: str, text: str) -> str:
-    """Return a value with its secrets masked."""
+    """Return a configuration value with its passwords replaced by asterisks."""
     if text and SECRET_KEY.search(key):
         return MASK
     if text.lower().startswith(OUR_STORES):
@@ -85,7 +85,7 @@ def _anything(_: BrokerConfig) -> None:
 
 
 class DynamicConfiguration:
-    """The effective configuration.
+    """The effective configuration: the file's values, overridden by values set at run time.
 
     Args:
         config: The configuration of the file and the command line. A change happens in it, and so
@@ -114,7 +114,7 @@ class DynamicConfiguration:
 
     @property
     def names(self) -> list[str]:
-        """The dynamic keys."""
+        """The keys that can be changed at run time."""
         upstream = [known.key for known in known_keys() if known.dynamic]
         return upstream if self._pulsar_compatible else [*upstream, *FLOODGATE_DYNAMIC_KEYS]
 
@@ -126,7 +126,7 @@ class DynamicConfiguration:
         return runtime_values(self._started_with, {**self._fitting, **self._numbers})
 
     async def values(self) -> dict[str, str]:
-        """Return all values set at run time, even without effect; secrets are masked.
+        """Return all values set at run time, including those without effect; secrets are masked.
 
         Raises:
             StoreError: The store failed.
@@ -134,7 +134,7 @@ class DynamicConfiguration:
         return {key: masked(key, text) for key, text in (await self._store.configuration()).items()}
 
     async def start(self) -> None:
-        """Apply the stored values, and follow changes by peers.
+        """Apply the stored values, and begin to follow changes by other brokers.
 
         Raises:
             StoreError: The store failed.
@@ -144,11 +144,11 @@ class DynamicConfiguration:
         self._following = asyncio.create_task(self._follow())
 
     async def close(self) -> None:
-        """Stop following changes by peers."""
+        """Stop following changes by other brokers."""
         await ended(self._following)
 
     async def set(self, key: str, value: str, check: Check = _anything) -> None:
-        """Store and apply a value.
+        """Set the value of a key at run time: store the value and apply it.
 
         Args:
             key: The key.
@@ -173,7 +173,9 @@ class DynamicConfiguration:
             self._put_in_force(config, fitting, stored)
 
     async def delete(self, key: str, check: Check = _anything) -> None:
-        """Restore the file's value; a no-op for a key not set.
+        """Remove the value set for a key at run time, and apply the file's value again.
+
+        A no-op for a key not set.
 
         Raises:
             RefusedError: The key is not dynamic, or the file's value conflicts with the remaining
@@ -192,7 +194,9 @@ class DynamicConfiguration:
             self._put_in_force(config, fitting, stored)
 
     async def clear(self, check: Check = _anything) -> None:
-        """Restore all values of the file, together: a single value may conflict with the rest.
+        """Remove all values set at run time together, and apply the file's values again.
+
+        Removed singly, a value may conflict with the rest.
 
         Raises:
             RefusedError: The file's values are unusable by now.
@@ -225,7 +229,9 @@ class DynamicConfiguration:
     async def _fit(
         self, stored: Mapping[str, str], held: Mapping[str, str]
     ) -> tuple[BrokerConfig, Mapping[str, str]]:
-        """Return the configuration with every usable stored value; warn of unusable values.
+        """Return the configuration with all usable stored values, and these values by key.
+
+        Warns of unusable values.
 
         Values of ``held`` are usable together, and hold unless a stored one replaces them.
         """
@@ -250,7 +256,7 @@ class DynamicConfiguration:
     async def _take_fitting(
         self, waiting: Mapping[str, str], fitting: dict[str, str]
     ) -> Mapping[str, str]:
-        """Add the usable values to ``fitting``; return the problems of unusable values."""
+        """Move usable values to ``fitting``; return the problems of unusable values by key."""
         problems: dict[str, str] = {}
         for key, value in waiting.items():
             try:
@@ -262,7 +268,7 @@ class DynamicConfiguration:
         return problems
 
     def _with(self, values: Mapping[str, str]) -> BrokerConfig:
-        """Return the configuration of the start with some values replaced.
+        """Return the configuration of the start with the given values replaced.
 
         Raises:
             ConfigError: The values are unusable.
@@ -321,7 +327,10 @@ class DynamicConfiguration:
 
 
 def _java_number(value: str, bits: int) -> int | None:
-    """Return Java's number in a text; None without a number of ``bits`` bits."""
+    """Return the integer in a text, as Java parses it, or None if it exceeds ``bits`` bits.
+
+    None also for a text without an integer.
+    """
     if not re.fullmatch(r"[+-]?[0-9]{1,20}", value):
         return None
     number = int(value)
@@ -329,6 +338,6 @@ def _java_number(value: str, bits: int) -> int | None:
 
 
 def _check_not_blank(key: str, value: str) -> None:
-    """Refuse a blank value: blank means the default, which the file may override."""
+    """Refuse to set a blank value: it would mean Pulsar's default rather than the file's value."""
     if value.strip() in ("", "null"):
         raise ConfigError([f"{key}={value!r}: give a value; deleting it brings the file's back"])

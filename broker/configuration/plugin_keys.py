@@ -1,4 +1,4 @@
-"""The configuration keys of property listings (PIP-452): plug-in, bounds of properties."""
+"""Configuration keys of listings by properties (PIP-452): the plug-in, limits on properties."""
 
 from __future__ import annotations
 
@@ -21,11 +21,14 @@ MAX_BYTES_KEY = "floodgateMaxListingPropertiesBytes"
 
 
 class TooManyPropertiesError(Exception):
-    """A request's properties exceed their bounds; the text is a sentence."""
+    """A listing request has too many properties, or too many bytes of properties.
+
+    The text is a sentence.
+    """
 
 
 class PropertyBounds(Settings):
-    """The bounds of a request's properties; 0 is unlimited.
+    """Limits on the properties in a listing request; 0 is unlimited.
 
     Differs: upstream and profile pulsar accept everything that fits into a frame.
     """
@@ -35,7 +38,7 @@ class PropertyBounds(Settings):
     """UTF-8 bytes of all keys and values."""
 
     def check_number(self, number: int) -> None:
-        """Refuse too many properties before parsing them.
+        """Refuse a request with too many properties, before parsing them.
 
         Raises:
             TooManyPropertiesError: Too many properties.
@@ -47,7 +50,7 @@ class PropertyBounds(Settings):
             )
 
     def check(self, properties: Mapping[str, str]) -> None:
-        """Refuse too many or too large properties.
+        """Refuse a request with too many properties, or too many bytes of properties.
 
         Raises:
             TooManyPropertiesError: Too many properties, or too many bytes.
@@ -71,12 +74,15 @@ def _utf8_bytes(text: str) -> int:
 
 
 def as_mapping(properties: Sequence[pb.KeyValue]) -> Mapping[str, str]:
-    """Return properties by key; a repeated key has its last value, as upstream."""
+    """Return properties as a mapping; a repeated key has its last value, as upstream."""
     return {one.key: one.value for one in properties}
 
 
 def class_name_problem(name: str) -> str | None:
-    """Return the problem of a class name's form, or None, without importing the class."""
+    """Return an error text if a plug-in's class name is malformed, otherwise None.
+
+    The class is not imported.
+    """
     if name == DEFAULT_CLASS_NAME or is_class_path(name):
         return None
     return (
@@ -87,7 +93,7 @@ def class_name_problem(name: str) -> str | None:
 
 
 def resources_class_name(checked: CheckedKeys) -> str:
-    """Return the plug-in's name, without importing the plug-in."""
+    """Return the configured class name of the listing plug-in, without importing the class."""
     name = checked.text(CLASS_KEY) or DEFAULT_CLASS_NAME
     problem = class_name_problem(name)
     if problem is not None:

@@ -27,7 +27,7 @@ def _quota_check_seconds(checked: CheckedKeys) -> int:
 
 
 class PublishingConfig(Settings):
-    """The configuration of publishing; a bound of 0 or less is unlimited."""
+    """The configuration of publishing and of periodic checks; 0 or less is unlimited."""
 
     max_pending: int = Key("maxPendingPublishRequestsPerConnection")
     buffer_bytes: int = Key("maxMessagePublishBufferSizeInMB", megabytes, floodgate=256)
@@ -53,7 +53,7 @@ class PublishingConfig(Settings):
 
 
 class DispatchSettings(Settings):
-    """The configuration of dispatchers."""
+    """The configuration of dispatchers, which send stored messages to consumers."""
 
     round_robin_messages: int = Key("dispatcherMaxRoundRobinBatchSize")
     """Most messages sent to a Shared consumer before the next consumer gets messages."""
@@ -75,7 +75,7 @@ _TYPES_KEY = "subscriptionTypesEnabled"
 
 
 def default_policies(checked: CheckedKeys) -> EffectivePolicies:
-    """Return the effective policies without policies of namespaces and topics."""
+    """Return the broker's own policies, effective where neither topic nor namespace sets any."""
     regular: dict[str, Any] = {}
     for policy in TABLE:
         regular |= policy.by_default(checked)
@@ -115,7 +115,10 @@ def _auto_topic_creation(checked: CheckedKeys) -> AutoTopicCreation:
 
 
 def _inactive_topics(checked: CheckedKeys) -> InactiveTopics:
-    """Return the deletion of unused topics; profile floodgate deletes only if the key is set."""
+    """Return whether and when unused topics are deleted.
+
+    Profile floodgate deletes topics only if the key is set.
+    """
     if not checked.pulsar_compatible and not checked.is_set(_INACTIVE_KEY):
         checked.choose(_INACTIVE_KEY, value=False)
     longest = "brokerDeleteInactiveTopicsMaxInactiveDurationSeconds"

@@ -18,7 +18,7 @@ DEFAULT_METADATA_STORE_URL = "memory:local"
 
 
 class StoreUrl(str):
-    """The URL of a store, shown without its password."""
+    """The URL of a store; its ``repr`` hides the password."""
 
     __slots__ = ()
 
@@ -27,12 +27,15 @@ class StoreUrl(str):
 
 
 def metadata_store_url(checked: CheckedKeys) -> StoreUrl:
-    """Return the store's URL: a bad one becomes a problem."""
+    """Return the metadata store's URL; report an invalid URL as a configuration problem."""
     return StoreUrl(_chosen(checked))
 
 
 def _chosen(checked: CheckedKeys) -> str:
-    """Choose the store: by Floodgate's key, otherwise by upstream's key with a supported URL."""
+    """Return the metadata store's URL from Floodgate's key, otherwise from upstream's.
+
+    An unsupported URL in upstream's key is ignored with a warning.
+    """
     own_key = "floodgateMetadataStoreUrl"
     own = _stated(checked, own_key)
     upstream_key = next(
@@ -54,7 +57,10 @@ def _chosen(checked: CheckedKeys) -> str:
 
 
 def _stated(checked: CheckedKeys, key: str) -> str:
-    """Return a store's URL, possibly read from a file or variable to protect its password."""
+    """Return the store URL in a key; the key may name a file or environment variable with it.
+
+    So the password stays out of the configuration.
+    """
     given = checked.text(key) or ""
     if not given.startswith(PLACES):
         return given
@@ -98,14 +104,14 @@ _OLD_LOG = (
 
 
 class Place(NamedTuple):
-    """The place of a message store: memory, a database, or a temporary database in a folder."""
+    """Where messages are stored: in memory, in a database, or in a temporary database."""
 
     database: Path | None = None
     temporary_in: Path | None = None
 
 
 def _place(checked: CheckedKeys) -> Place:
-    """Parse floodgateMessageStore; a database's URL may set floodgateMessageStoreFsync, too."""
+    """Parse floodgateMessageStore, whose URL may also set floodgateMessageStoreFsync."""
     url = checked.text(STORE_KEY) or TEMPORARY
     if url in (MEMORY, "memory:local"):
         checked.choose(STORE_KEY, MEMORY)
@@ -135,7 +141,7 @@ def _max_bytes(checked: CheckedKeys) -> int:
 
 
 class MessageStoreKeys(Settings):
-    """The configured message store; a bound of 0 is unlimited."""
+    """The configuration of the message store; a limit of 0 is unlimited."""
 
     place: Place = Read(_place)
     fsync: bool = Key(FSYNC_KEY)
@@ -155,7 +161,7 @@ _FSYNC_OPTIONS = {"": False, "fsync=false": False, "fsync=true": True}
 
 
 def temporary_place() -> Path:
-    """Return the folder of temporary databases: on a disk, as /tmp is often memory."""
+    """Return the folder for temporary databases, on a disk: /tmp is often in memory."""
     named = os.environ.get("TMPDIR")
     if named:
         return Path(named)

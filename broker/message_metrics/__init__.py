@@ -1,1 +1,1 @@
-"""Metrics of messages: for broker, namespaces, topics, subscriptions and clients."""
+"""Message metrics of the broker and its namespaces, topics, subscriptions and clients."""

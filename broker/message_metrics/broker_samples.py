@@ -1,4 +1,4 @@
-"""The samples of the whole broker: sums over its topics, and figures of the message store."""
+"""Metrics of the whole broker: sums over all its topics, and the message store's metrics."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _QUANTILES = ("0.0", "0.5", "0.95", "0.99", "0.999", "0.9999", "1.0")
 
 
 class BrokerSums:
-    """Sums over the topics, and publish latencies."""
+    """Sums of metrics over all topics, and the distribution of their publish latencies."""
 
     def __init__(self, past: PastTopics) -> None:
         # Copied at the start: the walk itself counts topics unloaded meanwhile.
@@ -50,26 +50,26 @@ class BrokerSums:
         self._latency.add_all(past.latency)
 
     def add(self, topic: Topic, figures: Mapping[str, float]) -> None:
-        """Count a topic and its figures, which include its removed subscriptions."""
+        """Add a topic's metric values, which include its removed subscriptions, to the sums."""
         add_up(self._sums, figures)
         self._latency.add_all(topic.latency)
         if is_system(topic):
             add_up(self._sums, {SYSTEM + IN_BYTES: topic.statistics.size_bytes})
 
     def add_sent(self, subscription: AnySubscription) -> None:
-        """Count the messages sent to a subscription's consumers."""
+        """Add the messages and bytes sent to a subscription's consumers to the sums."""
         sent = sent_figures(subscription)
         if subscription.name == SUBSCRIPTION:
             sent[SYSTEM + OUT_BYTES] = sent[OUT_BYTES]
         add_up(self._sums, sent)
 
     def add_closing(self, topic: Topic, totals: Mapping[str, float]) -> None:
-        """Count the past traffic of a topic being unloaded."""
+        """Add the past traffic of a topic that is being unloaded to the sums."""
         add_up(self._sums, totals)
         self._latency.add_all(topic.latency)
 
     def show(self, table: SampleTable, cluster: dict[str, str], topics: LoadedTopics) -> None:
-        """Add the broker's samples, independent of the topics shown.
+        """Add samples of the whole broker, which cover all topics, to ``table``.
 
         Args:
             table: Takes the samples.
@@ -100,7 +100,7 @@ class BrokerSums:
 
 
 def add_up(sums: dict[str, float], figures: Mapping[str, float]) -> None:
-    """Add figures to sums of the same names."""
+    """Add each value of ``figures`` to the sum with the same name."""
     for name, value in figures.items():
         sums[name] = sums.get(name, 0) + value
 
@@ -130,6 +130,6 @@ DATABASE: Table[StoreFigures] = table(
 
 
 def store_families(figures: StoreFigures, cluster: dict[str, str]) -> Families:
-    """Return the families of the message store; of its database, if it has one."""
+    """Return the metrics of the message store, and of its database if it has one."""
     rows = STORE if figures.writing is None else (*STORE, *DATABASE)
     return [family(row, figures, cluster) for row in rows]

@@ -1,4 +1,4 @@
-"""The figures of one topic, subscription, consumer and producer.
+"""Metric values of a single topic, subscription, consumer or producer.
 
 Source: upstream AggregatedSubscriptionStats, AggregatedConsumerStats, AggregatedProducerStats.
 """
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 
 def subscription_figures(subscription: AnySubscription) -> dict[str, float]:
-    """Return the figures by metric name without ``pulsar_subscription_``."""
+    """Return a subscription's metric values by name.
+
+    The names lack the prefix ``pulsar_subscription_``.
+    """
     consumers = subscription.consumers
     rates = [one.rates.current for one in consumers]
     return {
@@ -75,13 +78,16 @@ _OF_STORAGE = (
 
 
 def sent_figures(subscription: AnySubscription) -> dict[str, float]:
-    """Return the figures sent to consumers, by metric name without ``pulsar_``."""
+    """Return the messages and bytes sent to a subscription's consumers, by metric name.
+
+    The names lack the prefix ``pulsar_``.
+    """
     sent = subscription.sent()
     return {OUT_MESSAGES: sent.messages, OUT_BYTES: sent.size_bytes}
 
 
 def consumer_figures(consumer: Consumer) -> dict[str, float]:
-    """Return the figures by metric name without ``pulsar_``."""
+    """Return a consumer's metric values by name, without the prefix ``pulsar_``."""
     rates = consumer.rates.current
     return {
         "consumer_msg_rate_out": rates.messages_out,
@@ -97,7 +103,7 @@ def consumer_figures(consumer: Consumer) -> dict[str, float]:
 
 
 def producer_figures(producer: Producer) -> dict[str, float]:
-    """Return the figures by metric name without ``pulsar_producer_``."""
+    """Return a producer's metric values by name, without the prefix ``pulsar_producer_``."""
     figures = producer.statistics
     return {
         "msg_rate_in": figures.message_rate,
@@ -111,7 +117,7 @@ SIZES = "entry_size"
 
 
 class SubscriptionSums:
-    """The sums of a topic's subscriptions.
+    """Sums of the metric values of a topic's subscriptions.
 
     Source: upstream NamespaceStatsAggregator, TopicStats; names as recorded from Pulsar 4.2.4.
 
@@ -126,7 +132,7 @@ class SubscriptionSums:
         self._sums = dict.fromkeys(_SUMMED, 0.0)
 
     def add(self, subscription: AnySubscription, figures: Mapping[str, float]) -> None:
-        """Add the figures of a subscription."""
+        """Add the metric values of a subscription to the sums."""
         self.count += 1
         if isinstance(subscription, Subscription):
             backlog_bytes = subscription.cursor.backlog_bytes
@@ -153,7 +159,7 @@ _SUMMED = (
 def topic_figures(
     topic: Topic, subscriptions: SubscriptionSums, period_seconds: float
 ) -> dict[str, float]:
-    """Return the figures by metric name without ``pulsar_``."""
+    """Return a topic's metric values by name, without the prefix ``pulsar_``."""
     published, shown = topic.statistics, subscriptions
     stored = topic.ledger.size_bytes if isinstance(topic, PersistentTopic) else 0
     return {
@@ -186,7 +192,10 @@ def topic_figures(
 
 
 def _buckets(prefix: str, bounds: Iterable[str], counts: Iterable[int]) -> dict[str, float]:
-    """Return a number for each bucket, not cumulative, as recorded."""
+    """Return the count of each histogram bucket, by metric name.
+
+    The counts are not cumulative, as recorded.
+    """
     # Recorded: pulsar_entry_size_le_overflow, but pulsar_storage_write_latency_overflow.
     over = f"{prefix}_le_overflow" if prefix == SIZES else f"{prefix}_overflow"
     *of_bounds, larger = counts
@@ -197,7 +206,7 @@ def _buckets(prefix: str, bounds: Iterable[str], counts: Iterable[int]) -> dict[
 
 
 def own_figures(topic: Topic) -> dict[str, float]:
-    """Return the figures shown only for the topic, which cannot be summed."""
+    """Return the metric values of a topic that cannot be summed with other topics' values."""
     stored = isinstance(topic, PersistentTopic)
     policies = topic.policies
     return {

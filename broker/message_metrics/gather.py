@@ -1,4 +1,4 @@
-"""The metrics of messages, read from the loaded topics at each scrape.
+"""Message metrics, read from the loaded topics at each scrape.
 
 With exposeTopicLevelMetricsInPrometheus topics and subscriptions have separate samples, else
 namespaces. The broker always has samples.
@@ -109,7 +109,7 @@ _SENTENCES = {
 
 
 def documentation(name: str) -> str:
-    """Return the meaning of a family of metrics."""
+    """Return the help text of a metric."""
     short = name.removeprefix("pulsar_").removeprefix("broker_")
     return _SENTENCES[short] if short in _SENTENCES else _of_bucket(name)
 
@@ -134,7 +134,7 @@ _NOT_OF_TOPICS = frozenset(
 
 
 class MetricSource(NamedTuple):
-    """The sources of message metrics.
+    """The loaded topics, message store and settings that message metrics are read from.
 
     Attributes:
         period_seconds: Interval of rate updates.
@@ -149,13 +149,13 @@ class MetricSource(NamedTuple):
 
 
 class MessageMetrics:
-    """Collects the metrics of messages, a subscription in a step."""
+    """Collects message metrics in short steps, so that clients are served meanwhile."""
 
     def __init__(self, source: MetricSource) -> None:
         self._source = source
 
     def gather(self) -> Generator[None, None, Families]:
-        """Read all topics; return the families."""
+        """Read all loaded topics, a step at a time; return the metrics."""
         walk = _Walk(self._source)
         for topic in self._source.topics:
             if topic.closing:
@@ -180,7 +180,7 @@ class _Walk:
         self._broker = BrokerSums(past)
 
     def take(self, topic: Topic) -> Steps:
-        """Count a topic, and show its samples while fewer than the limit are shown."""
+        """Add a topic to the sums, and show its own samples unless the limit is reached."""
         shown: dict[AnySubscription, dict[str, float]] = {}
         sums, gone = SubscriptionSums(), _sent_by_gone(topic)
         for one in topic.subscriptions:
@@ -204,7 +204,7 @@ class _Walk:
             yield
 
     def take_closing(self, topic: Topic) -> None:
-        """Count the past traffic of a topic no longer shown."""
+        """Add the past traffic of a topic that is being unloaded to the sums."""
         totals = totals_of(topic)
         self._broker.add_closing(topic, totals)
         if not self._source.keys.topics:
@@ -275,7 +275,7 @@ class _Walk:
     # -- together -----------------------------------------------------------------------------
 
     def families(self) -> Generator[None, None, Families]:
-        """Return all families, adding the samples that need all topics."""
+        """Return all metrics, after adding those that need the sums over all topics."""
         gauge, source = self._table.gauge, self._source
         for namespace, figures in self._namespaces.items():
             add_up(figures, self._past.get(namespace, {}))
@@ -292,7 +292,7 @@ class _Walk:
 
 
 def _sent_by_gone(topic: Topic) -> dict[str, float]:
-    """Return the figures for messages sent by a topic's removed subscriptions."""
+    """Return the messages and bytes that a topic's removed subscriptions sent, by metric name."""
     gone = topic.subscriptions.gone
     return {
         OUT_MESSAGES: sum(one.messages for one in gone.values()),

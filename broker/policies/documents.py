@@ -1,4 +1,4 @@
-"""Stored policies, and the effective policies with a document applied."""
+"""Conversion of the policies stored for namespaces and topics into effective policies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ONLY_SHOWN = ("persistence", "replicatorDispatchRate")
 
 
 def in_force(base: EffectivePolicies, document: Mapping[str, Any]) -> EffectivePolicies:
-    """Return the effective policies of a document on top of base policies."""
+    """Return ``base`` overridden by the policies stored for a namespace or topic."""
     changes: dict[str, Any] = {}
     for key, value in document.items():
         if key in _EFFECTS:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Rate(NamedTuple):
-    """A rate limit; -1 or 0: unlimited.
+    """A limit on messages and bytes in a period; -1 or 0 is unlimited.
 
     Attributes:
         messages: Most messages in a period.
@@ -35,7 +35,7 @@ class QuotaAction(Enum):
 
 
 class BacklogQuota(NamedTuple):
-    """A backlog quota.
+    """A limit on the size or age of a backlog, and the reaction above the limit.
 
     Attributes:
         limit: Bytes (destination_storage) or seconds (message_age); -1: unlimited.
@@ -47,13 +47,16 @@ class BacklogQuota(NamedTuple):
 
 
 class Retention(NamedTuple):
-    """Bounds on acknowledged messages; both 0 retain no messages, -1 is unlimited."""
+    """Time and size up to which acknowledged messages are retained; -1 is unlimited.
+
+    With both 0 no messages are retained.
+    """
 
     minutes: int = 0
     megabytes: int = 0
 
     def bounds(self, now_ms: int) -> tuple[int, int]:
-        """Return the bounds for ``ManagedLedger.trim``: bytes, and the earliest time in ms."""
+        """Return the bytes to retain and the earliest time in ms, for ``ManagedLedger.trim``."""
         keep_bytes = self.megabytes * 1024 * 1024 if self.megabytes >= 0 else -1
         return keep_bytes, 0 if self.minutes < 0 else now_ms - self.minutes * 60_000
 
@@ -66,12 +69,12 @@ class DeleteMode(Enum):
 
 
 class InactiveTopics(NamedTuple):
-    """The deletion of unused topics.
+    """Whether, when and on which condition unused topics are deleted.
 
     Attributes:
         delete: Whether unused topics are deleted.
         after_seconds: Time without use before the deletion.
-        mode: The condition.
+        mode: The condition for the deletion.
     """
 
     delete: bool = False
@@ -80,7 +83,7 @@ class InactiveTopics(NamedTuple):
 
 
 class AutoTopicCreation(NamedTuple):
-    """The creation of a topic at a client's request.
+    """Whether a client's request creates a missing topic, and with how many partitions.
 
     Attributes:
         allowed: Whether topics are created.
@@ -92,7 +95,7 @@ class AutoTopicCreation(NamedTuple):
 
 
 class Persistence(NamedTuple):
-    """The copies of messages in upstream's storage; this broker has a single copy."""
+    """Numbers of message copies in upstream's storage, shown only: this broker has one copy."""
 
     ensemble: int = 2
     write_quorum: int = 2

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class PolicyName(Enum):
-    """Policies of namespaces or topics; refusals contain the names."""
+    """Names of policies of namespaces or topics, used in error texts."""
 
     ALL = auto()
     ALLOW_CLUSTERS = auto()
@@ -60,7 +60,7 @@ class PolicyName(Enum):
 
 
 class Null(Enum):
-    """The meaning of a null or missing body."""
+    """The effect of a null or missing body in a request to set a policy."""
 
     VALUE = auto()
     """The value becomes the reader's empty value: 0, or false."""
@@ -76,17 +76,17 @@ NO_CONTENT = object()
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The paths of a policy of namespaces, or of topics.
+    """The REST paths of a policy for namespaces or for topics, and the responses there.
 
     Attributes:
-        path: The last part, below the namespace or topic.
-        null: The meaning of null.
+        path: The end of the REST path, after the namespace or topic.
+        null: The effect of a null or missing body.
         unset: The response for a policy not set; None: 200 without a body.
         verb: The method that sets the policy.
-        refusal: The sentence about a refused value; of a policy without a check of its own,
-            about a number below 0.
+        refusal: The error text for a refused value; for a policy without a check of its own,
+            the error text for a number below 0.
         removable: Whether DELETE removes the policy.
-        parameter: The query's parameter with the value, in place of a body.
+        parameter: Name of the query parameter with the value, if the value is not in the body.
         misses_policies: Whether a change for a missing namespace is refused with a sentence about
             missing policies, as by upstream for a few policies.
     """
@@ -103,17 +103,17 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A policy.
+    """A policy of namespaces or topics: its key, value, REST paths, and effect.
 
     Attributes:
-        key: Key in documents.
+        key: The key of the value in stored documents.
         needs: The permission to see and change the policy; None: a tenant's admin.
         read: Parses a value.
         namespace: Paths for namespaces.
         topic: Paths for topics.
-        field: The field of the effective policies; the members of an object name their fields, of
-            this field's value, or without it of the effective policies themselves.
-        broker: The key of broker.conf with the default of a value that is no object.
+        field: The field of ``EffectivePolicies`` with the value. For an object, each member names
+            a field of this field's value, or of ``EffectivePolicies`` if this is empty.
+        broker: The key of broker.conf with the default value, unless the value is an object.
         applied: Whether values of namespace and broker are shown as applied to a topic.
         per_cluster: Whether a namespace's policies show the value by cluster.
         of_superusers: Whether only superusers change the policy for namespaces (recorded).
@@ -132,17 +132,17 @@ class Policy:
 
     @property
     def members(self) -> Sequence[Member]:
-        """The members of the value with an effect."""
+        """The members of the policy's JSON value that have an effect in this broker."""
         return [one for one in members_of(self.read) if one.field]
 
     def effect(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-        """Return the fields of effective policies for a value."""
+        """Return the fields of ``EffectivePolicies`` that a value of the policy sets."""
         if not self.members:
             return {self.field: value} if self.field else {}
         return self._fields({one.field: value[one.name] for one in self.members})
 
     def by_default(self, checked: CheckedKeys) -> dict[str, Any]:
-        """Return the fields of the broker's own policies, from the keys of broker.conf."""
+        """Return the fields of ``EffectivePolicies`` that broker.conf sets for the policy."""
         if self.broker:
             return {self.field: _value(checked, self.broker, self.read)}
         with_keys = [one for one in self.members if one.broker]
@@ -155,7 +155,7 @@ class Policy:
         return {self.field: type(getattr(DEFAULTS, self.field))(**values)}
 
     def shown(self, own: EffectivePolicies) -> object:
-        """Return the policy's value in effective policies; None if they have no such field.
+        """Return the policy's value in a topic's effective policies, as JSON; None without effect.
 
         An object without effect is shown empty.
         """

@@ -1,4 +1,4 @@
-"""Rate limits of messages and bytes, published or dispatched, and of subscriptions."""
+"""Limits on the rates of publishing, of dispatching, and of subscribing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_CONSUMERS = 10_000
 
 
 class RateLimiter:
-    """A limit of messages and bytes in a period, as two token buckets.
+    """A limit on messages and bytes in a period, with a token bucket for each.
 
     A batch may overdraw the buckets: later messages wait until the debt is repaid.
 
@@ -40,7 +40,7 @@ class RateLimiter:
         self.change(rate)
 
     def change(self, rate: Rate) -> None:
-        """Replace the limit, with full buckets."""
+        """Replace the limit, and begin with full buckets."""
         now = self._clock.now()
         self._messages = _bucket(rate.messages, rate.period_seconds, now)
         self._bytes = _bucket(rate.size_bytes, rate.period_seconds, now)
@@ -51,12 +51,12 @@ class RateLimiter:
         return self._messages is not None or self._bytes is not None
 
     def available(self) -> tuple[int, int]:
-        """Return the available messages and bytes; a very large number if unlimited."""
+        """Return how many messages and bytes may be sent now; a very large number if unlimited."""
         now = self._clock.now()
         return _whole(self._messages, now), _whole(self._bytes, now)
 
     def take(self, messages: int, size_bytes: int) -> None:
-        """Count messages and bytes, even more than available."""
+        """Take tokens for messages and bytes from the buckets, even if too few are available."""
         now = self._clock.now()
         for bucket, count in ((self._messages, messages), (self._bytes, size_bytes)):
             if bucket is not None:
@@ -88,7 +88,7 @@ class ConsumerIdentifier(NamedTuple):
 
 
 class SubscribeRateLimiter:
-    """A limit of each consumer's subscriptions to a topic in a period.
+    """A limit on how often each consumer subscribes to a topic in a period.
 
     Bound: MOST_CONSUMERS; the consumer with the oldest subscription is evicted and begins anew.
 
@@ -108,13 +108,16 @@ class SubscribeRateLimiter:
         return len(self._buckets)
 
     def change(self, rate: Rate) -> None:
-        """Replace the limit, with full buckets; an equal limit is a no-op."""
+        """Replace the limit and begin with full buckets, unless the limit is the same."""
         if rate != self._rate:
             self._rate = rate
             self._buckets.clear()
 
     def take(self, consumer: ConsumerIdentifier) -> bool:
-        """Count a subscription of a consumer; return False, uncounted, above the limit."""
+        """Count a consumer's attempt to subscribe; return False if it exceeds the limit.
+
+        An attempt above the limit is not counted.
+        """
         rate, now = self._rate, self._clock.now()
         if rate.messages <= 0 or rate.period_seconds <= 0:
             return True

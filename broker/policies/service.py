@@ -48,7 +48,7 @@ _NONE: Mapping[str, Any] = {}
 
 
 class PolicyService:
-    """The policies of namespaces and topics.
+    """Stores, caches and applies the policies of namespaces and topics.
 
     Bound: MAX_DOCUMENTS, of policies of MAX_POLICY_BYTES each.
     """
@@ -72,7 +72,7 @@ class PolicyService:
         return len(self._documents)
 
     async def start(self) -> None:
-        """Read the stored policies, and follow changes by peers.
+        """Read the stored policies, and begin to follow changes by other brokers.
 
         Raises:
             StoreError: The store failed.
@@ -82,13 +82,13 @@ class PolicyService:
         self._following = asyncio.create_task(self._follow())
 
     async def close(self) -> None:
-        """Stop following changes by peers."""
+        """Stop following changes by other brokers."""
         await ended(self._following)
 
     # -- effective policies --------------------------------------------------------------------
 
     def of(self, topic: TopicName) -> EffectivePolicies:
-        """Return the effective policies of a topic; a partition has its partitioned topic's."""
+        """Return a topic's effective policies; a partition has those of its partitioned topic."""
         base = self.of_namespace(topic.namespace)
         return self._on_top(str(topic.partitioned_name), base) if self._documents else base
 
@@ -107,11 +107,11 @@ class PolicyService:
 
     @property
     def defaults(self) -> EffectivePolicies:
-        """The broker's policies."""
+        """The broker's own policies, effective where neither topic nor namespace sets any."""
         return self._defaults()
 
     def document(self, of: NamespaceName | TopicName) -> Mapping[str, Any]:
-        """Return the policies set for a namespace or topic, by key."""
+        """Return the policies set for a namespace or topic itself, by policy key."""
         return self._documents.get(str(of), _NONE)
 
     # -- changes ------------------------------------------------------------------------------
@@ -125,24 +125,27 @@ class PolicyService:
         self._callbacks.append(callback)
 
     def configuration_changed(self) -> None:
-        """Apply the broker's policies after a change at run time."""
+        """Apply the broker's own policies after its configuration changed at run time."""
         self._in_force.clear()
         self._tell(None)
 
     async def set(self, of: NamespaceName | TopicName, key: str, value: object | None) -> None:
-        """Store and apply a policy; None removes the policy. Raises as ``change``."""
+        """Set a policy of a namespace or topic; None removes the policy.
+
+        Raises as ``change``.
+        """
         await self.change(of, key, lambda _: value)
 
     async def change(
         self, of: NamespaceName | TopicName, key: str, changed: Change
     ) -> Mapping[str, Any]:
-        """Store and apply a policy made of the stored policies; return those before.
+        """Set a policy to the result of ``changed``; return the policies stored before.
 
         Args:
             of: The namespace or topic.
             key: The policy's key.
-            changed: Returns the policy, of the stored policies by key; None removes the policy. It
-                is called again after a change by another broker in between.
+            changed: Returns the new policy, or None to remove the policy, given all stored policies
+                by key. Called again if another broker changes the policy meanwhile.
 
         Raises:
             RefusedError: Too many namespaces and topics have policies, the policy would be too
@@ -175,7 +178,7 @@ class PolicyService:
     async def create_namespace(
         self, namespace: NamespaceName, policies: NamespacePolicies, document: Mapping[str, object]
     ) -> bool:
-        """Create a namespace with all policies atomically; return False for an existing namespace.
+        """Create a namespace and its policies atomically; return False if it already exists.
 
         Raises:
             RefusedError: Too many namespaces and topics have policies, or a policy is too large.
@@ -199,7 +202,9 @@ class PolicyService:
             )
 
     async def forget(self, of: NamespaceName | TopicName) -> None:
-        """Remove all policies of a deleted topic, or of a deleted namespace without its topics.
+        """Delete the policies of a deleted topic, or a deleted namespace's own policies.
+
+        The policies of the namespace's topics remain.
 
         Raises:
             StoreError: The store failed.
@@ -207,7 +212,7 @@ class PolicyService:
         await self._forget([str(of)])
 
     async def forget_namespaces(self, namespaces: Sequence[NamespaceName]) -> None:
-        """Remove all policies of deleted namespaces and their topics.
+        """Delete all policies of deleted namespaces and their topics.
 
         Raises:
             StoreError: The store failed.
@@ -250,7 +255,7 @@ class PolicyService:
                 await clock_sleep(self._clock, READ_AGAIN_SECONDS)
 
     async def _read(self, name: str) -> None:
-        """Read and apply a name's stored policies; "" for all names.
+        """Read and apply the stored policies of a namespace or topic; of all for the name "".
 
         Reads are sequential, so the policies stored last become effective.
         """
@@ -288,16 +293,18 @@ AT_ONCE = 50
 
 
 class Follower(Protocol):
-    """A topic that applies policies."""
+    """A loaded topic to notify of changes of its policies."""
 
     closing: bool
 
     def policies_changed(self) -> None:
-        """Apply the effective policies."""
+        """Apply the topic's changed effective policies."""
 
 
 class PolicyFollowers:
-    """Topics yet to apply changed policies; a namespace may have 10,000.
+    """Notifies loaded topics of changed policies, a batch in each event-loop turn.
+
+    A namespace may have 10,000 topics.
 
     Bound: one entry a loaded topic, however often policies change.
     """
@@ -327,7 +334,7 @@ class PolicyFollowers:
 
 
 def _follow_one(topic: Follower) -> None:
-    """Notify a topic; a failure, as of its store, does not delay the next topics."""
+    """Notify a topic of changed policies; log a failure, so that the next topics are notified."""
     if topic.closing:
         return
     try:

@@ -1,4 +1,4 @@
-"""The table of policies: a row for each policy with regular requests.
+"""The table of policies with regular REST requests, a row for each policy.
 
 Source: upstream NamespacesBase, PersistentTopicsBase and the classes of
 ``org.apache.pulsar.common.policies.data``; gaps in recordings were tried at a real broker.
@@ -38,12 +38,12 @@ _OLD_STRATEGIES = (
 
 
 def _least_0(path: str) -> Place:
-    """Return the paths of a policy that is a number from 0 on."""
+    """Return the REST paths of a policy whose value is a number of at least 0."""
     return Place(path, Null.VALUE, refusal=f"{path} must be 0 or more")
 
 
 def _unset(path: str, value: object, *, removable: bool = False) -> Place:
-    """Return the paths of a policy that shows a value even where it is not set."""
+    """Return the REST paths of a policy whose response is ``value`` while it is not set."""
     return Place(path, Null.VALUE, value, removable=removable)
 
 

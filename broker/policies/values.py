@@ -1,4 +1,4 @@
-"""Values of JSON bodies, parsed as Java's servers do, and the JSON schemas of policies' values."""
+"""Parsers of JSON values in request bodies, as in Java's servers, and their JSON schemas."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 class JsonNumber(str):
-    """A number in a body, in its original text."""
+    """A number in a JSON body, kept in its original text."""
 
     __slots__ = ()
 
@@ -31,8 +31,8 @@ class BadBodyError(Exception):
 
     Attributes:
         media_type: Content-Type of the sentence.
-        upstream_status: The status in profile pulsar: upstream's server fails at some bodies, with
-            500.
+        upstream_status: The status in profile pulsar: 500 for bodies at which upstream's server
+            fails.
     """
 
     def __init__(
@@ -44,12 +44,12 @@ class BadBodyError(Exception):
 
 
 def without_null(values: dict[str, object]) -> dict[str, object]:
-    """Return the members of an object without null values."""
+    """Return the members of a JSON object whose values are not null."""
     return {key: value for key, value in values.items() if value is not None}
 
 
 def string_map_of(values: dict[str, object], what: str) -> dict[str, str]:
-    """Return an object of strings; numbers and booleans become strings, as in Java.
+    """Return a JSON object of strings; numbers and booleans become strings, as in Java.
 
     Raises:
         BadBodyError: A value has another type, or is not Unicode.
@@ -64,7 +64,7 @@ def string_map_of(values: dict[str, object], what: str) -> dict[str, str]:
 
 
 def strings(values: object, what: str) -> tuple[str, ...] | None:
-    """Return an array of strings, or None for null.
+    """Return the strings of a JSON array, or None for null.
 
     As in Java, numbers and booleans become strings; a null becomes an empty string, refused
     wherever it matters.
@@ -99,13 +99,13 @@ def _text(value: object) -> str:
 
 
 def kind_of(value: object) -> str:
-    """Return the kind of a value in words."""
+    """Return the JSON type of a value in words, such as "an array"."""
     kinds = {list: "an array", dict: "an object", JsonNumber: "a number", bool: "a boolean"}
     return "null" if value is None else kinds.get(type(value), "a string")
 
 
 class Member(NamedTuple):
-    """A member of an object.
+    """A member of a JSON object: its name, parser, default and effect.
 
     Attributes:
         name: The member's name.
@@ -123,12 +123,12 @@ class Member(NamedTuple):
 
 
 def number(value: object) -> int:
-    """Return a whole number of 32 bits, also from a text; 0 for None."""
+    """Parse a 32-bit integer, also from a JSON string; return 0 for None."""
     return _whole(value, 31)
 
 
 def long_number(value: object) -> int:
-    """Return a whole number of 64 bits, also from a text; 0 for None."""
+    """Parse a 64-bit integer, also from a JSON string; return 0 for None."""
     return _whole(value, _LONG)
 
 
@@ -145,7 +145,7 @@ def _whole(value: object, bits: int) -> int:
 
 
 def real_number(value: object) -> float:
-    """Return a floating-point number; 0 for None."""
+    """Parse a floating-point number, also from a JSON string; return 0 for None."""
     found = 0.0 if value is None else float(_decimal(value))
     if math.isinf(found):
         raise BadBodyError(f"the body has {value!r:.40}, and should be a smaller number")
@@ -166,7 +166,7 @@ def _decimal(value: object) -> Decimal:
 
 
 def boolean(value: object) -> bool:
-    """Return a boolean, also from a text; False for None."""
+    """Parse a boolean, also from a JSON string; return False for None."""
     if value is None or isinstance(value, bool):
         return bool(value)
     found = _BOOLEANS.get(value.lower()) if isinstance(value, str) else None
@@ -180,7 +180,7 @@ PRIMITIVES: tuple[Reader, ...] = (number, long_number, boolean)
 
 
 def text(value: object) -> str | None:
-    """Return a text; None for None."""
+    """Parse a string; return None for None."""
     if value is None:
         return None
     read = strings([value], "the body")
@@ -205,7 +205,7 @@ class _OneOf:
 
 
 def one_of(names: Sequence[str], other: str | None = None) -> Reader:
-    """Return a reader of a name, or of the name's index, as upstream does.
+    """Return a parser that accepts one of the names, or its index in the list, as upstream.
 
     Args:
         names: In upstream's order.
@@ -215,24 +215,24 @@ def one_of(names: Sequence[str], other: str | None = None) -> Reader:
 
 
 def set_of_texts(value: object) -> list[str] | None:
-    """Return the texts of an array, without duplicates, in order."""
+    """Parse an array of strings, dropping duplicates and keeping the order; None for None."""
     found = strings(value, "the body")
     return None if found is None else list(dict.fromkeys(found))
 
 
 def texts_by_name(value: object) -> dict[str, str]:
-    """Return an object of texts; empty for None."""
+    """Parse an object of strings; return an empty object for None."""
     return string_map_of(object_by_name(value), "the body")
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectOf:
-    """A reader of an object with known members."""
+    """A parser of a JSON object with known members."""
 
     members: tuple[Member, ...]
 
     def __call__(self, value: object) -> dict[str, Any]:
-        """Return the known members of an object."""
+        """Parse the known members of a JSON object."""
         given = object_by_name(value)
         found = {}
         for member in self.members:
@@ -244,7 +244,7 @@ class ObjectOf:
 
 
 def object_of(*members: Member) -> ObjectOf:
-    """Return a reader of an object with known members; unknown members are ignored."""
+    """Return a parser of a JSON object with these members; unknown members are ignored."""
     return ObjectOf(members)
 
 
@@ -259,24 +259,24 @@ class _Given:
 
 
 def members_of(read: Reader) -> tuple[Member, ...]:
-    """Return the members of a reader's object; empty for another reader."""
+    """Return the members that a parser of objects knows; empty for other parsers."""
     if isinstance(read, _Given):
         return members_of(read.read)
     return read.members if isinstance(read, ObjectOf) else ()
 
 
 def given(read: Reader) -> Reader:
-    """Return a reader that passes None through."""
+    """Return a parser like ``read`` that returns None for None."""
     return _Given(read)
 
 
 def boxed(read: Reader) -> Reader:
-    """Return a reader of an optional number; a blank text is None."""
+    """Return a parser like ``read`` that returns None for None and for a blank text."""
     return _Given(read, blank_is_none=True)
 
 
 def object_by_name(value: object) -> dict[str, object]:
-    """Return an object; empty for None."""
+    """Return a JSON object, or an empty object for None; refuse other values."""
     if not isinstance(value, dict | None):
         raise BadBodyError("the body should be an object")
     return value or {}
@@ -296,7 +296,7 @@ _SCHEMAS: dict[Reader, dict[str, Any]] = {
 
 
 def schema_of(read: Reader) -> dict[str, Any]:
-    """Return the JSON schema of a reader's input; empty for a custom reader."""
+    """Return the JSON schema of the values that a parser accepts; empty if unknown."""
     match read:
         case _Given():
             return schema_of(read.read)

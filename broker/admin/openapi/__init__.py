@@ -1,1 +1,1 @@
-"""The description of the admin REST, derived from its endpoints."""
+"""The OpenAPI description of the admin REST, derived from its endpoints."""

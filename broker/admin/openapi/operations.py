@@ -1,4 +1,4 @@
-"""The operations of the admin REST, for each method of each path."""
+"""OpenAPI operations of the admin REST: one for each method of each path."""
 
 from __future__ import annotations
 
@@ -94,7 +94,10 @@ _BODILESS = ("GET", "DELETE")
 
 
 def admin_operations(endpoints: Iterable[Endpoint]) -> Iterator[Operation]:
-    """Yield the operations; each domain of topics has its own paths."""
+    """Yield the OpenAPI operations that describe the given endpoints.
+
+    Persistent and non-persistent topics have separate paths.
+    """
     for path, methods in PathTable(endpoints).templates():
         for method, served in methods.items():
             yield _operation(method, path, served)
@@ -137,7 +140,10 @@ def _bodies(method: str, endpoint: Endpoint) -> Iterator[tuple[str, Schema]]:
 
 
 def _refusals(method: str, variables: Sequence[str], *, has_body: bool) -> Iterator[int]:
-    """Yield the statuses of refusals, by an operation's variables and body."""
+    """Yield the HTTP error statuses that an operation may return.
+
+    They depend on its method, its path variables and whether it has a body.
+    """
     if "namespace" in variables:
         yield 307
     if variables or has_body:

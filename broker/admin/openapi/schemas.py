@@ -1,4 +1,4 @@
-"""JSON schemas of bodies shared by several requests."""
+"""JSON schemas of request bodies used by several endpoints."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PROPERTIES: Schema = {"type": "object", "additionalProperties": TEXT}
 
 
 def _object(*required: str, **members: Schema) -> Schema:
-    """Return the schema of an object with optional and required members."""
+    """Return the JSON schema of an object with the given members; some are required."""
     return {
         "type": "object",
         "properties": members,

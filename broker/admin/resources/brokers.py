@@ -36,23 +36,29 @@ _ASKED_FOR_HEALTH = NamespaceName.parse("public/default")
 
 
 class BrokerAdmin(Resource):
-    """Requests about this broker; every broker names itself as leader, a role without tasks."""
+    """Handlers of admin requests about this broker and its configuration.
+
+    Every broker names itself as leader, a role without tasks.
+    """
 
     @endpoint("GET brokers/leaderBroker", BrokerOperation.GET_LEADER_BROKER)
     async def leader(self, _: web.Request) -> object:
-        """Return this broker as the leader, with TLS if available (upstream: the same)."""
+        """Return this broker as the cluster's leader, with its TLS address if available."""
         urls = self._context.urls()
         url = urls.web_tls or urls.web
         return {"serviceUrl": url, "brokerId": self._context.broker_id}
 
     @endpoint("GET brokers/version", Level.AUTHENTICATED)
     async def version(self, _: web.Request) -> object:
-        """Return the version."""
+        """Return the broker's version."""
         return plain(FLOODGATE_VERSION)
 
     @endpoint("GET brokers/ready", Level.AUTHENTICATED)
     async def ready(self, _: web.Request) -> object:
-        """Report whether the broker serves clients; the usual path has a separate route."""
+        """Report whether the broker serves clients.
+
+        The usual path for this has a separate route.
+        """
         if not self._context.urls().any_service:
             raise RestError(503, "the process is starting")
         return plain("ok")
@@ -68,13 +74,13 @@ class BrokerAdmin(Resource):
 
     @endpoint("GET brokers/internal-configuration", BrokerOperation.GET_INTERNAL_CONFIGURATION_DATA)
     async def internals(self, _: web.Request) -> object:
-        """Return the metadata store's URL without password, under all of upstream's names."""
+        """Return the metadata store's URL without its password, under all of upstream's names."""
         url = without_password(self._context.config.metadata_store_url)
         return {**dict.fromkeys(_METADATA, url), "ledgersRootPath": "/ledgers"}
 
     @endpoint("GET brokers/backlog-quota-check", BrokerOperation.CHECK_BACKLOG_QUOTA, done=(204,))
     async def enforce_quotas(self, request: web.Request) -> None:
-        """Enforce exceeded backlog quotas immediately."""
+        """Enforce backlog quotas now instead of at the next periodic check."""
         check_change(request)
         await self._context.messaging.monitors.enforce_quotas()
         tell_change(request)
@@ -83,17 +89,17 @@ class BrokerAdmin(Resource):
 
     @endpoint("GET brokers/configuration", BrokerOperation.LIST_DYNAMIC_CONFIGURATIONS)
     async def dynamic_names(self, _: web.Request) -> object:
-        """Return the keys that can be changed at run time."""
+        """Return the configuration keys that can be changed at run time."""
         return self._context.dynamic.names
 
     @endpoint("GET brokers/configuration/values", BrokerOperation.LIST_DYNAMIC_CONFIGURATIONS)
     async def dynamic_values(self, _: web.Request) -> object:
-        """Return the values set at run time."""
+        """Return the configuration values set at run time."""
         return await self._context.dynamic.values()
 
     @endpoint("GET brokers/configuration/runtime", BrokerOperation.LIST_RUNTIME_CONFIGURATIONS)
     async def runtime_values(self, _: web.Request) -> object:
-        """Return every key with its effective value."""
+        """Return every configuration key with its effective value."""
         return self._context.dynamic.runtime()
 
     @endpoint(
@@ -102,7 +108,10 @@ class BrokerAdmin(Resource):
         done=(200,),
     )
     async def set_value(self, request: web.Request) -> None:
-        """Set a value at run time; 200 without a body, as recorded."""
+        """Set a configuration value at run time.
+
+        The response is 200 without a body, as recorded.
+        """
         key, value = segment(request, "key"), segment(request, "value")
         await self._context.dynamic.set(key, value, still_superuser(request))
 
@@ -112,7 +121,10 @@ class BrokerAdmin(Resource):
         done=(200,),
     )
     async def delete_value(self, request: web.Request) -> None:
-        """Restore the file's value; 200 without a body, as recorded."""
+        """Remove a configuration value set at run time, and apply the file's value again.
+
+        The response is 200 without a body, as recorded.
+        """
         await self._context.dynamic.delete(segment(request, "key"), still_superuser(request))
 
 
@@ -120,7 +132,7 @@ _SHARED = {"broker_assignment": "shared", "is_controlled": False, "is_active": T
 
 
 class OwnershipAdmin(Resource):
-    """Requests about the brokers of a cluster and their bundles.
+    """Handlers of admin requests about the brokers of a cluster and their bundles.
 
     Source: upstream BrokersBase, NamespacesBase.
     """
@@ -128,12 +140,12 @@ class OwnershipAdmin(Resource):
     @endpoint("GET brokers", BrokerOperation.LIST_BROKERS)
     @endpoint("GET brokers/{cluster}", BrokerOperation.LIST_BROKERS)
     async def list_brokers(self, _: web.Request) -> object:
-        """Return the live brokers; as upstream, the cluster's name is ignored."""
+        """Return the live brokers; as upstream, the cluster in the path is ignored."""
         return list(await self._context.ownership.brokers())
 
     @endpoint("GET brokers/{cluster}/{id}/ownedNamespaces", BrokerOperation.LIST_OWNED_NAMESPACES)
     async def list_owned(self, request: web.Request) -> object:
-        """Return the bundles of this broker's loaded topics, and its heartbeat's bundle."""
+        """Return the bundles of this broker's loaded topics and of its heartbeat namespace."""
         asked, own = segment(request, "id"), self._context.broker_id
         if asked not in await self._context.ownership.brokers():
             reason = f"Broker id '{asked[:100]}' not found in available brokers."
@@ -149,7 +161,7 @@ class OwnershipAdmin(Resource):
 
     @endpoint("PUT namespaces/{namespace}/unload", Level.SUPERUSER)
     async def unload_namespace(self, request: web.Request) -> None:
-        """Close the topics of a namespace and release all bundles, on all brokers."""
+        """Close all topics of a namespace, and release its bundles on all brokers."""
         await self.let_go(namespace_name(request))
 
     async def let_go(self, namespace: NamespaceName) -> None:
@@ -167,7 +179,7 @@ class OwnershipAdmin(Resource):
 
     @endpoint("PUT namespaces/{namespace}/{bundle}/unload", Level.SUPERUSER)
     async def unload_bundle(self, request: web.Request) -> None:
-        """Make the owner of a bundle release the bundle."""
+        """Make the broker that owns a bundle close its topics and release the bundle."""
         namespace = namespace_name(request)
         hashes = asked_bundle(request, await self._context.bundles(namespace))
         await self._release(namespace, [hashes])

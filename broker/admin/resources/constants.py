@@ -1,4 +1,4 @@
-"""Calls of Pulsar's admin with a constant answer: disabled parts, empty lists.
+"""Admin requests with a constant response: features that are disabled or empty here.
 
 Source: recorded from a real broker without load, as its standalone starts it.
 """
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 
 class Constant(NamedTuple):
-    """Paths with a constant answer.
+    """Admin paths with the same constant response.
 
     Attributes:
-        paths: Lines of a path below ``/admin`` with its methods.
-        answer: The body; None: empty. For an error, a sentence with variables in braces.
-        status: The status.
+        paths: Lines with a path below ``/admin`` and its methods.
+        answer: The body; None: empty. For an error, its text with variables in braces.
+        status: The HTTP status.
         needs: The required permission.
-        elsewhere: Status and sentence for a missing namespace, or a foreign cluster; None: the same
-            answer.
+        elsewhere: Status and error text for a missing namespace or a foreign cluster; None: the
+            same response.
     """
 
     paths: str
@@ -172,7 +172,7 @@ _PACKAGES = """
 
 
 def _requests(paths: str) -> Iterator[str]:
-    """Yield the requests of paths, each with its methods behind it."""
+    """Yield requests like ``GET /admin/path`` from a text of paths followed by their methods."""
     words = paths.split()
     for path, methods in zip(words[::2], words[1::2], strict=True):
         for method in methods.split(","):
@@ -180,10 +180,10 @@ def _requests(paths: str) -> Iterator[str]:
 
 
 class ConstantAdmin(Resource):
-    """Requests about parts of Pulsar that are disabled or empty here."""
+    """Handlers of admin requests about features of Pulsar that are disabled or empty here."""
 
     def endpoints(self) -> Iterator[Endpoint]:
-        """Yield the endpoints, those of the table last."""
+        """Yield the endpoints declared here, then those with constant responses."""
         for request in _requests(_PACKAGES):
             yield endpoint(request, Level.AUTHENTICATED, handler=self.package)
         yield from super().endpoints()
@@ -193,7 +193,7 @@ class ConstantAdmin(Resource):
                 yield endpoint(request, one.needs, Takes.NOTHING, handler=handler)
 
     async def _answer(self, constant: Constant, request: web.Request) -> object:
-        """Return the constant answer."""
+        """Return a constant response, because the feature is disabled or empty here."""
         if constant.elsewhere and not await self._is_here(request):
             raise _refusal(request, *constant.elsewhere)
         if constant.status != HTTPStatus.OK:
@@ -206,7 +206,7 @@ class ConstantAdmin(Resource):
         return await self._context.store.policies(namespace_name(request)) is not None
 
     async def package(self, request: web.Request) -> None:
-        """Refuse a call about packages: package management is disabled."""
+        """Refuse a request about packages: package management is disabled."""
         kind = segment(request, "type")
         if kind not in _PACKAGE_KINDS:
             raise RestError(412, f"Invalid package domain: '{kind[:100]}'")
@@ -214,7 +214,7 @@ class ConstantAdmin(Resource):
 
     @endpoint("GET resource-quotas/{tenant}/{namespace}/{bundle}", Level.SUPERUSER)
     async def quota(self, request: web.Request) -> object:
-        """Return the quota of a bundle, the same for all bundles."""
+        """Return the resource quota of a bundle, the same for all bundles."""
         policies = await self._context.store.policies(namespace_name(request))
         # A missing namespace has a single bundle (recorded).
         asked_bundle(request, 1 if policies is None else policies.bundles)
@@ -222,7 +222,7 @@ class ConstantAdmin(Resource):
 
     @endpoint("GET broker-stats/topics", Level.SUPERUSER)
     async def statistics(self, _: web.Request) -> object:
-        """Return the statistics of all topics, empty without topics."""
+        """Return empty statistics while no topic is loaded; otherwise refuse."""
         if len(self._context.messaging.loaded_topics):
             raise RestError(501, "statistics of all topics: not built here, ask for each topic's")
         return {}
@@ -239,13 +239,13 @@ _OF_SUPERUSERS = ("migration", "split")
 
 
 class NotImplementedAdmin(Resource):
-    """Calls without an implementation.
+    """Handlers that refuse admin requests not implemented by this broker.
 
     As upstream, a missing namespace is answered 404 first.
     """
 
     def endpoints(self) -> Iterator[Endpoint]:
-        """Yield the endpoints, with upstream's methods where implemented paths are adjacent."""
+        """Yield the endpoints declared here, then those of all unimplemented paths."""
         yield from super().endpoints()
         handlers = {"namespaces": self.of_namespace, "clusters": self.of_clusters}
         for path, methods in _listed_paths():
@@ -259,7 +259,7 @@ class NotImplementedAdmin(Resource):
                 yield endpoint(request, needs, Takes.NOTHING, built=False, handler=handler)
 
     async def of_namespace(self, request: web.Request) -> None:
-        """Refuse a call about policies of an existing namespace."""
+        """Refuse a request about a feature of namespaces that is not implemented."""
         if "namespace" in request.match_info:
             policies = await self._context.policies(namespace_name(request))
             if "bundle" in request.match_info:
@@ -267,19 +267,19 @@ class NotImplementedAdmin(Resource):
         raise _not_implemented(f"{request.path.split('/', 6)[-1]} of namespaces")
 
     async def of_root(self, request: web.Request) -> None:
-        """Refuse a call about another part of Pulsar."""
+        """Refuse a request about a feature of Pulsar that is not implemented."""
         raise _not_implemented(request.path.split("/")[3])
 
     @endpoint("PUT clusters/{cluster}", ClusterOperation.CREATE_CLUSTER, built=False)
     @endpoint("POST clusters/{cluster}", ClusterOperation.UPDATE_CLUSTER, built=False)
     @endpoint("DELETE clusters/{cluster}", ClusterOperation.DELETE_CLUSTER, built=False)
     async def of_clusters(self, _: web.Request) -> None:
-        """Refuse to change clusters."""
+        """Refuse to create, change or delete clusters."""
         raise _not_implemented("more than the one cluster")
 
     @endpoint("POST brokers/shutdown", BrokerOperation.SHUTDOWN, built=False)
     async def of_brokers(self, request: web.Request) -> None:
-        """Refuse a call about load balancing or storage."""
+        """Refuse to shut the broker down by REST."""
         raise _not_implemented(request.path.rpartition("/")[2])
 
 
@@ -288,7 +288,7 @@ def _not_implemented(what: str) -> RestError:
 
 
 def _listed_paths() -> Iterator[tuple[str, list[str]]]:
-    """Yield paths below ``/admin/v2`` without an implementation, with their methods."""
+    """Yield the paths below ``/admin/v2`` that are not implemented, with their methods."""
     text = resources.files(__package__).joinpath(_PATHS).read_text(encoding="utf-8")
     for line in text.splitlines():
         if not line.startswith("#"):

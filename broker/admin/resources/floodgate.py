@@ -1,4 +1,4 @@
-"""REST of Floodgate's broker alone, below ``/admin/v2/floodgate``: clock, imports, reset."""
+"""REST requests unknown to Pulsar, below ``/admin/v2/floodgate``: clock, imports, reset."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
 def clock_routes(clock: MovedClock | None) -> list[web.RouteDef]:
-    """Return the routes; None: faults and the clock are disabled, and every request is refused.
+    """Return the routes that show and advance the broker's clock.
+
+    Without a clock every request is refused, because faults and the clock are disabled.
 
     Tests of expiry, delays, retention and tokens then need no real hour.
     """
@@ -112,7 +114,7 @@ class ImportRequest(NamedTuple):
 def import_routes(
     store: Callable[[], MetadataStore], allowed: Path | None
 ) -> list[web.AbstractRouteDef]:
-    """Return the routes.
+    """Return the routes that import topics and show running imports.
 
     Args:
         store: Returns the store of the topics.
@@ -172,7 +174,10 @@ def _asked(body: bytes) -> ImportRequest:
 
 
 def _inside(allowed: Path, path: Path) -> Path:
-    """Resolve a path that must lie in ``allowed``; slow for large folders."""
+    """Resolve a path, and refuse it if it or a file in it lies outside ``allowed``.
+
+    Slow for large folders.
+    """
     try:
         resolved, root = path.resolve(), allowed.resolve()
         # Links out of the folder would be read like files.
@@ -191,7 +196,7 @@ RESET_PATH = "/admin/v2/floodgate/reset"
 def reset_routes(
     context: AdminContext, first: Sequence[str], faults: FaultRegistry | None
 ) -> list[web.RouteDef]:
-    """Return the route that restores a new broker's state.
+    """Return the route that resets a broker to the state of a new broker.
 
     Deletes topics, messages, subscriptions, schemas, policies, configuration at run time, tenants
     and namespaces, and clears faults, between the tests of suites that share a broker. Connections
@@ -200,7 +205,7 @@ def reset_routes(
     Args:
         context: The broker.
         first: The namespaces of a new broker.
-        faults: The registry of faults; None: faults and reset are disabled.
+        faults: The registry of faults; None if faults and resets are disabled.
     """
 
     async def reset(request: web.Request) -> web.Response:
@@ -226,7 +231,7 @@ class _Reset:
         self._namespaces = NamespaceAdmin(context)
 
     async def run(self) -> None:
-        """Delete everything, then create a new broker's content."""
+        """Delete all content of the broker, then create a new broker's namespaces."""
         context = self._context
         namespaces = await context.store.namespaces()
         await self._namespaces.delete_with_topics(*namespaces)

@@ -27,14 +27,17 @@ _LISTENER_HEADER = "X-Pulsar-ListenerName"
 
 
 class LookupAdmin(Resource):
-    """Lookups of topics."""
+    """Handlers of lookups of topics over HTTP."""
 
     @endpoint(
         "GET /lookup/v2/topic/{domain}/{tenant}/{namespace}/{topic}?listenerName&authoritative",
         TopicOperation.LOOKUP,
     )
     async def lookup(self, request: web.Request) -> object:
-        """Return the addresses of a topic's owner; the namespace must exist, the topic need not."""
+        """Return the addresses of a topic's broker, even if the topic is missing.
+
+        The namespace must exist.
+        """
         topic = self._topic(request)
         permit = self._context.lookup_places.try_acquire(object())  # Released below: no owner.
         if permit is None:
@@ -78,7 +81,7 @@ class LookupAdmin(Resource):
         NamespaceOperation.GET_BUNDLE,
     )
     async def bundle(self, request: web.Request) -> object:
-        """Return a topic's bundle."""
+        """Return the bundle that contains a topic."""
         topic = self._topic(request)
         policies = await self._context.store.policies(topic.namespace)
         if policies is None and not self._context.rules.missing_namespace_has_bundle:

@@ -1,4 +1,4 @@
-"""Namespaces: ``/admin/v2/namespaces``.
+"""Admin requests about namespaces: ``/admin/v2/namespaces``.
 
 Source: upstream NamespacesBase, v2.Namespaces.
 """
@@ -31,11 +31,11 @@ NAMESPACES_AT_ONCE = 500
 
 
 class NamespaceAdmin(Resource):
-    """Requests about namespaces."""
+    """Handlers of admin requests about namespaces."""
 
     @endpoint("GET namespaces/{tenant}", TenantOperation.LIST_NAMESPACES)
     async def list_namespaces(self, request: web.Request) -> web.StreamResponse:
-        """Return the namespaces of a tenant, in order."""
+        """Return the names of a tenant's namespaces, sorted."""
         tenant = tenant_name(request)
         if await self._context.store.tenant(tenant) is None:
             raise RestError(404, "Tenant not found")
@@ -52,7 +52,7 @@ class NamespaceAdmin(Resource):
 
     @endpoint("GET namespaces/{namespace}/bundles", NamespaceOperation.GET_BUNDLE)
     async def get_bundles(self, request: web.Request) -> object:
-        """Return the boundaries of a namespace's bundles."""
+        """Return the number of a namespace's bundles, and their hash boundaries."""
         bundles = (await self._context.policies(namespace_name(request))).bundles
         return {"boundaries": boundaries(bundles), "numBundles": bundles}
 
@@ -60,7 +60,7 @@ class NamespaceAdmin(Resource):
         "GET namespaces/{namespace}/topics?mode&includeSystemTopic", NamespaceOperation.GET_TOPICS
     )
     async def list_topics(self, request: web.Request) -> web.StreamResponse:
-        """Return the topics of a mode, each partition separately."""
+        """Return a namespace's topics selected by ``mode``, each partition separately."""
         namespace = namespace_name(request)
         mode = _mode(request.query.get("mode", ""))
         snapshot = await self._context.snapshot(namespace)
@@ -96,7 +96,7 @@ class NamespaceAdmin(Resource):
 
     @endpoint("DELETE namespaces/{namespace}?force", TenantOperation.DELETE_NAMESPACE)
     async def delete(self, request: web.Request) -> None:
-        """Delete a namespace without topics, or with topics if forced and allowed."""
+        """Delete a namespace; with ``force``, if the configuration allows, also its topics."""
         namespace = namespace_name(request)
         if flag(request, "force"):
             if not self._context.config.force_delete_namespace_allowed:
@@ -112,7 +112,7 @@ class NamespaceAdmin(Resource):
             raise RestError(404, f"Namespace {namespace} does not exist.")
 
     async def delete_with_topics(self, *namespaces: NamespaceName) -> bool:
-        """Delete namespaces with all content; return False if all are missing."""
+        """Delete namespaces with their topics and policies; return False if all are missing."""
         lots = range(0, len(namespaces), NAMESPACES_AT_ONCE)
         deleted = [await self._delete_lot(namespaces[at : at + NAMESPACES_AT_ONCE]) for at in lots]
         return any(deleted)
@@ -131,7 +131,10 @@ class NamespaceAdmin(Resource):
         return bool(found)
 
     async def _has_non_persistent_only(self, namespace: NamespaceName) -> bool:
-        """Return True if a namespace has only non-persistent topics, which upstream ignores."""
+        """Return True if a namespace has no persistent topic.
+
+        Upstream ignores non-persistent topics.
+        """
         snapshot = await self._context.store.snapshot(namespace)
         return snapshot is not None and not snapshot.persistent and not snapshot.partitioned
 
@@ -156,7 +159,7 @@ class NamespaceAdmin(Resource):
 
 
 def _mode(text: str) -> pb.CommandGetTopicsOfNamespace.Mode.ValueType:
-    """Parse a mode; as in Java, an unknown mode is answered 404."""
+    """Parse the query parameter ``mode``; as in Java, an unknown mode is answered 404."""
     try:
         return pb.CommandGetTopicsOfNamespace.Mode.Value(text or "PERSISTENT")
     except ValueError:

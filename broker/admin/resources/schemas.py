@@ -1,4 +1,4 @@
-"""Schemas of topics: ``/admin/v2/schemas``.
+"""Admin requests about the schemas of topics: ``/admin/v2/schemas``.
 
 Source: upstream SchemasResourceBase, v2.SchemasResource.
 """
@@ -32,16 +32,16 @@ _FAILED = 500
 
 
 class SchemaAdmin(Resource):
-    """Requests about schemas; missing topics may have schemas."""
+    """Handlers of admin requests about schemas, even of topics that do not exist."""
 
     @endpoint("GET schemas/{topic}/schema", TopicOperation.GET_METADATA)
     async def get(self, request: web.Request) -> object:
-        """Return the newest schema."""
+        """Return the newest schema of a topic."""
         return await self._answer(await self._context.schemas.get(schema_topic(request)))
 
     @endpoint("GET schemas/{topic}/schema/{version}", TopicOperation.GET_METADATA)
     async def get_version(self, request: web.Request) -> object:
-        """Return a version."""
+        """Return a version of a topic's schema."""
         topic, text = schema_topic(request), segment(request, "version")
         try:
             version = int(text[:20])
@@ -57,7 +57,10 @@ class SchemaAdmin(Resource):
 
     @endpoint("GET schemas/{topic}/schemas", TopicOperation.GET_METADATA)
     async def get_all(self, request: web.Request) -> web.StreamResponse:
-        """Return all effective versions, written singly: together they may be large."""
+        """Return all effective versions of a topic's schema.
+
+        They are sent one by one, because together they may be large.
+        """
         found = await self._context.schemas.in_force(schema_topic(request))
         response = web.StreamResponse(headers={"Content-Type": JSON_TYPE})
         await response.prepare(request)
@@ -74,7 +77,9 @@ class SchemaAdmin(Resource):
 
     @endpoint("GET schemas/{topic}/metadata", TopicOperation.GET_METADATA)
     async def metadata(self, request: web.Request) -> object:
-        """Return all versions, deletions included; empty without a schema.
+        """Return the version numbers of a topic's schema, including deletions.
+
+        The response is empty without a schema.
 
         Ledger and entry ids of a real broker are 0 here.
         """
@@ -92,7 +97,10 @@ class SchemaAdmin(Resource):
         refused=(422,),
     )
     async def post(self, request: web.Request) -> object:
-        """Add a version, or return the same schema's version; the policy for clients is ignored."""
+        """Add a version of a topic's schema, or return the version of an equal schema.
+
+        The policy about schema updates by clients does not apply.
+        """
         check_change(request)
         topic = schema_topic(request)
         await self._context.policies(topic.namespace)
@@ -103,7 +111,7 @@ class SchemaAdmin(Resource):
 
     @endpoint("DELETE schemas/{topic}/schema?force", Level.TENANT_ADMIN, done=(200,))
     async def delete(self, request: web.Request) -> object:
-        """Mark the schemas as deleted, as a new version; with ``force`` delete all versions."""
+        """Mark a topic's schema as deleted by a new version; with ``force`` delete all versions."""
         check_change(request)
         topic = schema_topic(request)
         if not flag(request, "force"):
@@ -119,7 +127,7 @@ class SchemaAdmin(Resource):
         refused=(422,),
     )
     async def compatibility(self, request: web.Request) -> object:
-        """Report whether a schema could become a version."""
+        """Report whether a schema is compatible enough to become a topic's next version."""
         topic = schema_topic(request)
         schema, policies = await _schema(request), self._policies(topic)
         compatible = True
@@ -143,7 +151,7 @@ class SchemaAdmin(Resource):
         done=(200,),
     )
     async def version_of(self, request: web.Request) -> object:
-        """Return the version of the same schema; -1 if missing."""
+        """Return the version of a topic's schema that equals the schema sent; -1 if missing."""
         topic = schema_topic(request)
         version = await self._context.schemas.version_of(topic, await _schema(request))
         return {"version": -1 if version is None else version}
@@ -153,7 +161,7 @@ class SchemaAdmin(Resource):
 
 
 def schema_topic(request: web.Request) -> TopicName:
-    """Return the topic in the path, which has no domain.
+    """Return the persistent topic in the request's path, which names no domain.
 
     Raises:
         RestError: 412, the name is invalid.

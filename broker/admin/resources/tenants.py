@@ -1,4 +1,4 @@
-"""Tenants and clusters: ``/admin/v2/tenants`` and ``/admin/v2/clusters``.
+"""Admin requests about tenants, ``/admin/v2/tenants``, and clusters, ``/admin/v2/clusters``.
 
 Source: upstream TenantsBase, ClustersBase.
 """
@@ -36,16 +36,16 @@ _WITHOUT_TLS = {
 
 
 class TenantAdmin(Resource):
-    """Requests about tenants and clusters."""
+    """Handlers of admin requests about tenants and clusters."""
 
     @endpoint("GET clusters", Level.AUTHENTICATED)
     async def list_clusters(self, _: web.Request) -> object:
-        """Return the broker's cluster."""
+        """Return the name of the broker's cluster, in a list."""
         return [self._cluster]
 
     @endpoint("GET clusters/{cluster}", ClusterOperation.GET_CLUSTER)
     async def get_cluster(self, request: web.Request) -> object:
-        """Return the addresses of the cluster."""
+        """Return the addresses of the broker's cluster."""
         if segment(request, "cluster") != self._cluster:
             raise RestError(404, "Cluster does not exist")
         urls = self._context.urls()
@@ -59,13 +59,13 @@ class TenantAdmin(Resource):
 
     @endpoint("GET tenants", TenantOperation.LIST_TENANTS)
     async def list_tenants(self, request: web.Request) -> web.StreamResponse:
-        """Return the tenants' names, in order."""
+        """Return the names of all tenants, sorted."""
         tenants = list(await self._context.store.tenants())
         return await self._context.listings.respond_with_names(request, tenants)
 
     @endpoint("GET tenants/{tenant}", TenantOperation.GET_TENANT)
     async def get_tenant(self, request: web.Request) -> object:
-        """Return a tenant."""
+        """Return a tenant's admin roles and allowed clusters."""
         info = await self._context.store.tenant(segment(request, "tenant"))
         if info is None:
             raise RestError(404, "Tenant does not exist")
@@ -75,7 +75,7 @@ class TenantAdmin(Resource):
 
     @endpoint("PUT tenants/{tenant}", TenantOperation.CREATE_TENANT, body=schemas.TENANT)
     async def create(self, request: web.Request) -> None:
-        """Create a tenant."""
+        """Create a tenant with admin roles and allowed clusters."""
         body, tenant = await json_object(request), tenant_name(request)
         info = self._info(body)
         await self._check_room(tenant)
@@ -85,7 +85,7 @@ class TenantAdmin(Resource):
 
     @endpoint("POST tenants/{tenant}", TenantOperation.UPDATE_TENANT, body=schemas.TENANT)
     async def update(self, request: web.Request) -> None:
-        """Replace a tenant's roles and clusters."""
+        """Replace a tenant's admin roles and allowed clusters."""
         body, tenant = await json_object(request), segment(request, "tenant")
         info = self._info(body)
         check_stays_admin(request, self._context.config, info.admin_roles or ())
@@ -95,7 +95,7 @@ class TenantAdmin(Resource):
 
     @endpoint("DELETE tenants/{tenant}?force", TenantOperation.DELETE_TENANT)
     async def delete(self, request: web.Request) -> None:
-        """Delete a tenant without namespaces, or with namespaces if forced and allowed."""
+        """Delete a tenant; with ``force``, if the configuration allows, also its namespaces."""
         tenant, force = segment(request, "tenant"), flag(request, "force")
         if force:
             if not self._context.config.force_delete_tenant_allowed:
@@ -115,7 +115,7 @@ class TenantAdmin(Resource):
         return self._context.config.cluster_name
 
     def _info(self, body: dict[str, object] | None) -> TenantInfo:
-        """Parse a tenant from a body.
+        """Parse a tenant's admin roles and allowed clusters from a request's body.
 
         Raises:
             RestError: 412, the body is empty, or names a foreign cluster.

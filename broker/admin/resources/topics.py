@@ -1,4 +1,4 @@
-"""Topics: ``/admin/v2/persistent`` and ``/admin/v2/non-persistent``.
+"""Admin requests about topics: ``/admin/v2/persistent`` and ``/admin/v2/non-persistent``.
 
 Source: upstream PersistentTopicsBase, v2.PersistentTopics, v2.NonPersistentTopics.
 """
@@ -61,7 +61,7 @@ _SCHEMES = {
 
 
 class TopicAdmin(TopicResource):
-    """Requests about topics of both domains."""
+    """Handlers of admin requests about persistent and non-persistent topics."""
 
     # -- lists --------------------------------------------------------------------------------
 
@@ -70,7 +70,7 @@ class TopicAdmin(TopicResource):
         NamespaceOperation.GET_TOPICS,
     )
     async def list_topics(self, request: web.Request) -> web.StreamResponse:
-        """Return the topics of a domain, each partition separately."""
+        """Return a namespace's persistent or non-persistent topics, each partition separately."""
         namespace = namespace_name(request)
         snapshot = await self._context.snapshot(namespace)
         persistent = segment(request, "domain") == PERSISTENT
@@ -87,7 +87,7 @@ class TopicAdmin(TopicResource):
     async def _with_properties(
         self, request: web.Request, namespace: NamespaceName
     ) -> Sequence[TopicSequence]:
-        """Return the topics listed by the configured plug-in (PIP-452)."""
+        """Return the topics with the requested properties, listed by the plug-in (PIP-452)."""
         lister = self._context.lister
         skips = self._context.rules.skips_unreadable_properties
         text = request.query["properties"]
@@ -118,7 +118,7 @@ class TopicAdmin(TopicResource):
 
     @endpoint("GET non-persistent/{tenant}/{namespace}/{topic}", NamespaceOperation.GET_BUNDLE)
     async def list_bundle(self, request: web.Request) -> web.StreamResponse:
-        """Return the non-persistent topics of a bundle, named in the path in place of a topic."""
+        """Return the non-persistent topics of a bundle, which the path names instead of a topic."""
         namespace = namespace_name(request)
         snapshot = await self._context.store.snapshot(namespace)
         policies = await self._context.store.policies(namespace)
@@ -136,7 +136,7 @@ class TopicAdmin(TopicResource):
         NamespaceOperation.GET_TOPICS,
     )
     async def list_partitioned(self, request: web.Request) -> web.StreamResponse:
-        """Return the partitioned topics of a domain, in bytewise order."""
+        """Return a namespace's persistent or non-persistent partitioned topics, sorted bytewise."""
         counts = (await self._context.snapshot(namespace_name(request))).partitioned
         start = f"{segment(request, 'domain')}://".encode()
         system = flag(request, "includeSystemTopic")
@@ -155,7 +155,7 @@ class TopicAdmin(TopicResource):
         "PUT {topic}", NamespaceOperation.CREATE_TOPIC, body=schemas.PROPERTIES, body_required=False
     )
     async def create(self, request: web.Request) -> None:
-        """Create a topic; the body may hold its properties."""
+        """Create a topic without partitions; the body may have the topic's properties."""
         drops_null = segment(request, "domain") != PERSISTENT  # as recorded
         properties = await string_map(request, drops_null=drops_null)
         topic = topic_name(request, NAMESPACE_REASON)
@@ -170,7 +170,7 @@ class TopicAdmin(TopicResource):
 
     @endpoint("GET {topic}/subscriptions", TopicOperation.GET_SUBSCRIPTIONS)
     async def list_subscriptions(self, request: web.Request) -> object:
-        """Return the subscriptions of a topic, of all partitions together."""
+        """Return the names of a topic's subscriptions, merged over all partitions."""
         topic = topic_name(request)
         if self._context.rules.creates_used_partitions and topic.partition_index >= 0:
             await self._use_partition(request, topic)
@@ -180,7 +180,7 @@ class TopicAdmin(TopicResource):
         return list(names)
 
     async def _use_partition(self, request: web.Request, topic: TopicName) -> None:
-        """Create a missing non-persistent partition of a topic, as upstream does at its use.
+        """Create a missing non-persistent partition, as upstream does when it is first used.
 
         Raises:
             RefusedError: The partition is missing and cannot be created.
@@ -223,7 +223,7 @@ class TopicAdmin(TopicResource):
         refused=(406, 422),
     )
     async def create_with_metadata(self, request: web.Request) -> None:
-        """Create a partitioned topic; the body is the number of partitions, with properties."""
+        """Create a partitioned topic; the body has the number of partitions and properties."""
         count, properties = await partitions_and_properties(request)
         await self._create_partitioned(request, count, properties)
 
@@ -245,7 +245,7 @@ class TopicAdmin(TopicResource):
         "POST {topic}/partitions", PolicyName.PARTITION, takes=Takes.NUMBER, refused=(406, 422)
     )
     async def grow(self, request: web.Request) -> None:
-        """Add partitions to a partitioned topic."""
+        """Add partitions to a partitioned topic; the body is the new number of partitions."""
         count = await partition_count(request)
         await grow(self._context, topic_name(request), count)
 
@@ -307,7 +307,7 @@ async def _has_any(bundle: BundleRange, topics: TopicSequence) -> bool:
 
 
 def with_system_topics(snapshot: NamespaceSnapshot, mode: Mode) -> tuple[TopicSequence, ...]:
-    """Return a listing's sequences of names, in order, including system topics."""
+    """Return a namespace's listing, as sequences of names, including system topics."""
     sequences = snapshot.listing(mode).sequences
     return tuple(
         sequence.apply([name for name in snapshot.system if name.startswith(scheme)], ())

@@ -1,1 +1,1 @@
-"""Messages and subscriptions by REST: stored messages, and subscriptions' backlogs."""
+"""Admin requests about topics' messages, subscriptions, backlogs and statistics."""

@@ -1,4 +1,4 @@
-"""Statistics of producers and consumers, in the form of Pulsar's admin.
+"""Statistics of producers and consumers, as JSON in the form of Pulsar's admin.
 
 Source: upstream PublisherStatsImpl, ConsumerStatsImpl.
 """
@@ -28,7 +28,7 @@ NOTHING_DRAINS = {
 
 
 def moment(milliseconds: int) -> str:
-    """Return a time in Java's format: without a zero fraction."""
+    """Return a time in ms since 1970 as text like Java's ``Instant``: without a zero fraction."""
     seconds, rest = divmod(milliseconds, 1000)
     fraction = f".{rest:03d}" if rest else ""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}{fraction}Z"

@@ -1,4 +1,4 @@
-"""Moves of a subscription's cursor by REST: skip, expire, reset.
+"""Admin requests that move a subscription's cursor: skip, expire, reset.
 
 Source: upstream PersistentTopicsBase.internalSkipMessages, internalExpireMessages...,
 internalResetCursor...
@@ -33,11 +33,11 @@ _CONSUMERS_CHECK = 1_000
 
 
 class CursorAdmin(TopicResource):
-    """Requests that move cursors."""
+    """Handlers of admin requests that move a subscription's cursor."""
 
     @endpoint("POST {topic}/subscription/{subName}/skip/{numMessages}", TopicOperation.SKIP)
     async def skip(self, request: web.Request) -> None:
-        """Skip entries from the first unacknowledged entry on."""
+        """Skip a number of a subscription's entries, from the first unacknowledged entry on."""
         count = path_number(request, "numMessages")
         refusal = "Skip messages on a partitioned topic is not allowed"
         topic = await self._topics.stored(request, refusal)
@@ -46,7 +46,7 @@ class CursorAdmin(TopicResource):
 
     @endpoint("POST {topic}/subscription/{subName}/skip_all", TopicOperation.SKIP)
     async def skip_all(self, request: web.Request) -> None:
-        """Skip all stored messages, in all partitions."""
+        """Skip all stored messages of a subscription, in all partitions."""
         topics, name = await self._topics.all_stored(request), subscription_name(request)
         async for topic in self._topics.subscribed(request, topics):
             subscription_of(topic, name).skip_through(topic.ledger.last_confirmed)
@@ -59,7 +59,7 @@ class CursorAdmin(TopicResource):
         TopicOperation.EXPIRE_MESSAGES,
     )
     async def expire_older(self, request: web.Request) -> None:
-        """Expire messages older than some seconds, in all partitions."""
+        """Expire a subscription's messages older than a number of seconds, in all partitions."""
         seconds = path_number(request, "expireTimeInSeconds")
         topics, name = await self._all_that_expire(request, "messages"), subscription_name(request)
         await check_subscribed(topics, name, topic_name(request))
@@ -72,7 +72,7 @@ class CursorAdmin(TopicResource):
         TopicOperation.EXPIRE_MESSAGES,
     )
     async def expire_all(self, request: web.Request) -> None:
-        """Expire messages older than some seconds, for all subscriptions in all partitions."""
+        """Expire all subscriptions' messages older than a number of seconds, in all partitions."""
         seconds = path_number(request, "expireTimeInSeconds")
         topics = await self._all_that_expire(request, "messages for all subscriptions")
         async for topic in self._topics.each(topics):
@@ -82,7 +82,7 @@ class CursorAdmin(TopicResource):
         await self._topics.flushed(*topics)
 
     async def _all_that_expire(self, request: web.Request, what: str) -> list[PersistentTopic]:
-        """Return the topic in the path, or its partitions, for an expiry.
+        """Return the topic in the path, or its partitions; refuse a non-persistent topic.
 
         Raises:
             RestError: 405, the topic is non-persistent.
@@ -98,7 +98,7 @@ class CursorAdmin(TopicResource):
         body=schemas.MESSAGE_ID,
     )
     async def expire_to_id(self, request: web.Request) -> None:
-        """Expire all messages up to an entry."""
+        """Expire a subscription's messages up to a message id."""
         target = await given_target(request)
         refusal = "Expire message at position is not supported for partitioned-topic"
         topic = await self._topics.stored(request, refusal)
@@ -113,7 +113,7 @@ class CursorAdmin(TopicResource):
         "POST {topic}/subscription/{subName}/resetcursor/{timestamp}", TopicOperation.RESET_CURSOR
     )
     async def reset_to_time(self, request: web.Request) -> None:
-        """Reset the cursor to the first message of a time, in all partitions.
+        """Reset a subscription, in all partitions, to the first message published since a time.
 
         A no-op in topics that store nothing, if the subscription exists (recorded).
         """
@@ -132,7 +132,7 @@ class CursorAdmin(TopicResource):
         body=schemas.MESSAGE_ID,
     )
     async def reset_to_id(self, request: web.Request) -> None:
-        """Reset the cursor to an entry, or to the entry after it."""
+        """Reset a subscription's cursor to an entry, or to the entry after it."""
         target = await given_target(request)
         refusal = "Reset-cursor at position is not allowed for partitioned-topic"
         topic = await self._topics.stored(request, refusal)
@@ -143,7 +143,7 @@ class CursorAdmin(TopicResource):
 
 
 async def _expire(subscription: Subscription, seconds: int) -> None:
-    """Expire messages older than some seconds.
+    """Expire a subscription's messages older than a number of seconds.
 
     Raises:
         RestError: 409, the backlog is empty.

@@ -1,4 +1,4 @@
-"""Internals of topics: ledgers, cursors and backlogs, in the form of Pulsar's admin.
+"""Internal statistics of topics: ledgers, cursors and backlogs, in the form of Pulsar's admin.
 
 Source: upstream PersistentTopicInternalStats, ManagedLedgerInfo.
 """
@@ -32,7 +32,7 @@ MOST_HOLES = 1_000
 
 
 def internal_stats(topic: Topic, *, metadata: bool) -> Generator[None, None, dict[str, object]]:
-    """Return the ledgers and cursors of a topic, a cursor in each step.
+    """Return a topic's internal statistics (ledgers and cursors); yield after each cursor.
 
     Args:
         topic: A topic, or a partition.
@@ -104,7 +104,7 @@ def _ledger(ledger_id: int, entries: int, size_bytes: int) -> dict[str, object]:
 
 
 def _metadata(ledger: LedgerInfo, topic: TopicName) -> str:
-    """Return metadata in BookKeeper's text form, for a ledger that no bookie stores."""
+    """Return a ledger's metadata in BookKeeper's text form, although no bookie stores it."""
     state = "OPEN"
     if ledger.closed_at:
         state = f"CLOSED, length={ledger.size_bytes}, lastEntryId={ledger.entries - 1}"
@@ -164,7 +164,7 @@ def _deduplication_cursor(state: CursorState, topic: PersistentTopic) -> dict[st
 def _cursor_body(
     topic: PersistentTopic, mark: Position, next_one: Position, left: int, *, stored: bool
 ) -> dict[str, object]:
-    """Return the body of a cursor without consumers and holes.
+    """Return the JSON of a cursor without consumers and without out-of-order acknowledgments.
 
     The broker's own cursors have no place before their first move.
     """
@@ -193,7 +193,7 @@ def _is_stored(subscription: Subscription) -> bool:
 
 
 def _cursor_properties(subscription: Subscription, topic: PersistentTopic) -> dict[str, int]:
-    """Return the compacted ledger, a property of compaction's cursor."""
+    """Return a cursor's properties: for compaction's cursor, the id of the compacted ledger."""
     compacted = topic.compaction.compacted
     if compacted is None or subscription.name != SUBSCRIPTION:
         return {}
@@ -201,7 +201,7 @@ def _cursor_properties(subscription: Subscription, topic: PersistentTopic) -> di
 
 
 def internal_info(topic: PersistentTopic) -> dict[str, object]:
-    """Return the ledgers and cursors of a topic as stored."""
+    """Return the ledgers and cursors of a topic, in the form of upstream's stored metadata."""
     created = moment(topic.created_at)
     return {
         "version": 1,
@@ -246,7 +246,7 @@ _READ_ENTRIES, _READ_BYTES = 100, 1024 * 1024
 
 
 async def analyzed(cursor: ManagedCursor, ledger: ManagedLedger) -> dict[str, object]:
-    """Count the unacknowledged entries of a cursor; a step is a read of the store.
+    """Count a cursor's unacknowledged entries and messages, reading the store in steps.
 
     Returns:
         The body of the response; ``aborted`` with more than MOST_ANALYZED entries.
@@ -284,7 +284,7 @@ async def analyzed(cursor: ManagedCursor, ledger: ManagedLedger) -> dict[str, ob
 
 
 def offline_stats(name: TopicName, topic: PersistentTopic | None, broker: str) -> dict[str, object]:
-    """Return the content of a topic's ledgers, and each subscription's backlog.
+    """Return the sizes of a topic's ledgers, and the backlog of each subscription.
 
     Args:
         name: The topic's name.

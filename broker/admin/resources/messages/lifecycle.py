@@ -1,4 +1,4 @@
-"""Lifecycle of topics by REST: delete, terminate, truncate, unload, grow, trim, compact.
+"""Admin requests about topics' lifecycle: delete, terminate, truncate, unload, trim, compact.
 
 Source: upstream PersistentTopicsBase.internalDeleteTopicAsync, internalTerminate,
 internalTruncateTopicAsync, internalUnloadTopic, internalTrimTopic and their neighbours.
@@ -41,18 +41,18 @@ logger = logging.getLogger(__name__)
 
 
 class LifecycleAdmin(TopicResource):
-    """Requests about the life of topics."""
+    """Handlers of admin requests about the lifecycle of topics."""
 
     @endpoint("DELETE {topic}?force", NamespaceOperation.DELETE_TOPIC)
     async def delete(self, request: web.Request) -> None:
-        """Delete a topic; with force also if clients use the topic."""
+        """Delete a topic; with ``force``, even while clients use it."""
         topic = topic_name(request)
         await check_owner(self._context, topic)
         await self._context.messaging.deletion.delete(topic, force=flag(request, "force"))
 
     @endpoint("DELETE {topic}/partitions?force", NamespaceOperation.DELETE_TOPIC)
     async def delete_partitioned(self, request: web.Request) -> None:
-        """Delete a partitioned topic with its partitions; with force also if clients use them."""
+        """Delete a partitioned topic and its partitions; with ``force``, even if in use."""
         topic, loaded_topics = topic_name(request), self._topics.loaded
         partitions = await self._partitions(topic)
         await check_owner_of_all(self._context, partitions)
@@ -108,7 +108,7 @@ class LifecycleAdmin(TopicResource):
 
     @endpoint("DELETE {topic}/truncate", Level.TENANT_ADMIN)
     async def truncate(self, request: web.Request) -> None:
-        """Drop the backlogs of a topic and its closed ledgers, in all partitions."""
+        """Drop all backlogs and closed ledgers of a topic, in all partitions."""
         if not topic_name(request).persistent:
             raise RestError(412, "unsupport truncate")
         topics = await self._topics.all_stored(request)
@@ -118,7 +118,7 @@ class LifecycleAdmin(TopicResource):
 
     @endpoint("PUT {topic}/unload", TopicOperation.UNLOAD)
     async def unload(self, request: web.Request) -> None:
-        """Close a topic or all its partitions; clients reconnect."""
+        """Close a topic, or all its partitions; clients reconnect."""
         names = await self._topics.names(request)
         await check_owner_of_all(self._context, names)
         async for name in in_turns(names):
@@ -128,7 +128,7 @@ class LifecycleAdmin(TopicResource):
 
     @endpoint("POST {topic}/trim", TopicOperation.TRIM_TOPIC, done=(200,))
     async def trim(self, request: web.Request) -> None:
-        """Drop the unneeded ledgers of a topic, in all partitions."""
+        """Drop the ledgers that a topic no longer needs, in all partitions."""
         check_persistent(request, "Trim")
         async for topic in self._topics.each(await self._topics.all_stored(request)):
             topic.subscriptions.moved()
@@ -166,14 +166,14 @@ class LifecycleAdmin(TopicResource):
 
     @endpoint("PUT {topic}/offload", TopicOperation.OFFLOAD, body=schemas.MESSAGE_ID)
     async def offload(self, request: web.Request) -> None:
-        """Refuse to offload a topic."""
+        """Refuse to offload a topic: there is no storage to offload to."""
         await given_target(request)
         await self._topics.stored(request)
         raise RestError(412, "there is nothing to offload messages to")
 
 
 async def grow(context: AdminContext, topic: TopicName, count: int) -> None:
-    """Add partitions to a partitioned topic, with the subscriptions of its first partition.
+    """Add partitions to a partitioned topic, each with the first partition's subscriptions.
 
     Source: upstream PersistentTopicsBase.internalUpdatePartitionedTopicAsync,
     createSubscriptions.
@@ -204,7 +204,7 @@ async def grow(context: AdminContext, topic: TopicName, count: int) -> None:
 
 
 async def _first_unused(topics: MessageTopics, topic: TopicName, count: int) -> int:
-    """Return the index after the last partition with stored data, ignoring the first."""
+    """Return the first index, from 1 on, after all partitions with stored data."""
     async for index in in_turns(range(count - 1, 0, -1)):
         if topics.is_stored(_partition(topic, index)):
             return index + 1
@@ -214,7 +214,10 @@ async def _first_unused(topics: MessageTopics, topic: TopicName, count: int) -> 
 async def _subscriptions(
     topics: MessageTopics, first: TopicName
 ) -> Mapping[str, Mapping[str, str]]:
-    """Return the properties of the durable subscriptions of a partition, empty if not stored."""
+    """Return the properties of a partition's durable subscriptions, by subscription name.
+
+    Empty for a partition without stored data.
+    """
     if not topics.is_stored(first):
         return {}
     found = persistent(await topics.load(first)).subscriptions

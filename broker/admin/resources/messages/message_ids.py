@@ -17,12 +17,12 @@ _BY_NAME = {"earliest": EARLIEST, "latest": LATEST}
 
 
 class ResetTarget(NamedTuple):
-    """A message id in a body (upstream: ResetCursorData).
+    """A message id in a request's body (upstream: ResetCursorData).
 
     Attributes:
         position: The entry.
-        excluded: Whether the entry behind is meant.
-        properties: Properties of a subscription created there.
+        excluded: Whether the entry after ``position`` is meant.
+        properties: Properties of the subscription to create at the position.
     """
 
     position: Position
@@ -31,7 +31,7 @@ class ResetTarget(NamedTuple):
 
 
 def message_id(position: Position, partition: int = -1) -> dict[str, int]:
-    """Return the body of an id; without a partition by default."""
+    """Return a message id as JSON, by default without a partition."""
     return {
         "ledgerId": position.ledger_id,
         "entryId": position.entry_id,
@@ -42,7 +42,7 @@ def message_id(position: Position, partition: int = -1) -> dict[str, int]:
 
 
 async def reset_target(request: web.Request) -> ResetTarget | None:
-    """Return the id in the body; None for an empty body.
+    """Return the message id in a request's body, or None for an empty body.
 
     Raises:
         BadBodyError: The body is no message id.
@@ -65,7 +65,7 @@ async def reset_target(request: web.Request) -> ResetTarget | None:
 
 
 async def given_target(request: web.Request) -> ResetTarget:
-    """Return the id in the body.
+    """Return the message id in a request's body, and refuse an empty body.
 
     Raises:
         BadBodyError: The body is empty or no message id.
@@ -88,7 +88,7 @@ def _number(value: dict[str, object], name: str) -> int:
 
 
 def path_number(request: web.Request, name: str) -> int:
-    """Return a whole number in the path.
+    """Return the whole number in a variable of the request's path.
 
     Raises:
         RestError: 404, as JAX-RS: the text is no whole number.

@@ -1,4 +1,4 @@
-"""Messages of all loaded topics of a namespace, or of a bundle.
+"""Admin requests about the messages of all loaded topics of a namespace or bundle.
 
 Source: upstream NamespacesBase.internalClearNamespaceBacklog, internalUnsubscribeNamespace and the
 same for bundles; for unloading see ownership.py.
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 class NamespaceMessageAdmin(TopicResource):
-    """Requests about the messages of a namespace."""
+    """Handlers of admin requests about the messages of a whole namespace or bundle."""
 
     async def _asked(self, request: web.Request) -> list[Topic]:
-        """Return the loaded topics of the namespace, or of the bundle, in the path."""
+        """Return the loaded topics of the namespace, or of the bundle, in the request's path."""
         namespace = namespace_name(request)
         bundles = await self._context.bundles(namespace)
         loaded = list(self._context.messaging.loaded_topics.within(namespace))
@@ -41,7 +41,10 @@ class NamespaceMessageAdmin(TopicResource):
         return [topic async for topic in names if bundle.holds(topic.full_name.encode())]
 
     async def _each(self, topics: list[Topic]) -> AsyncIterator[Topic]:
-        """Yield topics in turns; topics unloaded meanwhile are loaded again if owned here."""
+        """Yield topics over several event-loop turns.
+
+        A topic unloaded meanwhile is loaded again if this broker serves it.
+        """
         async for topic in in_turns(topics):
             if not topic.closing:
                 yield topic
@@ -68,7 +71,7 @@ class NamespaceMessageAdmin(TopicResource):
         NamespaceOperation.CLEAR_BACKLOG,
     )
     async def clear_one(self, request: web.Request) -> None:
-        """Clear the backlog of the subscriptions with this name, of all topics."""
+        """Clear the backlogs of all subscriptions with the given name in a namespace or bundle."""
         strict = self._context.rules.fails_as_upstream
         topics, name = await self._asked(request), segment(request, "subscription")
         async for topic in self._each(topics):
@@ -83,7 +86,7 @@ class NamespaceMessageAdmin(TopicResource):
     @endpoint("POST namespaces/{namespace}/clearBacklog", NamespaceOperation.CLEAR_BACKLOG)
     @endpoint("POST namespaces/{namespace}/{bundle}/clearBacklog", NamespaceOperation.CLEAR_BACKLOG)
     async def clear(self, request: web.Request) -> None:
-        """Clear the backlog of all subscriptions of all topics."""
+        """Clear the backlogs of all subscriptions in a namespace or bundle."""
         internal = self._context.rules.clears_internal_backlogs
         topics = await self._asked(request)
         async for topic in self._each(topics):
@@ -99,7 +102,7 @@ class NamespaceMessageAdmin(TopicResource):
         NamespaceOperation.UNSUBSCRIBE,
     )
     async def unsubscribe(self, request: web.Request) -> None:
-        """Delete the subscriptions with this name, of all topics.
+        """Delete all subscriptions with the given name in a namespace or bundle.
 
         Raises:
             RestError: 412, a subscription has consumers.

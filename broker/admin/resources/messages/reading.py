@@ -1,4 +1,4 @@
-"""Messages read by REST: by position, id or time, and analyses of backlogs.
+"""Admin requests that read messages by position, id or time, and that analyze backlogs.
 
 Source: upstream PersistentTopicsBase.internalPeekNthMessageAsync, internalExamineMessageAsync,
 internalGetMessageById, internalAnalyzeSubscriptionBacklog and their neighbours.
@@ -46,7 +46,9 @@ _UNFIT = dict.fromkeys((*range(32), 127))
 
 
 def message_response(entry: Entry, max_bytes: int) -> web.Response:
-    """Return the response with an entry: a message, or a whole batch.
+    """Return an HTTP response with the payload of an entry: a message, or a whole batch.
+
+    The headers show the message's metadata.
 
     Args:
         entry: The stored entry.
@@ -114,7 +116,7 @@ def _header(text: str) -> str:
 
 
 def _moment(milliseconds: int) -> str:
-    """Return a client's time as text; an impossible time as its number."""
+    """Return a client's timestamp in ms as a date and time, or as a number if out of range."""
     try:
         return moment(milliseconds)
     except (OverflowError, ValueError, OSError):
@@ -125,7 +127,7 @@ _NONE = "Message not found"
 
 
 class ReadingAdmin(TopicResource):
-    """Requests for messages and their ids."""
+    """Handlers of admin requests that read messages and find message ids."""
 
     async def _message(self, ledger: ManagedLedger, position: Position) -> web.Response:
         entry = await ledger.entry(position)
@@ -139,7 +141,9 @@ class ReadingAdmin(TopicResource):
         refused=(422,),
     )
     async def peek(self, request: web.Request) -> web.Response:
-        """Return the n-th message of a backlog; as upstream, create a missing subscription.
+        """Return the n-th message of a subscription's backlog; create a missing subscription.
+
+        Upstream creates the subscription, too.
 
         Raises:
             RestError: 404, the backlog is shorter; 403, the request to create comes from another
@@ -171,7 +175,7 @@ class ReadingAdmin(TopicResource):
         done=(200,),
     )
     async def analyze(self, request: web.Request) -> object:
-        """Return an analysis of a subscription's backlog, up to a limit."""
+        """Count the entries and messages in a subscription's backlog, up to a limit."""
         found = await self._topics.one(
             request,
             "Analyze backlog on a partitioned topic is not allowed, please try do it on specific "
@@ -188,7 +192,7 @@ class ReadingAdmin(TopicResource):
         refused=(422,),
     )
     async def examine(self, request: web.Request) -> web.Response:
-        """Return the n-th stored message, from the first or from the last on."""
+        """Return the n-th stored message of a topic, counted from the first or from the last."""
         check_persistent(request, "Examine messages")
         topic = await self._topics.stored(
             request,
@@ -219,7 +223,7 @@ class ReadingAdmin(TopicResource):
 
     @endpoint("GET {topic}/getMessageIdByIndex", TopicOperation.PEEK_MESSAGES)
     async def id_by_index(self, request: web.Request) -> None:
-        """Refuse to find a message by index: brokers do not number messages here."""
+        """Refuse to find a message by its index, because brokers here assign no indexes."""
         await self._topics.names(request)
         raise RestError(
             412, "GetMessageIDByIndex is not allowed when broker entry metadata is disabled"
@@ -231,7 +235,7 @@ class ReadingAdmin(TopicResource):
         refused=(422,),
     )
     async def by_id(self, request: web.Request) -> web.Response:
-        """Return a message by the id of its entry."""
+        """Return the message with the given ledger id and entry id."""
         position = Position(path_number(request, "ledgerId"), path_number(request, "entryId"))
         refusal = "GetMessageById is not allowed on partitioned-topic"
         ledger = (await self._topics.stored(request, refusal)).ledger
@@ -246,7 +250,7 @@ class ReadingAdmin(TopicResource):
 
     @endpoint("GET {topic}/lastMessageId", TopicOperation.PEEK_MESSAGES)
     async def last_message_id(self, request: web.Request) -> object:
-        """Return the id of the last message; (-1, -1) if no longer stored."""
+        """Return the id of a topic's last message; (-1, -1) if it is no longer stored."""
         check_persistent(request, "GetLastMessageId")
         topic = await self._topics.stored(request)
         return message_id(last_id(topic), topic.name.partition_index)
@@ -258,7 +262,7 @@ class ReadingAdmin(TopicResource):
         done=(200,),
     )
     async def backlog_size(self, request: web.Request) -> object:
-        """Return the stored bytes behind an id."""
+        """Return the number of bytes stored after a message id."""
         target = await given_target(request)
         refusal = "calculate backlog size is not allowed for partitioned-topic"
         ledger = (await self._topics.stored(request, refusal)).ledger

@@ -1,4 +1,4 @@
-"""Statistics by REST: topics, partitioned topics, and internals.
+"""Admin requests for statistics of topics and of partitioned topics.
 
 Source: upstream PersistentTopicsBase.internalGetStats and its neighbours.
 """
@@ -38,7 +38,7 @@ _NO_DIRECT_PARTITIONS = "Partitioned topic not found {}"
 
 
 class StatsAdmin(TopicResource):
-    """Requests for statistics."""
+    """Handlers of admin requests for statistics."""
 
     @endpoint(
         f"GET {{topic}}/stats?{_WANTED}",
@@ -94,7 +94,7 @@ class StatsAdmin(TopicResource):
 
     @endpoint("GET {topic}/internal-info", TopicOperation.GET_STATS)
     async def internal_info(self, request: web.Request) -> object:
-        """Return the ledgers and cursors as stored, of a topic or of each partition."""
+        """Return the ledgers and cursors, in stored form, of a topic or of each partition."""
         topic = topic_name(request)
         if await self._topics.partitions(topic) is None:
             return internal_info(persistent(await self._topics.load(topic)))
@@ -111,7 +111,7 @@ class StatsAdmin(TopicResource):
 
     @endpoint("GET {topic}/backlog", TopicOperation.GET_BACKLOG_SIZE)
     async def backlog(self, request: web.Request) -> object:
-        """Return the content of a topic's ledgers, and each subscription's backlog.
+        """Return the sizes of a topic's ledgers, and the backlog of each subscription.
 
         All are zero without ledgers: for a partitioned or a missing topic (recorded).
         """
@@ -128,7 +128,7 @@ class StatsAdmin(TopicResource):
         shown: Generator[None, None, dict[str, Any]],
         levels: int = _LEVELS,
     ) -> web.StreamResponse:
-        """Respond with a body built and written in steps."""
+        """Respond with a JSON body that is built and encoded in several steps."""
 
         def work() -> Generator[None, None, list[bytes]]:
             found = yield from shown

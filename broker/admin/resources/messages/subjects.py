@@ -1,4 +1,4 @@
-"""The loaded topics, and the subscription, of a request about messages."""
+"""Lookup and loading of the topics and the subscription that an admin request names."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _STATUS = {
 
 
 class TopicResource(Resource):
-    """The handlers of a subject about topics."""
+    """The base class of handlers of admin requests about topics."""
 
     def __init__(self, context: AdminContext) -> None:
         super().__init__(context)
@@ -47,18 +47,18 @@ class TopicResource(Resource):
 
 
 class MessageTopics:
-    """The topics of requests about messages, loaded like clients' topics."""
+    """Finds and loads the topics that admin requests name."""
 
     def __init__(self, context: AdminContext) -> None:
         self._context = context
 
     @property
     def loaded(self) -> LoadedTopics:
-        """The loaded topics."""
+        """The topics that this broker has loaded."""
         return self._context.messaging.loaded_topics
 
     async def partitions(self, topic: TopicName) -> int | None:
-        """Return the number of a topic's partitions; None for a topic without partitions.
+        """Return the number of a topic's partitions, or None if it has no partitions.
 
         Raises:
             RefusedError: The topic or its namespace does not exist.
@@ -76,7 +76,7 @@ class MessageTopics:
         return self._context.messaging.store.holds(str(topic))
 
     async def load(self, topic: TopicName, *, create: bool = False) -> Topic:
-        """Return a topic, loaded if necessary.
+        """Return a topic, loading it if necessary.
 
         Raises:
             RestError: The topic is missing, not served here, or its messages are unreadable.
@@ -92,11 +92,11 @@ class MessageTopics:
             raise RestError(status, text if missing else error.message) from None
 
     async def one(self, request: web.Request, refusal: str = "") -> Topic:
-        """Return the topic or partition in the path.
+        """Return the topic or partition in the request's path, loading it if necessary.
 
         Args:
             request: A request with a topic in the path.
-            refusal: The sentence about a partitioned topic; empty: not found.
+            refusal: The error text for a partitioned topic; empty: the topic is not found.
 
         Raises:
             RestError: 405, the topic is partitioned.
@@ -110,11 +110,11 @@ class MessageTopics:
         return await self.load(topic)
 
     async def stored(self, request: web.Request, refusal: str = "") -> PersistentTopic:
-        """Return the persistent topic or partition in the path; see ``one``."""
+        """Return the persistent topic or partition in the request's path; see ``one``."""
         return persistent(await self.one(request, refusal))
 
     async def names(self, request: web.Request) -> list[TopicName]:
-        """Return the topic in the path, or its existing partitions.
+        """Return the topic in the path or, if it is partitioned, its existing partitions.
 
         Raises:
             RefusedError: The topic does not exist.
@@ -132,17 +132,19 @@ class MessageTopics:
         return found
 
     async def all(self, request: web.Request) -> list[Topic]:
-        """Return the topic in the path, or its existing partitions, loaded."""
+        """Load the topic in the path or, if it is partitioned, its existing partitions."""
         names = await self.names(request)
         await check_owner_of_all(self._context, names)
         return [await self.load(name) async for name in in_turns(names)]
 
     async def all_stored(self, request: web.Request) -> list[PersistentTopic]:
-        """Return the persistent topic in the path, or its partitions."""
+        """Load the persistent topic in the path or, if partitioned, its existing partitions."""
         return [persistent(topic) for topic in await self.all(request)]
 
     async def use_partitions(self, request: web.Request, topic: TopicName, count: int) -> None:
-        """Create a non-persistent topic's partitions in profile pulsar, as on their use (recorded).
+        """Create a non-persistent topic's missing partitions, in profile pulsar only.
+
+        A real broker creates such partitions when they are used (recorded).
 
         Raises:
             RestError: The request to create comes from another site's page.
@@ -159,7 +161,7 @@ class MessageTopics:
     async def subscribed(
         self, request: web.Request, topics: Sequence[Topic]
     ) -> AsyncIterator[PersistentTopic]:
-        """Yield the stored topics with the subscription in the path, in turns.
+        """Yield the persistent topics with the subscription in the path, over several turns.
 
         Raises:
             RestError: 404, a topic lacks the subscription. In profile pulsar raised after the last
@@ -174,7 +176,9 @@ class MessageTopics:
         await check_subscribed(topics, name, asked)
 
     async def each(self, topics: Iterable[T]) -> AsyncIterator[T]:
-        """Yield topics in turns, to change them; topics unloaded meanwhile are loaded again.
+        """Yield topics to change over several event-loop turns.
+
+        Topics unloaded meanwhile are loaded again.
 
         Raises:
             RestError, ServedElsewhereError: See ``load``.
@@ -199,7 +203,7 @@ class MessageTopics:
 
 
 def check_persistent(request: web.Request, what: str) -> None:
-    """Refuse a request about a non-persistent topic, existing or not.
+    """Refuse a request about a non-persistent topic, even a missing one.
 
     Args:
         request: A request with a topic in the path.
@@ -213,7 +217,7 @@ def check_persistent(request: web.Request, what: str) -> None:
 
 
 def persistent(topic: Topic) -> PersistentTopic:
-    """Return a topic with stored messages.
+    """Return the given topic if it is persistent; otherwise refuse the request.
 
     Raises:
         FailsUpstreamError: The topic is non-persistent.
@@ -224,7 +228,7 @@ def persistent(topic: Topic) -> PersistentTopic:
 
 
 def last_id(topic: PersistentTopic) -> Position:
-    """Return the position of the last message; (-1, -1) if no longer stored.
+    """Return the position of a topic's last message; (-1, -1) if it is no longer stored.
 
     For a terminated topic without the message, return the end of the last ledger.
     """
@@ -236,24 +240,24 @@ def last_id(topic: PersistentTopic) -> Position:
 
 
 def subscription_name(request: web.Request) -> str:
-    """Return the subscription in the path."""
+    """Return the name of the subscription in the request's path."""
     return segment(request, "subName")
 
 
 def no_subscription(name: str, topic: object) -> RestError:
-    """Return the refusal of a request about a missing subscription."""
+    """Return the error, status 404, for a subscription that a topic lacks."""
     return RestError(404, f"Subscription {name} not found for topic {topic}")
 
 
 async def check_subscribed(
     topics: Iterable[Topic], name: str, asked: TopicName | None = None
 ) -> None:
-    """Refuse a request if any topic, of any kind, lacks the subscription.
+    """Refuse a request if any of the topics, persistent or not, lacks the subscription.
 
     Args:
         topics: A topic, or partitions.
         name: The subscription.
-        asked: The topic named in the refusal; None: the topic without the subscription.
+        asked: The topic named in the error text; None: the topic that lacks the subscription.
 
     Raises:
         RestError: 404, a topic lacks the subscription.
@@ -264,12 +268,12 @@ async def check_subscribed(
 
 
 def stored_of(topics: Iterable[Topic]) -> list[PersistentTopic]:
-    """Return the topics with stored messages."""
+    """Return the persistent topics among the given topics."""
     return [topic for topic in topics if isinstance(topic, PersistentTopic)]
 
 
 def subscription_of(topic: PersistentTopic, name: str) -> Subscription:
-    """Return a subscription of a topic.
+    """Return a persistent topic's subscription, given the subscription's name.
 
     Raises:
         RestError: 404, the subscription does not exist.
@@ -287,7 +291,7 @@ def created(
     start: Position = EARLIEST,
     properties: Mapping[str, str] | None = None,
 ) -> Subscription:
-    """Create a subscription of a topic, with ``start`` as the next entry.
+    """Create a subscription of a topic, beginning at the entry ``start``.
 
     Raises:
         RestError: The topic has too many subscriptions (409), or the name is reserved (412).

@@ -1,4 +1,4 @@
-"""Statistics of subscriptions, in the form of Pulsar's admin.
+"""Statistics of subscriptions, as JSON in the form of Pulsar's admin.
 
 Source: upstream SubscriptionStatsImpl, NonPersistentSubscriptionStatsImpl.
 """
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 class Wanted(NamedTuple):
-    """The requested parts of statistics.
+    """The optional parts of statistics that a request wants.
 
     Attributes:
-        consumers: Each consumer.
-        publishers: Each producer.
-        earliest: The publish time of the first message of each backlog.
+        consumers: Whether to include each consumer.
+        publishers: Whether to include each producer.
+        earliest: Whether to include the publish time of each backlog's first message.
     """
 
     consumers: bool = True
@@ -39,7 +39,7 @@ class Wanted(NamedTuple):
 def subscription_stats(
     subscription: Subscription, wanted: Wanted
 ) -> Generator[None, None, dict[str, Any]]:
-    """Return the statistics of a subscription of stored messages, a consumer in each step."""
+    """Return statistics of a persistent topic's subscription; yield after each consumer."""
     cursor, dispatcher = subscription.cursor, subscription.dispatcher
     shown = []
     for one in list(subscription.consumers) if wanted.consumers else ():
@@ -88,7 +88,7 @@ def subscription_stats(
 def direct_subscription_stats(
     subscription: NonPersistentSubscription, wanted: Wanted
 ) -> Generator[None, None, dict[str, Any]]:
-    """Return the statistics of a subscription without stored messages, a consumer in each step."""
+    """Return statistics of a non-persistent topic's subscription; yield after each consumer."""
     shown = []
     for one in list(subscription.consumers) if wanted.consumers else ():
         shown.append((yield from consumer_stats(one)))
@@ -134,7 +134,7 @@ def _active(subscription: Subscription) -> dict[str, str]:
 
 
 def _keys(subscription: Subscription) -> Generator[None, None, dict[str, object]]:
-    """Return the Key_Shared fields; zeros for another type."""
+    """Return the statistics about Key_Shared; zeros for subscriptions of other types."""
     dispatcher = subscription.dispatcher
     body: dict[str, object] = {
         "allowOutOfOrderDelivery": False,
@@ -161,13 +161,13 @@ def _keys(subscription: Subscription) -> Generator[None, None, dict[str, object]
 
 
 def _earliest(subscription: Subscription) -> int:
-    """Return the publish time of the first unacknowledged entry; 0 without backlog."""
+    """Return the publish time in ms of the first unacknowledged entry; 0 without a backlog."""
     first = subscription.topic.ledger.digest(subscription.cursor.first_left)
     return first.publish_time if first is not None else 0
 
 
 def _holes_size(subscription: Subscription) -> Generator[None, None, int]:
-    """Return about how many bytes upstream would store for entries acknowledged out of order."""
+    """Return roughly the bytes that upstream would store for out-of-order acknowledgments."""
     size = 0
     for ledger_id, bitmap in subscription.cursor.acknowledged.as_bitmaps().items():
         words = memoryview(bitmap.ljust(-(-len(bitmap) // 8) * 8, b"\0")).cast("Q")

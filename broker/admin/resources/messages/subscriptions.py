@@ -1,4 +1,4 @@
-"""Subscriptions by REST: creation, listing, deletion, and properties.
+"""Admin requests that create, list, change and delete subscriptions.
 
 Source: upstream PersistentTopicsBase.internalCreateSubscription and its neighbours.
 """
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class SubscriptionAdmin(TopicResource):
-    """Requests that create, list, change and delete subscriptions."""
+    """Handlers of admin requests that create, list, change and delete subscriptions."""
 
     @endpoint(
         "PUT {topic}/subscription/{subName}",
@@ -45,7 +45,7 @@ class SubscriptionAdmin(TopicResource):
         body_required=False,
     )
     async def create(self, request: web.Request) -> None:
-        """Create a subscription at the end or at the body's position; create a missing topic."""
+        """Create a subscription at the topic's end or at a message id; create a missing topic."""
         target = await reset_target(request) or ResetTarget(LATEST)
         if not topic_name(request).persistent:
             raise RestError(
@@ -72,7 +72,7 @@ class SubscriptionAdmin(TopicResource):
 
     @endpoint("DELETE {topic}/subscription/{subName}?force", TopicOperation.UNSUBSCRIBE)
     async def delete(self, request: web.Request) -> None:
-        """Delete a subscription; with force also if consumers use the subscription.
+        """Delete a subscription; with ``force``, even while consumers use it.
 
         Subscriptions of non-persistent topics are always deleted (recorded).
         """
@@ -129,7 +129,7 @@ class SubscriptionAdmin(TopicResource):
         TopicOperation.GET_REPLICATED_SUBSCRIPTION_STATUS,
     )
     async def get_replicated(self, request: web.Request) -> object:
-        """Return false for each topic: no subscription is replicated."""
+        """Report for a topic, or each partition, that its subscription is not replicated."""
         _check_stored(request, "get")
         topics, name = await self._topics.all_stored(request), subscription_name(request)
         await check_subscribed(topics, name)
@@ -152,7 +152,7 @@ class SubscriptionAdmin(TopicResource):
 
 
 def _check_stored(request: web.Request, what: str) -> None:
-    """Refuse a request about a non-persistent topic, existing or not.
+    """Refuse a request about a non-persistent topic, even a missing one.
 
     Raises:
         RestError: 405, the topic is non-persistent.

@@ -1,4 +1,4 @@
-"""Statistics of topics, in the form of Pulsar's admin.
+"""Statistics of topics, as JSON in the form of Pulsar's admin.
 
 Source: upstream TopicStatsImpl, PartitionedTopicStatsImpl, NonPersistentTopicStatsImpl; fields left
 out by upstream's ``add`` are zero in the sum of partitions.
@@ -31,7 +31,7 @@ _HOLES = (
 
 
 def topic_stats(topic: Topic, wanted: Wanted, owner: str) -> Generator[None, None, dict[str, Any]]:
-    """Return the statistics of a topic; each of its producers and consumers takes a step.
+    """Return the statistics of a topic; yield after each producer and consumer.
 
     Args:
         topic: A topic, or a partition.
@@ -234,7 +234,7 @@ _NEVER = "1970-01-01T00:00:00Z"
 def partitioned_stats(
     partitions: Mapping[str, dict[str, Any]], count: int, *, one_by_one: bool
 ) -> Generator[None, None, dict[str, Any]]:
-    """Sum up the statistics of a partitioned topic's partitions, by name.
+    """Return the statistics of a partitioned topic: the sums over its partitions.
 
     A step is a key of the partitions' statistics, or of nested objects; before, the keys of each.
     """
@@ -255,7 +255,7 @@ def _keys(bodies: Iterable[dict[str, Any]]) -> Generator[None, None, list[str]]:
 
 
 def _together(bodies: list[dict[str, Any]]) -> Generator[None, None, dict[str, Any]]:
-    """Add figures up, join clients by position, and objects by key."""
+    """Combine partitions' statistics: add numbers, join clients by position, merge objects."""
     together: dict[str, Any] = {}
     for key in (yield from _keys(bodies)):
         values = [body[key] for body in bodies if key in body]
@@ -285,7 +285,7 @@ def _joined(
 def _clients(
     kind: str, partitions: list[list[dict[str, Any]]]
 ) -> Generator[None, None, list[dict[str, Any]]]:
-    """Join the producers, or the consumers, of all partitions by position.
+    """Join the producers, or the consumers, of all partitions by their position in the lists.
 
     Consumers of a partition are joined only if it has as many consumers as positions so far: a
     client with a consumer at each partition.

@@ -1,1 +1,1 @@
-"""Policies of namespaces and topics about messages: a table, and special cases."""
+"""Admin requests about policies: the regular policies of the table, and special policies."""

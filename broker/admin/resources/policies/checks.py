@@ -1,4 +1,4 @@
-"""Refusals of policies' values, with upstream's sentences."""
+"""Checks of policies' values, which refuse values with upstream's error texts."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _TYPE = one_of(("Exclusive", "Shared", "Failover", "Key_Shared"))
 
 
 class Asked(NamedTuple):
-    """The circumstances of a request to set a policy.
+    """The facts about a request that the check of a policy's value needs.
 
     Attributes:
-        refusal: The sentence of a refusal.
+        refusal: The error text if the value is refused.
         config: The effective configuration.
         document: The policies already set for the namespace or topic.
     """
@@ -39,7 +39,7 @@ class Asked(NamedTuple):
 
 
 def checked(policy: Policy, value: Any, asked: Asked) -> object:  # noqa: ANN401 - JSON
-    """Return the value to store.
+    """Check a policy's value, and return the value to store.
 
     Raises:
         RestError, BadBodyError: The value is refused.
@@ -71,7 +71,7 @@ def _subscription_types(value: list[str] | None, _asked: Asked) -> list[object]:
 
 
 def _auto_topic_creation(value: Mapping[str, Any], asked: Asked) -> Mapping[str, Any]:
-    """Refuse an unknown kind of topic, and an impossible number of partitions."""
+    """Refuse an unknown type of topic, and an impossible number of partitions."""
     if value["allowAutoTopicCreation"]:
         problem = _auto_topic_problem(value, asked.config.max_num_partitions_per_partitioned_topic)
         if problem:
@@ -97,7 +97,7 @@ def _auto_topic_problem(value: Mapping[str, Any], most: int) -> str:
 
 
 def _retention(value: Mapping[str, int], asked: Asked) -> Mapping[str, int]:
-    """Refuse numbers below -1, a single 0, and retention below a backlog quota."""
+    """Refuse limits below -1, a single limit of 0, and a retention below a backlog quota."""
     minutes, megabytes = value["retentionTimeInMinutes"], value["retentionSizeInMB"]
     problem = ""
     if minutes < -1:
@@ -120,7 +120,10 @@ def _retention(value: Mapping[str, int], asked: Asked) -> Mapping[str, int]:
 
 
 def exceeds_retention(quota: Mapping[str, Any], kept: Mapping[str, int]) -> bool:
-    """Return True if a backlog quota is above the retention, which would have no effect."""
+    """Return True if a backlog quota is not below the retention, by size or by age.
+
+    Such a quota would have no effect.
+    """
     megabytes, minutes = kept.get("retentionSizeInMB", 0), kept.get("retentionTimeInMinutes", 0)
     by_size = 0 < megabytes * _MEGABYTE <= quota["limitSize"]
     return bool(by_size or 0 < minutes * 60 <= quota["limitTime"])
@@ -140,7 +143,7 @@ def _persistence(value: Mapping[str, Any] | None, _asked: Asked) -> Mapping[str,
 
 
 def _entry_filters(value: Mapping[str, str], _asked: Asked) -> None:
-    """Refuse all filters: no filter can be loaded here."""
+    """Refuse all entry filters, because none can be loaded here."""
     names = [name.strip() for name in value["entryFilterNames"].split(",") if name.strip()]
     if not names:
         text = "entryFilterNames can't be empty. To remove entry filters use the remove method."

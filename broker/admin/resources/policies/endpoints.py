@@ -1,4 +1,4 @@
-"""Endpoints of the table's policies, for namespaces and topics."""
+"""Endpoints that get, set and remove the policies in the table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class PolicyAdmin(Resource):
-    """Requests about the policies of the table."""
+    """Handlers of admin requests about the policies in the table."""
 
     def endpoints(self) -> Iterator[Endpoint]:
         """Yield the endpoints of all policies in the table."""
@@ -40,7 +40,7 @@ class PolicyAdmin(Resource):
 
 
 def shown(value: object, unset: object) -> object:
-    """Return the result of a request for a policy.
+    """Return the response to a request for a policy's value.
 
     Args:
         value: The policy, if set.
@@ -54,7 +54,7 @@ _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 
 
 class _Calls(PolicyResource):
-    """The requests about a policy of namespaces."""
+    """Handlers of admin requests about one policy of namespaces."""
 
     _below = "namespaces/{namespace}"
     _shown_by = ""
@@ -66,7 +66,7 @@ class _Calls(PolicyResource):
         self._place = place
 
     def endpoints(self) -> Iterator[Endpoint]:
-        """Yield the endpoints below the path of a namespace or topic."""
+        """Yield the endpoints that get, set and remove the policy."""
         policy, place = self._policy, self._place
         needs = policy.needs or Level.TENANT_ADMIN
         path = f"{self._below}/{place.path}"
@@ -91,20 +91,20 @@ class _Calls(PolicyResource):
     async def _subject(
         self, request: web.Request, *, changes: bool = True
     ) -> NamespaceName | TopicName:
-        """Return the existing namespace or topic in the path."""
+        """Return the existing namespace or topic in the request's path."""
         by_policies = changes and self._place.misses_policies
         return await self._namespace(request, by_policies=by_policies)
 
     def _set(self, of: NamespaceName | TopicName) -> object:
-        """Return the policy as set, or None."""
+        """Return the value set for the policy, or None if not set."""
         return self._kept(of).get(self._policy.key)
 
     async def get(self, request: web.Request) -> object:
-        """Return the policy."""
+        """Return a namespace's value of the policy."""
         return shown(self._set(await self._subject(request, changes=False)), self._place.unset)
 
     async def set(self, request: web.Request) -> None:
-        """Set the policy."""
+        """Set the policy for a namespace or topic."""
         body = await self._body(request)
         value = self._policy.read(body)
         subject = await self._subject(request)
@@ -127,7 +127,7 @@ class _Calls(PolicyResource):
         return text
 
     async def remove(self, request: web.Request) -> None:
-        """Remove the policy."""
+        """Remove the policy from a namespace or topic."""
         await self._keep(await self._subject(request), self._policy.key, None)
 
 
@@ -141,7 +141,7 @@ class _OfTopics(_Calls):
         return await self._topic(request)
 
     async def get(self, request: web.Request) -> object:
-        """Return the policy, or the effective policy."""
+        """Return a topic's value of the policy; with ``applied``, the effective value."""
         topic, value = await self._subject(request), None
         if flag(request, "applied") and self._policy.applied:
             value = self._set(topic.namespace)

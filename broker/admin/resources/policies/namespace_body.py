@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 def policies_body(
     policies: NamespacePolicies, document: Mapping[str, object], cluster: str
 ) -> dict[str, object]:
-    """Return a namespace's policies as a JSON body."""
+    """Return a namespace's policies as JSON, with upstream's defaults."""
     offload = of_namespace(document)
     return {
         "auth_policies": no_permissions(),
@@ -96,7 +96,7 @@ def policies_of(
     allowed_clusters: Sequence[str],
     default_bundles: int,
 ) -> NamespacePolicies:
-    """Parse clusters and bundles from a body.
+    """Parse a new namespace's bundles from a request's body, and check its clusters.
 
     Raises:
         RestError: A cluster is not allowed, or the bundles are not supported.
@@ -159,7 +159,7 @@ _ANY_BODY_SETS = "dispatcherPauseOnAckStatePersistentEnabled"
 def document_of(
     values: Mapping[str, object], namespace: NamespaceName, config: BrokerConfig
 ) -> dict[str, object]:
-    """Return the stored document of a namespace's policies, without default values.
+    """Parse a new namespace's policies from a request's body, leaving out default values.
 
     Raises:
         RestError: A value is refused, or its policy is not supported.

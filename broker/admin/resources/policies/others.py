@@ -1,4 +1,7 @@
-"""Special policies: clusters, properties of namespaces, dispatch of a subscription, shadow topics.
+"""Admin requests about special policies, outside the table of policies.
+
+These are clusters, properties of namespaces, dispatch rates of single subscriptions, and shadow
+topics.
 
 Source: upstream NamespacesBase, PersistentTopicsBase.
 """
@@ -27,13 +30,13 @@ _CLUSTERS, _PROPERTIES, _RATES = "replication_clusters", "properties", "dispatch
 
 
 class OtherPolicyAdmin(PolicyResource):
-    """Requests about the special policies."""
+    """Handlers of admin requests about special policies, outside the table of policies."""
 
     # -- clusters: only the broker's ----------------------------------------------------------
 
     @endpoint("GET namespaces/{namespace}/replication", PolicyName.REPLICATION)
     async def get_clusters(self, request: web.Request) -> object:
-        """Return the clusters of a namespace."""
+        """Return the replication clusters of a namespace."""
         namespace = await self._namespace(request)
         return self._kept(namespace).get(_CLUSTERS) or [self._cluster]
 
@@ -49,7 +52,7 @@ class OtherPolicyAdmin(PolicyResource):
         refused=(403,),
     )
     async def set_clusters(self, request: web.Request) -> None:
-        """Accept the broker's own cluster, and refuse foreign clusters."""
+        """Accept the broker's own cluster as a replication cluster, and refuse other clusters."""
         clusters = await _clusters(request)
         await self._namespace(request)
         self._check_own(clusters)
@@ -61,18 +64,18 @@ class OtherPolicyAdmin(PolicyResource):
 
     @endpoint("GET namespaces/{namespace}/allowedClusters", PolicyName.ALLOW_CLUSTERS)
     async def get_allowed_clusters(self, request: web.Request) -> object:
-        """Return the allowed clusters given at a namespace's creation."""
+        """Return the allowed clusters that were set at a namespace's creation."""
         return self._kept(await self._namespace(request)).get("allowed_clusters") or []
 
     @endpoint("GET {topic}/replication?applied", PolicyName.REPLICATION)
     async def get_topic_clusters(self, request: web.Request) -> object:
-        """Return the clusters of a topic, or the effective clusters."""
+        """Return a topic's replication clusters; with ``applied``, the effective clusters."""
         clusters = self._kept(await self._topic(request)).get(_CLUSTERS)
         return [self._cluster] if clusters is None and flag(request, "applied") else clusters
 
     @endpoint("POST {topic}/replication", PolicyName.REPLICATION, body=schemas.TEXTS)
     async def set_topic_clusters(self, request: web.Request) -> None:
-        """Accept the broker's own cluster for a topic, and refuse foreign clusters."""
+        """Accept the broker's own cluster for replication of a topic, and refuse other clusters."""
         clusters = await _clusters(request)
         topic = await self._topic(request)
         if self._cluster not in clusters:
@@ -86,7 +89,7 @@ class OtherPolicyAdmin(PolicyResource):
 
     @endpoint("DELETE {topic}/replication", PolicyName.REPLICATION)
     async def remove_topic_clusters(self, request: web.Request) -> None:
-        """Restore the namespace's clusters for a topic."""
+        """Remove a topic's replication clusters, so that its namespace's apply again."""
         await self._keep(await self._topic(request), _CLUSTERS, None)
 
     # -- properties of namespaces -------------------------------------------------------------
@@ -107,7 +110,7 @@ class OtherPolicyAdmin(PolicyResource):
 
     @endpoint("PUT namespaces/{namespace}/property/{key}/{value}", Level.TENANT_ADMIN)
     async def add_property(self, request: web.Request) -> None:
-        """Add a property."""
+        """Add or replace a property of a namespace."""
         await self._add(request, {segment(request, "key"): segment(request, "value")})
 
     async def _add(self, request: web.Request, properties: dict[str, str]) -> None:
@@ -125,13 +128,13 @@ class OtherPolicyAdmin(PolicyResource):
 
     @endpoint("GET namespaces/{namespace}/property/{key}", Level.TENANT_ADMIN)
     async def get_property(self, request: web.Request) -> object:
-        """Return the value of a property as plain text."""
+        """Return the value of a namespace's property as plain text."""
         kept = self._kept(await self._namespace(request)).get(_PROPERTIES) or {}
         return plain(kept.get(segment(request, "key")))
 
     @endpoint("DELETE namespaces/{namespace}/property/{key}", Level.TENANT_ADMIN, done=(200,))
     async def remove_property(self, request: web.Request) -> object:
-        """Remove a property, and return its value."""
+        """Remove a property of a namespace, and return its value."""
         namespace = await self._namespace(request)
         name = segment(request, "key")
 
@@ -146,7 +149,7 @@ class OtherPolicyAdmin(PolicyResource):
 
     @endpoint("GET {topic}/{subName}/dispatchRate?applied", PolicyName.RATE)
     async def get_rate(self, request: web.Request) -> object:
-        """Return the dispatch rate of a subscription, or the effective rate."""
+        """Return a subscription's dispatch rate; with ``applied``, the effective rate."""
         topic = await self._topic(request)
         rate = (self._kept(topic).get(_RATES) or {}).get(segment(request, "subName"))
         if rate is None and flag(request, "applied"):
@@ -189,7 +192,7 @@ class OtherPolicyAdmin(PolicyResource):
         "PUT {topic}/shadowTopics", PolicyName.SHADOW_TOPIC, body=schemas.TEXTS, refused=(403,)
     )
     async def set_shadows(self, request: web.Request) -> None:
-        """Refuse shadow topics, invalid shadow topics in upstream's words."""
+        """Refuse to set shadow topics; errors about invalid topics have upstream's texts."""
         names = strings(await json_body(request), "the body")
         topic = await self._topic(request)
         if not names:
@@ -215,7 +218,7 @@ class OtherPolicyAdmin(PolicyResource):
 
     @endpoint("DELETE {topic}/shadowTopics", PolicyName.SHADOW_TOPIC)
     async def remove_shadows(self, request: web.Request) -> None:
-        """Accept the removal of shadow topics as a no-op."""
+        """Accept the removal of shadow topics, which has no effect: there are none."""
         await self._topic(request)
 
     # -- removals -----------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Permissions of roles: stored and shown; ``broker.authorization`` applies them."""
+"""Admin requests that store and show permissions, applied by ``broker.authorization``."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ACTIONS = tuple(action.value for action in Action)
 
 
 class PermissionAdmin(PolicyResource):
-    """Requests about permissions."""
+    """Handlers of admin requests about permissions of roles."""
 
     def _permissions(self, namespace: NamespaceName) -> dict[str, dict[str, Any]]:
         return _permissions(self._kept(namespace))
@@ -46,7 +46,10 @@ class PermissionAdmin(PolicyResource):
     async def _change_one(
         self, namespace: NamespaceName, part: str, name: str, changed: Callable[[Any], object]
     ) -> None:
-        """Change the permissions stored under a name; remove the name if none are left."""
+        """Change the permissions stored for one role, topic or subscription.
+
+        The name is removed if no permissions are left.
+        """
 
         def with_one(document: Mapping[str, Any]) -> object:
             kept = _permissions(document)
@@ -61,7 +64,7 @@ class PermissionAdmin(PolicyResource):
 
     @endpoint("GET namespaces/{namespace}/permissions", NamespaceOperation.GET_PERMISSION)
     async def get_of_namespace(self, request: web.Request) -> object:
-        """Return the allowed actions in a namespace, by role."""
+        """Return the actions that are allowed in a namespace, by role."""
         namespace = await self._namespace(request)
         return self._permissions(namespace)[OF_NAMESPACE]
 
@@ -71,7 +74,7 @@ class PermissionAdmin(PolicyResource):
         body=schemas.ACTIONS,
     )
     async def grant_on_namespace(self, request: web.Request) -> None:
-        """Set the allowed actions of a role in a namespace."""
+        """Set the actions that a role is allowed in a namespace."""
         actions = await _actions(request)
         namespace = await self._namespace(request)
         await self._change_one(namespace, OF_NAMESPACE, segment(request, "role"), lambda _: actions)
@@ -90,7 +93,7 @@ class PermissionAdmin(PolicyResource):
         "GET namespaces/{namespace}/permissions/subscription", NamespaceOperation.GET_PERMISSION
     )
     async def get_of_subscriptions(self, request: web.Request) -> object:
-        """Return the roles that may use subscriptions, by name of the subscription."""
+        """Return the roles that alone may use subscriptions, by subscription name."""
         namespace = await self._namespace(request)
         return self._permissions(namespace)[OF_SUBSCRIPTIONS]
 
@@ -100,7 +103,7 @@ class PermissionAdmin(PolicyResource):
         body=schemas.TEXTS,
     )
     async def grant_on_one(self, request: web.Request) -> None:
-        """Allow roles to use subscriptions of a name."""
+        """Set the roles that alone may use subscriptions with this name."""
         roles = set_of_texts(await json_body(request)) or []
         namespace = await self._namespace(request)
         name = segment(request, "subscription")
@@ -111,7 +114,7 @@ class PermissionAdmin(PolicyResource):
         NamespaceOperation.REVOKE_PERMISSION,
     )
     async def revoke_on_one(self, request: web.Request) -> None:
-        """Remove a role's permission to use subscriptions of a name."""
+        """Remove a role from the roles that may use subscriptions with this name."""
         namespace = await self._namespace(request)
         name, role = segment(request, "subscription"), segment(request, "role")
 
@@ -124,14 +127,14 @@ class PermissionAdmin(PolicyResource):
 
     @endpoint("GET {topic}/permissions", Level.TENANT_ADMIN)
     async def get_of_topic(self, request: web.Request) -> object:
-        """Return the allowed actions on a topic or in its namespace, by role."""
+        """Return the actions allowed on a topic, or in its whole namespace, by role."""
         topic = await self._existing_topic(request)
         kept = self._permissions(topic.namespace)
         return kept[OF_NAMESPACE] | kept[OF_TOPICS].get(str(topic), {})
 
     @endpoint("POST {topic}/permissions/{role}", Level.TENANT_ADMIN, body=schemas.ACTIONS)
     async def grant_on_topic(self, request: web.Request) -> None:
-        """Set the allowed actions of a role on a topic."""
+        """Set the actions that a role is allowed on a topic."""
         await self._change_topic(request, await _actions(request))
 
     @endpoint("DELETE {topic}/permissions/{role}", Level.TENANT_ADMIN)
@@ -161,12 +164,12 @@ def _permissions(document: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def no_permissions() -> dict[str, dict[str, object]]:
-    """Return empty permissions of a namespace."""
+    """Return the stored form of a namespace's permissions, without any permission."""
     return {OF_NAMESPACE: {}, OF_TOPICS: {}, OF_SUBSCRIPTIONS: {}}
 
 
 def permissions_of(value: object) -> dict[str, dict[str, Any]] | None:
-    """Return a new namespace's permissions from its body; None if empty."""
+    """Parse a new namespace's permissions from a request's body; return None if there are none."""
     given = {part: _present(_present(value).get(part)) for part in no_permissions()}
     found: dict[str, dict[str, Any]] = {
         OF_NAMESPACE: _by_role(given[OF_NAMESPACE]),
@@ -189,7 +192,7 @@ def _by_role(roles: Mapping[str, object]) -> dict[str, list[str | None]]:
 
 
 async def _actions(request: web.Request) -> list[str | None]:
-    """Return the actions in the body; as upstream, an unknown action is a null."""
+    """Return the actions in a request's body, with None for unknown actions, as upstream."""
     value = await json_body(request)
     if value is None:
         raise RestError(400, "Actions should not be null")

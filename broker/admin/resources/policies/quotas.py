@@ -1,4 +1,4 @@
-"""Backlog quotas of namespaces and topics, by size and by age."""
+"""Admin requests about backlog quotas, by size and by age, of namespaces and topics."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _READ = object_of(
 
 
 class QuotaAdmin(PolicyResource):
-    """Requests about backlog quotas."""
+    """Handlers of admin requests about backlog quotas."""
 
     def _quotas(self, of: NamespaceName | TopicName) -> Mapping[str, Any]:
         return _quotas(self._kept(of))
@@ -64,12 +64,12 @@ class QuotaAdmin(PolicyResource):
 
     @endpoint("GET namespaces/{namespace}/backlogQuotaMap", PolicyName.BACKLOG)
     async def get_of_namespace(self, request: web.Request) -> object:
-        """Return the quotas of a namespace by type."""
+        """Return the backlog quotas of a namespace, by type."""
         return self._quotas(await self._namespace(request))
 
     @endpoint("GET {topic}/backlogQuotaMap?applied", PolicyName.BACKLOG)
     async def get_of_topic(self, request: web.Request) -> object:
-        """Return the quotas of a topic by type, or the effective quotas."""
+        """Return a topic's backlog quotas by type; with ``applied``, the effective quotas."""
         topic = await self._topic(request)
         quotas = self._quotas(topic)
         if not quotas and flag(request, "applied"):
@@ -91,7 +91,7 @@ class QuotaAdmin(PolicyResource):
     )
     @endpoint("POST {topic}/backlogQuota?backlogQuotaType", PolicyName.BACKLOG, body=schemas.QUOTA)
     async def set(self, request: web.Request) -> None:
-        """Set a quota; for a topic, an empty body removes the quota."""
+        """Set a backlog quota; for a topic, an empty body removes the quota."""
         kind, body = _kind(request), await json_body(request)
         if body is None and "topic" not in request.match_info:
             raise BadBodyError("the body should be a backlog quota", upstream_status=500)
@@ -111,7 +111,7 @@ class QuotaAdmin(PolicyResource):
     @endpoint("DELETE namespaces/{namespace}/backlogQuota?backlogQuotaType", PolicyName.BACKLOG)
     @endpoint("DELETE {topic}/backlogQuota?backlogQuotaType", PolicyName.BACKLOG)
     async def remove(self, request: web.Request) -> None:
-        """Remove a quota."""
+        """Remove a backlog quota."""
         kind = _kind(request)
         await self._keep_one(await self._subject(request), kind, None)
 
@@ -121,7 +121,7 @@ def _quotas(document: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def quotas_of(value: object, namespace: NamespaceName) -> dict[str, Mapping[str, Any]]:
-    """Return a new namespace's quotas by type."""
+    """Parse a new namespace's backlog quotas, by type (size or age)."""
     given = without_null(object_by_name(value))
     if not given.keys() <= set(_TYPES):
         raise BadBodyError(f"the body should have quotas of: {', '.join(_TYPES)}")

@@ -1,4 +1,4 @@
-"""The namespace or topic of a request about policies, and its policies."""
+"""The namespace or topic named by a request about policies, and access to its policies."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
 
 class PolicyResource(Resource):
-    """The handlers of policies."""
+    """The base class of handlers of admin requests about policies."""
 
     def _kept(self, of: NamespaceName | TopicName) -> Mapping[str, Any]:
-        """Return the policies set for a namespace or topic, by key."""
+        """Return the policies set for a namespace or topic itself, by policy key."""
         return self._context.message_policies.document(of)
 
     async def _keep(self, of: NamespaceName | TopicName, key: str, value: object) -> None:
-        """Set a policy; None removes the policy."""
+        """Set a policy of a namespace or topic; None removes the policy."""
         await self._change(of, key, lambda _: value)
 
     async def _change(
         self, of: NamespaceName | TopicName, key: str, changed: Change
     ) -> Mapping[str, Any]:
-        """Change a policy; see PolicyService.change.
+        """Change a policy of a namespace or topic; see PolicyService.change.
 
         Raises:
             RestError, RefusedError: The namespace or topic does not exist any more.
@@ -60,7 +60,7 @@ class PolicyResource(Resource):
             raise not_found(of)
 
     async def _namespace(self, request: web.Request, *, by_policies: bool = False) -> NamespaceName:
-        """Return the namespace in the path.
+        """Return the existing namespace in the request's path.
 
         Args:
             request: A request with a namespace in the path.
@@ -76,12 +76,12 @@ class PolicyResource(Resource):
         return namespace
 
     async def _subject(self, request: web.Request) -> NamespaceName | TopicName:
-        """Return the topic in the path, or the namespace in a path without a topic."""
+        """Return the topic in the request's path, or the namespace if the path has no topic."""
         named = self._topic if "topic" in request.match_info else self._namespace
         return await named(request)
 
     async def _existing_topic(self, request: web.Request) -> TopicName:
-        """Return the topic, partitioned topic or partition in the path.
+        """Return the existing topic, partitioned topic or partition in the request's path.
 
         Raises:
             RestError: 412, the name is invalid.
@@ -92,7 +92,7 @@ class PolicyResource(Resource):
         return topic
 
     async def _topic(self, request: web.Request) -> TopicName:
-        """Return the topic or partitioned topic in the path, for its policies.
+        """Return the existing topic or partitioned topic in the path, but refuse a partition.
 
         Raises:
             RestError: 412, the name is invalid, or a partition's.

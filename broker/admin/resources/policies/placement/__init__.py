@@ -1,1 +1,1 @@
-"""Policies for a real broker's placement of messages, bookies and topics: stored and shown."""
+"""Policies about the placement of messages and topics: stored and shown, without effect."""

@@ -37,7 +37,7 @@ _MAX_GROUP_BYTES = 1_000
 
 
 class LocalPolicyAdmin(PolicyResource):
-    """Requests about local policies."""
+    """Handlers of admin requests about bookie groups and anti-affinity groups."""
 
     def _local(self, namespace: NamespaceName) -> Mapping[str, Any] | None:
         return self._kept(namespace).get(LOCAL_POLICIES)
@@ -69,7 +69,7 @@ class LocalPolicyAdmin(PolicyResource):
         takes=Takes.NOTHING,
     )
     async def get_bookies(self, request: web.Request) -> object:
-        """Return the groups of bookies of a namespace."""
+        """Return the bookie affinity groups of a namespace."""
         namespace = await self._existing(request)
         kept = self._local(namespace)
         if kept is None and not self._context.ownership.was_looked_up(namespace):
@@ -83,7 +83,7 @@ class LocalPolicyAdmin(PolicyResource):
         body=schema_of(read_bookies),
     )
     async def set_bookies(self, request: web.Request) -> None:
-        """Store groups of bookies for a namespace; null removes them."""
+        """Store bookie affinity groups for a namespace; null removes them."""
         bookies = read_bookies(await json_body(request))
         await self._keep_local(await self._existing(request), _BOOKIES, bookies)
 
@@ -93,7 +93,7 @@ class LocalPolicyAdmin(PolicyResource):
         takes=Takes.NOTHING,
     )
     async def remove_bookies(self, request: web.Request) -> None:
-        """Remove the groups of bookies of a namespace."""
+        """Remove the bookie affinity groups of a namespace."""
         await self._keep_local(await self._existing(request), _BOOKIES, None)
 
     # -- anti-affinity ------------------------------------------------------------------------
@@ -102,7 +102,7 @@ class LocalPolicyAdmin(PolicyResource):
         "GET namespaces/{namespace}/antiAffinity", PolicyName.ANTI_AFFINITY, takes=Takes.NOTHING
     )
     async def get_group(self, request: web.Request) -> object:
-        """Return a namespace's anti-affinity group as plain text; empty if missing."""
+        """Return a namespace's anti-affinity group as plain text; empty if not set."""
         return plain((self._local(namespace_name(request)) or {}).get(_GROUP))
 
     @endpoint(
@@ -112,7 +112,7 @@ class LocalPolicyAdmin(PolicyResource):
         body={"type": "string"},
     )
     async def set_group(self, request: web.Request) -> None:
-        """Store the body, unparsed, as the anti-affinity group of a namespace."""
+        """Store the request's body, unparsed, as a namespace's anti-affinity group."""
         body = await request.read()
         group = body.decode(errors="replace")
         if not group.strip(JAVA_BLANKS):
@@ -134,7 +134,7 @@ class LocalPolicyAdmin(PolicyResource):
         "GET namespaces/{cluster}/antiAffinity/{group}?tenant", Level.SUPERUSER, takes=Takes.NOTHING
     )
     async def members(self, request: web.Request) -> object:
-        """Return the namespaces of a tenant in an anti-affinity group."""
+        """Return the tenant's namespaces that are in an anti-affinity group."""
         cluster, group = segment(request, "cluster"), segment(request, "group")
         tenant = request.query.get("tenant")
         if tenant is None or not (tenant or self._context.rules.fails_as_upstream):

@@ -29,13 +29,14 @@ if TYPE_CHECKING:
 
 
 class _Number(NamedTuple):
-    """A single number of a namespace's offload policies, with its own REST path.
+    """A number in a namespace's offload policies that has its own REST path.
 
     Attributes:
-        path: The last part of the path.
-        old: The old name.
-        unset: The response for a number not set; without a body only such a number is removable.
-        status: The status after setting.
+        path: The last segment of the REST path.
+        old: The old key of the number, outside the offload policies.
+        unset: The response for a number not set. Only a number with an empty response (None) can
+            be removed.
+        status: The HTTP status of a response after setting the number.
     """
 
     path: str
@@ -52,10 +53,10 @@ _NUMBERS = (
 
 
 class OffloadAdmin(PolicyResource):
-    """Requests about offload policies."""
+    """Handlers of admin requests about offload policies."""
 
     def endpoints(self) -> Iterator[Endpoint]:
-        """Yield the endpoints, those of single numbers last."""
+        """Yield the endpoints declared here, then those of single numbers."""
         yield from super().endpoints()
         needs = PolicyName.OFFLOAD
         for one in _NUMBERS:
@@ -75,14 +76,14 @@ class OffloadAdmin(PolicyResource):
 
     @endpoint("POST namespaces/{namespace}/offloadPolicies", PolicyName.OFFLOAD, body=values.BODY)
     async def set(self, request: web.Request) -> None:
-        """Store offload policies of a namespace."""
+        """Store the offload policies of a namespace."""
         policies = values.checked(await json_body(request))
         await self._fail_as_upstream(request, RestError(500, NO_NAMESPACE))
         await self._replace(await self._namespace(request), partial(values.with_old, policies))
 
     @endpoint("DELETE namespaces/{namespace}/removeOffloadPolicies", PolicyName.OFFLOAD)
     async def remove(self, request: web.Request) -> None:
-        """Remove the offload policies of a namespace, and numbers of old names."""
+        """Remove a namespace's offload policies, and numbers stored under their old names."""
         await self._fail_as_upstream(request, RestError(409, "Concurrent modification"))
         await self._replace(await self._namespace(request), lambda _: None)
 
@@ -92,7 +93,7 @@ class OffloadAdmin(PolicyResource):
             raise error
 
     async def _replace(self, namespace: NamespaceName, changed: Change) -> None:
-        """Replace the offload policies of a namespace, and remove numbers of old names."""
+        """Replace a namespace's offload policies, and remove numbers stored under old names."""
         before = await self._change(namespace, values.POLICIES, changed)
         for key in values.OLD:
             if key in before:
@@ -101,7 +102,7 @@ class OffloadAdmin(PolicyResource):
     # -- a number -----------------------------------------------------------------------------
 
     async def get_number(self, one: _Number, request: web.Request) -> object:
-        """Return the number."""
+        """Return a single number of a namespace's offload policies."""
         document = self._kept(await self._namespace(request))
         policies = values.of_namespace(document)
         number = (policies or {}).get(values.OLD[one.old])
@@ -110,11 +111,14 @@ class OffloadAdmin(PolicyResource):
         return one.unset if number is None else number
 
     async def set_number(self, one: _Number, request: web.Request) -> None:
-        """Store the number in the offload policies."""
+        """Store a single number in a namespace's offload policies."""
         await self._keep_number(one, request, long_number(await given_body(request)))
 
     async def remove_number(self, one: _Number, request: web.Request) -> None:
-        """Remove the number; a number of the old name becomes visible."""
+        """Remove a single number from a namespace's offload policies.
+
+        A number stored under the old name becomes visible.
+        """
         await self._keep_number(one, request, None)
 
     async def _keep_number(self, one: _Number, request: web.Request, number: int | None) -> None:
@@ -131,7 +135,7 @@ class OffloadAdmin(PolicyResource):
 
     @endpoint("GET {topic}/offloadPolicies?applied", PolicyName.OFFLOAD)
     async def get_of_topic(self, request: web.Request) -> object:
-        """Return the offload policies of a topic, or the effective policies."""
+        """Return a topic's offload policies; with ``applied``, the effective policies."""
         topic = await self._topic(request)
         policies = self._kept(topic).get(values.POLICIES)
         if flag(request, "applied"):
@@ -140,7 +144,7 @@ class OffloadAdmin(PolicyResource):
 
     @endpoint("POST {topic}/offloadPolicies", PolicyName.OFFLOAD, body=values.BODY)
     async def set_of_topic(self, request: web.Request) -> None:
-        """Store offload policies of a topic."""
+        """Store the offload policies of a topic."""
         body = await json_body(request)
         values.offload_of(body)
         topic = await self._topic(request)
@@ -148,7 +152,7 @@ class OffloadAdmin(PolicyResource):
 
     @endpoint("DELETE {topic}/offloadPolicies", PolicyName.OFFLOAD)
     async def remove_of_topic(self, request: web.Request) -> None:
-        """Restore the namespace's offload policies for a topic."""
+        """Remove a topic's offload policies, so that its namespace's apply again."""
         await self._keep(await self._topic(request), values.POLICIES, None)
 
 

@@ -1,4 +1,4 @@
-"""Offload policies as values: parsed from bodies, shown with defaults, and merged.
+"""Values of offload policies: parsed from JSON, shown with defaults, and merged.
 
 The policies are stored and shown for administrators; nothing is offloaded.
 
@@ -96,7 +96,7 @@ BODY = schema_of(object_of(*_FIELDS))
 
 
 def offload_of(value: object) -> dict[str, Any] | None:
-    """Return offload policies to store.
+    """Parse offload policies from JSON; return None for null.
 
     Missing members have defaults; null members are left out.
     """
@@ -111,7 +111,7 @@ def offload_of(value: object) -> dict[str, Any] | None:
 
 
 def checked(value: object) -> dict[str, Any]:
-    """Return offload policies that a real broker accepts.
+    """Parse offload policies from JSON, and refuse policies that a real broker refuses.
 
     Raises:
         RestError: The body is empty, or driver or bucket is missing.
@@ -136,7 +136,7 @@ def _buckets(driver: str) -> tuple[str, ...]:
 
 
 def shown(policies: Mapping[str, Any]) -> dict[str, Any]:
-    """Return offload policies in the order of responses, with the kind of driver."""
+    """Return offload policies in the form and order of responses, with the driver's type."""
     driver = policies.get(_DRIVER, "").lower()
     return {field.name: policies[field.name] for field in _FIELDS if field.name in policies} | {
         "s3Driver": driver in _S3_DRIVERS,
@@ -146,13 +146,13 @@ def shown(policies: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def of_namespace(document: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return a namespace's offload policies; null members have defaults."""
+    """Return a namespace's stored offload policies with defaults, or None if not set."""
     kept = document.get(POLICIES)
     return None if kept is None else {**_DEFAULTS, **kept}
 
 
 def with_old(policies: Mapping[str, Any] | None, document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a namespace's offload policies, merged with numbers of old names.
+    """Return offload policies, completed with numbers stored under old names and defaults.
 
     Args:
         policies: The offload policies, if any.
@@ -165,7 +165,7 @@ def with_old(policies: Mapping[str, Any] | None, document: Mapping[str, Any]) ->
 def merged(
     of_topic: Mapping[str, Any] | None, document: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """Return the effective offload policies of a topic; None if nothing is set.
+    """Return the effective offload policies of a topic, or None if nothing is set.
 
     Args:
         of_topic: The topic's own.
