@@ -210,8 +210,6 @@ class _Subscription:
         """Notify the schedule that a connection is lost, if the schedule uses that connection.
 
         The client may also have connections to other brokers.
-
-        The client may also have connections to other brokers.
         """
         listed = link is self._me.service and self._known is not None
         if listed or link is self._watch_link:

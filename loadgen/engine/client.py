@@ -146,8 +146,6 @@ class LoadClient(RowWriter):
         """Record that the client is back: it has been served completely.
 
         Only the first call counts.
-
-        Only the first call counts.
         """
         if not self.settled.is_set():
             self.event("back", self.now() - self.started)

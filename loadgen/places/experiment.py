@@ -122,8 +122,6 @@ def _told(
 
     The caller adds the scenario and the facts about this machine.
 
-    The caller adds the scenario and the facts about this machine.
-
     Raises:
         KeyboardInterrupt: An interrupt before the end of any request.
     """

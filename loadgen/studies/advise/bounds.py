@@ -73,8 +73,6 @@ def splits(question: Question) -> list[Setting]:
     """Return several settings of limits that use all the memory that the goal allows.
 
     They split it differently between heap and direct memory.
-
-    They split it differently between heap and direct memory.
     """
     budget, least = question.goal.accounted_mb, least_limits(question.largest)
     shares = (budget // 4, budget // 2, budget // 8, 3 * budget // 4)
