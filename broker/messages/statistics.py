@@ -35,7 +35,7 @@ LATENCY_BUCKETS_MS = {
 
 
 class PublishStatistics:
-    """Counts the messages of a producer, or of all producers of a topic.
+    """Totals and rates of the messages published by a producer, or by all producers of a topic.
 
     Attributes:
         messages: Since the beginning (msgInCounter).
@@ -54,7 +54,7 @@ class PublishStatistics:
         self._seen_messages = self._seen_bytes = self._seen_chunked = 0
 
     def period_ended(self, seconds: float) -> None:
-        """Work out the rates of a period (statsUpdateFrequencyInSecs)."""
+        """Compute the rates of the statistics period that ends now (statsUpdateFrequencyInSecs)."""
         messages, size = self.messages - self._seen_messages, self.size_bytes - self._seen_bytes
         chunked = self.chunked_messages - self._seen_chunked
         self._seen_messages, self._seen_bytes = self.messages, self.size_bytes
@@ -65,7 +65,7 @@ class PublishStatistics:
 
 
 class Counters(NamedTuple):
-    """Totals since the beginning, or rates per second."""
+    """Totals, or rates per second, of the messages that consumers received and acknowledged."""
 
     messages_out: float = 0
     bytes_out: float = 0
@@ -77,7 +77,9 @@ NOTHING = Counters()
 
 
 class Rates:
-    """Rates per second over the last whole period; 0 in the first period, as upstream.
+    """Rates per second of consumers' messages over the last complete statistics period.
+
+    0 in the first period, as upstream.
 
     Attributes:
         current: The rates.
@@ -90,7 +92,7 @@ class Rates:
         self.current = NOTHING
 
     def update(self, counted: Counters, seconds: float) -> None:
-        """End a period."""
+        """Compute the rates of the period that ends now, given the totals at its end."""
         before, self._counted = self._counted, counted
         self.current = Counters(
             *((now - then) / seconds for now, then in zip(counted, before, strict=True))
@@ -98,7 +100,7 @@ class Rates:
 
 
 class Histogram:
-    """Counts values in the buckets of Pulsar's metrics.
+    """A histogram of values with the buckets of Pulsar's metrics.
 
     Attributes:
         counts: The number of values of each bucket, then of larger values.
@@ -118,18 +120,18 @@ class Histogram:
         self._seen_total: float = 0
 
     def add(self, value: float) -> None:
-        """Count a value."""
+        """Count a value in its bucket."""
         self.counts[bisect_left(self._bounds, value)] += 1
         self.total += value
 
     def add_all(self, other: Histogram) -> None:
-        """Add the values of another histogram with the same buckets."""
+        """Add the counts of another histogram that has the same buckets."""
         for bucket, count in enumerate(other.counts):
             self.counts[bucket] += count
         self.total += other.total
 
     def period_ended(self) -> None:
-        """End a period (statsUpdateFrequencyInSecs)."""
+        """Store the counts of the statistics period that ends now (statsUpdateFrequencyInSecs)."""
         counts = tuple(self.counts)
         self.last_counts = tuple(
             now - then for now, then in zip(counts, self._seen_counts, strict=True)
@@ -139,7 +141,7 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """All values."""
+        """The number of values counted in all buckets."""
         return sum(self.counts)
 
     def quantile(self, part: float) -> float:
