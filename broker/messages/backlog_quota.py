@@ -1,8 +1,7 @@
 """Backlog quotas, which limit the size and age of a topic's unacknowledged messages.
 
-Above a quota, producers are closed or the oldest messages are skipped.
-
-Checked when a producer opens, and by a monitor; between checks a backlog may exceed its quota.
+Above a quota, producers are closed or the oldest messages are skipped. Quotas are checked when a
+producer opens, and periodically; between two checks a backlog may exceed its quota.
 
 Source: upstream BacklogQuotaManager.
 """
