@@ -42,7 +42,7 @@ _KEPT_PART = 0.9
 
 
 def check_quota(topic: QuotaTopic) -> None:
-    """Refuse a new producer if its topic exceeds a backlog quota, unless the quota only evicts.
+    """Refuse a new producer if its topic exceeds a backlog quota whose action is not to evict.
 
     Raises:
         RequestError: A quota with a producer action is exceeded.

@@ -25,7 +25,7 @@ class MessageDigest(NamedTuple):
     Attributes:
         message_count: Messages in the batch; 1 without a batch.
         publish_time: The producer's publish time, in ms since 1970.
-        deliver_at: In ms since 1970; 0 for immediately.
+        deliver_at: Earliest delivery, in ms since 1970; 0 for immediately.
     """
 
     message_count: int

@@ -53,7 +53,7 @@ def receipt_frame(
         prefix: The ``producer_prefix``.
         sequence_id: The client's sequence id.
         ledger_id: The message's ledger; -1 for a duplicate.
-        entry_id: The number in the ledger.
+        entry_id: The message's number in the ledger; -1 for a duplicate.
         highest_sequence_id: The client's highest sequence id; -1 if absent or lower than
             ``sequence_id``.
     """
@@ -177,7 +177,7 @@ class Producer:
         state: The stage of the producer's life.
         pending: Messages not stored yet.
         statistics: The producer's statistics.
-        connected_at: In ms since 1970.
+        connected_at: Time of connecting, in ms since 1970.
 
     Source: upstream Producer.
     """
@@ -336,7 +336,7 @@ class ClosedProducers:
 
     Args:
         clock: The connection's clock.
-        seconds: The time to remember (upstream: keepAliveIntervalSeconds).
+        seconds: How long an id is remembered (upstream: keepAliveIntervalSeconds).
     """
 
     def __init__(self, clock: Clock, seconds: float) -> None:

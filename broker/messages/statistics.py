@@ -38,12 +38,12 @@ class PublishStatistics:
     """Totals and rates of the messages published by a producer, or by all producers of a topic.
 
     Attributes:
-        messages: Since the beginning (msgInCounter).
-        size_bytes: As stored (bytesInCounter).
+        messages: Messages published since the beginning (msgInCounter).
+        size_bytes: Bytes of these messages, as stored (bytesInCounter).
         chunked_messages: Chunked messages, counted at the first chunk.
-        message_rate: Per second, in the last period (msgRateIn).
-        byte_rate: As ``message_rate`` (msgThroughputIn).
-        chunked_message_rate: As ``message_rate``.
+        message_rate: Messages per second in the last period (msgRateIn).
+        byte_rate: Bytes per second in the last period (msgThroughputIn).
+        chunked_message_rate: Chunked messages per second in the last period.
         average_size: Bytes per message in the last period (averageMsgSize).
     """
 

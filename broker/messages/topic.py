@@ -97,13 +97,13 @@ class Topic(ProducedTopic):
         producers: The topic's producers.
         subscriptions: The topic's subscriptions.
         statistics: Published messages of all producers since loading.
-        sizes: Sizes of the entries.
-        latency: Latencies of storing messages, in ms.
+        sizes: Histogram of the entries' sizes in bytes.
+        latency: Histogram of the times that storing a message takes, in ms.
         evictions: Evictions for exceeded backlog quotas, by quota: "size" or "time".
         terminated: New messages are refused.
-        closing: Being unloaded or deleted.
-        idle_since: The clock's time of the last producer's end, or of a monitor's last sight of a
-            client.
+        closing: The topic is being unloaded or deleted.
+        idle_since: The clock's time when the last producer left, or when a monitor last saw a
+            client of the topic.
         rests: Periodic work skips the topic (see RestingTopics).
         made_by_use: Not imported: a monitor may delete the topic when unused.
         rate: The publish rate.
@@ -194,7 +194,7 @@ class _Pending(NamedTuple):
 
     Attributes:
         deduplicated: The highest sequence id is recorded after storing.
-        begun_at: The clock's time.
+        begun_at: The clock's time when the message was received.
     """
 
     position: Position
@@ -210,7 +210,7 @@ class PersistentTopic(Topic):
     """A topic that stores its messages in a ledger.
 
     Attributes:
-        ledger: The messages.
+        ledger: The ledger with the topic's messages.
         subscriptions: The topic's subscriptions.
         deduplication: The producers' sequence ids.
         created_at: Time of first loading, in ms since 1970.
@@ -316,7 +316,7 @@ class PersistentTopic(Topic):
         self._count(producer, size, digest.message_count)
 
     def _append(self, data: bytes, digest: MessageDigest) -> Position | None:
-        """Store an entry and return its position; None after a failure, told to the producers."""
+        """Store an entry, and return its position; if that fails, notify producers (None)."""
         self._appending = True
         try:
             return self._append_in_room(data, digest)

@@ -74,7 +74,7 @@ class RoomMaker:
         store.when_scarce(self.make)
 
     def make(self) -> None:
-        """Delete unneeded messages for as long as a turn may take; continue in later turns."""
+        """Delete unneeded messages for the time of one event-loop turn; continue in later turns."""
         if self._has_had_its_turn:
             return
         loop = asyncio.get_running_loop()
@@ -89,7 +89,7 @@ class RoomMaker:
         self._has_had_its_turn = False
 
     def _look_on(self) -> None:
-        """Delete unneeded messages of loaded topics for as long as a turn may take."""
+        """Delete unneeded messages of loaded topics for the time of one event-loop turn."""
         if self._looks is None:
             self._looks = self._through_loaded()
         end = perf_counter() + TURN_SECONDS

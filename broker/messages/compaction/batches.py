@@ -23,7 +23,7 @@ _INTO: dict[int, Callable[[bytes, bytearray], int]] = {
 
 
 class DecompressionError(Exception):
-    """A message payload that cannot be decompressed; the text is one sentence."""
+    """A message payload that cannot be decompressed; the error's text is one sentence."""
 
 
 def decompressed(metadata: pb.MessageMetadata, payload: bytes, max_bytes: int) -> bytes:

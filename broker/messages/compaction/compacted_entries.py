@@ -58,7 +58,7 @@ class CompactedEntries:
             self.first = entry.position
 
     def covers(self, position: Position) -> bool:
-        """Return True if a position is between the first kept entry and the last compacted one.
+        """Return True if a position is between the first kept entry and the end of the compaction.
 
         Also true after the position's own ledger was deleted.
         """
@@ -68,7 +68,7 @@ class CompactedEntries:
         return self.ledger.count(EARLIEST, self.ledger.last_confirmed)
 
     async def fetch(self, first: Position, max_entries: int, max_bytes: int) -> list[Entry]:
-        """Return the kept entries at and after a position of the topic, within both limits.
+        """Return kept entries from a position of the topic on, within limits of number and bytes.
 
         At least one entry is returned, if any exists.
 
@@ -101,7 +101,7 @@ class CompactedEntries:
         return None
 
     async def _own(self, index: int, max_entries: int, max_bytes: int) -> list[Entry]:
-        """Return entries of the compacted ledger, starting with the one at a given index.
+        """Return entries of the compacted ledger from an index on, within both given limits.
 
         If damaged entries are skipped, the result starts later.
         """

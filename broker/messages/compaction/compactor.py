@@ -43,7 +43,7 @@ class CompactionRun(NamedTuple):
 
 
 class Compactor:
-    """The compactor of all topics, which runs one compaction at a time; further ones wait.
+    """The compactor of all topics; it runs one compaction at a time, and others wait.
 
     Attributes:
         store: The store of the topics and the compacted entries.

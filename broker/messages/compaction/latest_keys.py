@@ -32,7 +32,7 @@ MESSAGES_A_STEP = 200
 
 
 class TooManyKeysError(Exception):
-    """A topic whose keys need more memory than the limit; the text is one sentence."""
+    """A topic whose keys need more memory than the limit; the error's text is one sentence."""
 
 
 class _KeyedMessage(NamedTuple):
@@ -83,7 +83,7 @@ class LatestKeys:
         self.removed = 0
 
     def note(self, entries: Iterable[Entry]) -> Generator[None, None, None]:
-        """Record which messages of some entries are the last of their key (the first pass).
+        """Record the number of each key's last message in the given entries (the first pass).
 
         Raises:
             TooManyKeysError: The keys exceed the memory limit.

@@ -157,7 +157,7 @@ class TopicCompaction:
         return waiting > threshold
 
     def start_if_due(self) -> bool:
-        """Start a compaction if the topic needs one, and return whether it does."""
+        """Start a compaction if the topic needs one, and return True; otherwise return False."""
         if is_due := self.is_due:
             self.start()
         return is_due
@@ -201,7 +201,9 @@ class TopicCompaction:
     # -- closing ------------------------------------------------------------------------------
 
     def forget(self) -> None:
-        """Delete the compacted entries, because compaction's subscription was deleted (recorded).
+        """Delete the compacted entries, because compaction's subscription was deleted.
+
+        As recorded from a real broker.
 
         A running compaction is cancelled. (A real broker waits for the end.)
         """

@@ -82,7 +82,7 @@ class LoadedTopics:
     Bound: maxConcurrentTopicLoadRequest simultaneous loads; further loads wait.
 
     Attributes:
-        clock: The time.
+        clock: The broker's clock.
         opened_at: Start of the counters, in ms since 1970.
         load_times: Durations of successful loads.
         pending_loads: Loads in progress or waiting.
@@ -174,7 +174,7 @@ class LoadedTopics:
         return self._ownership.alone or self._ownership.owns(name)
 
     def find(self, name: TopicName) -> Topic | None:
-        """Return a topic if it is loaded, else None; periodic work may continue to skip it."""
+        """Return a topic if it is loaded, without making periodic work visit it, or None."""
         return self._topics.get(str(name))
 
     def discard(self, topic: Topic) -> None:
@@ -184,7 +184,7 @@ class LoadedTopics:
             self.past.add(topic)
 
     def loaded(self, name: TopicName) -> Topic | None:
-        """Return a topic if it is loaded, else None; periodic work then visits it again."""
+        """Return a topic if it is loaded, and make periodic work visit it again; otherwise None."""
         found = self.find(name)
         if found is not None:
             found.touched()
@@ -378,7 +378,7 @@ class LoadedTopics:
 
     @asynccontextmanager
     async def shut(self, *names: NamespaceName | TopicName) -> AsyncIterator[None]:
-        """Prevent loading the topics of namespaces or partitioned topics during a ``with`` block.
+        """Prevent loading topics of the given namespaces or partitioned topics in a ``with`` block.
 
         Loads in progress at the start are refused or finished first.
         """

@@ -1,4 +1,4 @@
-"""Publish limits, enforced by pausing the reading of connections.
+"""Publish limits, enforced by not reading from connections for a while.
 
 No error is sent: the client waits.
 """
@@ -61,7 +61,7 @@ class PublishRate:
     Messages above the rate are stored, and then the connection pauses until the rate has caught up.
 
     Attributes:
-        limits: True with a limit.
+        limits: True if the rate is limited.
         limited_times: Messages that exceeded the rate (publishRateLimitedTimes).
 
     Source: upstream PublishRateLimiterImpl.

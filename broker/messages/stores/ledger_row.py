@@ -233,11 +233,11 @@ class LedgerRow(Generic[LedgerT]):
         return Position(position.ledger_id if known else self._ids[0], -1)
 
     def count(self, after: Position, last: Position) -> int:
-        """Return the number of entries after position ``after``, up to and with ``last``."""
+        """Return the number of entries after ``after``, up to and including ``last``."""
         return max(0, self.rank(last) - self.rank(after))
 
     def size_between(self, after: Position, last: Position) -> int:
-        """Return the bytes of the entries after position ``after``, up to and with ``last``."""
+        """Return the bytes of the entries after ``after``, up to and including ``last``."""
         return max(0, self._bytes_upto(last) - self._bytes_upto(after))
 
     def at(self, after: Position, count: int) -> Position:
@@ -285,7 +285,10 @@ class LedgerRow(Generic[LedgerT]):
         return self._ledgers[bisect_right(self._ledgers, rank, key=_first_rank) - 1]
 
     def of_rank(self, rank: int) -> tuple[LedgerT, int] | None:
-        """Return the ledger and entry number of the entry with a rank; None if it was dropped."""
+        """Return ledger and number of the entry with a rank (its number across all ledgers).
+
+        None if the entry was dropped.
+        """
         if not self._ledgers[0].first_rank <= rank < self._total:
             return None
         ledger = self._ledger_of(rank)

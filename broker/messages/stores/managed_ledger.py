@@ -47,7 +47,7 @@ class LedgerListener(Protocol):
     """The methods by which a ledger notifies its topic."""
 
     def confirmed(self, last: Position) -> None:
-        """Handle that all entries up to a position are stored; ``append`` itself may call this."""
+        """Record that all entries up to a position are stored; ``append`` itself may call this."""
 
     def failed(self, error: MessageStoreError) -> None:
         """Unload the topic, because its ledger failed.
@@ -381,7 +381,7 @@ class MessageStore(ABC):
         """
 
     def holds(self, name: str) -> bool:
-        """Return True if the store has data of a topic."""
+        """Return True if the store has data of the topic with a given name."""
         return name in self._topics
 
     def names(self) -> Sequence[str]:

@@ -110,7 +110,7 @@ class MemoryLedger(StoredLedger):
         return self._ends[number - 1] if number else 0
 
     def end_of_read(self, first: int, max_entries: int, max_bytes: int) -> int:
-        """Return the number after the last entry that a read within both limits returns.
+        """Return the exclusive end of a read that respects both limits, as an entry number.
 
         A read returns at least one entry.
         """
@@ -157,8 +157,8 @@ class MemoryMessageStore(MessageStore):
 
     Args:
         bounds: Most bytes a topic, a namespace and all together may take.
-        max_entries_per_ledger: A ledger with so many is closed, and the next opened.
-        now_ms: The time in ms since 1970.
+        max_entries_per_ledger: A ledger with so many entries is closed, and the next opened.
+        now_ms: Returns the time in ms since 1970.
     """
 
     def __init__(

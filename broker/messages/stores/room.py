@@ -41,7 +41,7 @@ class RoomTaken:
         entries: Number of entries.
         data_bytes: Bytes of the entries.
         charged_bytes: Bytes including overhead; compared with bounds.
-        topics: Topics sharing these figures.
+        topics: The number of topics whose entries are counted here.
     """
 
     __slots__ = ("charged_bytes", "data_bytes", "entries", "topics")
@@ -63,7 +63,7 @@ class StoreRoom:
     """The capacity that the stored entries of all topics take, and its limits.
 
     Attributes:
-        bounds: Most bytes.
+        bounds: The limits of stored bytes.
         taken: Capacity taken by all topics.
         namespaces: Capacity taken by each namespace with topics.
         refused: Entries refused for lack of capacity.
@@ -188,8 +188,8 @@ class WriteFigures:
     Attributes:
         transactions: Each has the writes of a turn, or of the duration of the previous transaction.
         written_bytes: Bytes of the stored entries.
-        seconds: Total duration.
-        longest_seconds: The longest duration.
+        seconds: Total duration of all transactions.
+        longest_seconds: Duration of the longest transaction.
         failures: Failed transactions, including later retried ones.
     """
 

@@ -57,7 +57,7 @@ class BatchAcks:
     def acknowledge(
         self, position: Position, size: int, ack_set: Sequence[int]
     ) -> tuple[int, bool]:
-        """Acknowledge those messages of a batch whose bit is 0.
+        """Acknowledge the messages of a batch whose bits in ``ack_set`` are 0.
 
         Messages acknowledged earlier stay acknowledged.
 

@@ -41,7 +41,7 @@ class SubscriptionsByName(ABC, Generic[S]):
 
     @abstractmethod
     def get(self, name: str) -> S | None:
-        """Return the subscription with a name; None if there is none."""
+        """Return the subscription with the given name, or None."""
 
     @abstractmethod
     async def open(self, asked: pb.CommandSubscribe, host: str) -> S:
@@ -76,7 +76,7 @@ class SubscriptionsByName(ABC, Generic[S]):
         return sum(len(one.consumers) for one in self._by_name.values())
 
     def sent(self) -> Mapping[bool, Sent]:
-        """Return the messages sent to consumers since the topic was loaded.
+        """Return number and bytes of the messages sent to consumers since the topic was loaded.
 
         The key is True for messages of internal subscriptions.
         """

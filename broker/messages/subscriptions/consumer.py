@@ -81,8 +81,8 @@ class AnySubscription(ABC):
         cursor: The acknowledgements; of a non-persistent topic a stub.
         durable: The subscription outlives the consumers.
         type: The type of the consumers; None before the first.
-        internal: The broker's own; only the compaction's.
-        messages_out, bytes_out: Sent to past consumers.
+        internal: The subscription is the broker's own: only that of compaction.
+        messages_out, bytes_out: Messages and bytes sent to consumers that have left.
     """
 
     cursor: ManagedCursor
@@ -109,7 +109,7 @@ class AnySubscription(ABC):
     @property
     @abstractmethod
     def ring(self) -> Hashes | None:
-        """The assignment of key hashes to consumers; None unless Key_Shared."""
+        """The assignment of key hashes to consumers; None if the type is not Key_Shared."""
 
     def sent(self) -> Sent:
         """Return the number and bytes of the messages sent to past and present consumers."""
@@ -184,7 +184,7 @@ class AnySubscription(ABC):
 
     @abstractmethod
     def acknowledge_cumulatively(self, consumer: Consumer, one: pb.MessageIdData) -> None:
-        """Acknowledge all entries up to the given one, unless Shared or Key_Shared."""
+        """Acknowledge all entries up to an entry, except in Shared and Key_Shared."""
 
     @abstractmethod
     def redeliver(
@@ -218,7 +218,7 @@ class ConsumerOptions:
         priority_level: 0 is the highest.
         epoch: The epoch of an Exclusive or Failover consumer; -1 if absent.
         key_shared: The distribution of keys.
-        metadata: Shown by REST.
+        metadata: The client's properties of the consumer, shown by REST.
         takes_any_schema: Reads any schema (AUTO_CONSUME).
     """
 
@@ -244,7 +244,7 @@ class Consumer:
             and the hash of the key (see ``dispatchers.holding.HASH_BITS``).
         unacked: The messages in ``pending``.
         blocked: Too many unacknowledged messages for further delivery.
-        messages_out, bytes_out, entries_out: Sent to the consumer, including redeliveries.
+        messages_out, bytes_out, entries_out: Totals sent to the consumer, including redeliveries.
         first_flow_at, last_flow_at: Time of the first and last permits, in ms since 1970; 0 for
             never.
         first_sent_at, last_consumed_at: Time of the first and last delivery.

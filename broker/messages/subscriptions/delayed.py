@@ -47,7 +47,7 @@ class DelayedMessages:
         self._more_due = False
 
     def change_tick(self, tick_ms: int) -> None:
-        """Change the interval of the timer in ms; see DelayedMessages."""
+        """Change the tick, the interval in ms at which due messages are delivered."""
         self.tick_ms = max(1, tick_ms)
 
     def __len__(self) -> int:

@@ -83,7 +83,7 @@ class PlaceMap:
         return self._piece.pop(entry_id, default)
 
     def _find(self, ledger_id: int, at: int) -> bool:
-        """Look up one of the map's dicts, and remember it as the last used; False if missing."""
+        """Look up a piece (one of the map's dicts), and remember it; return False if missing."""
         piece = self._pieces.get((ledger_id, at))
         if piece is None:
             return False

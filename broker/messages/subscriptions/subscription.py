@@ -36,7 +36,7 @@ INDIVIDUALLY = frozenset((Shared, Key_Shared))
 
 
 class SubscriptionOwner(Protocol):
-    """The methods of a topic's set of subscriptions that each subscription uses.
+    """The methods that a single subscription calls on its topic's set of subscriptions.
 
     Attributes:
         topic_rate: The dispatch rate shared by the topic's subscriptions.
@@ -51,13 +51,13 @@ class SubscriptionOwner(Protocol):
         """Delete the ledgers that no subscription needs any more."""
 
     def became_empty(self, subscription: Subscription) -> None:
-        """Handle that the last consumer of a subscription has left."""
+        """React to the departure of a subscription's last consumer."""
 
     def keeps(self, subscription: Subscription) -> bool:
         """Return True if a new SUBSCRIBE would get this subscription or its cursor."""
 
     def delete(self, name: str) -> None:
-        """Delete the subscription with a name."""
+        """Delete the subscription with the given name."""
 
 
 class Subscription(AnySubscription):
@@ -125,7 +125,7 @@ class Subscription(AnySubscription):
 
     @property
     def ring(self) -> Hashes | None:
-        """The assignment of key hashes to consumers; None unless Key_Shared."""
+        """The assignment of key hashes to consumers; None if the type is not Key_Shared."""
         return self.dispatcher.ring if isinstance(self.dispatcher, KeySharedDispatcher) else None
 
     # -- consumers ----------------------------------------------------------------------------
@@ -250,7 +250,7 @@ class Subscription(AnySubscription):
         return self.cursor.acknowledge_part(position, digest.message_count, ack_set)
 
     def acknowledge_cumulatively(self, consumer: Consumer, one: pb.MessageIdData) -> None:
-        """Acknowledge all entries up to the given one, unless Shared or Key_Shared."""
+        """Acknowledge all entries up to an entry, except in Shared and Key_Shared."""
         if self.type in INDIVIDUALLY:
             return
         cursor, position = self.cursor, from_wire(one.ledgerId, one.entryId)

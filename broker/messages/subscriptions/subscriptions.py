@@ -36,9 +36,9 @@ INTERNAL = frozenset((CURSOR,))
 
 
 class ClosedWithOthersError(Exception):
-    """A subscribing consumer that was closed together with all consumers, by its own rollback.
+    """A SUBSCRIBE with a rollback, which closed the new consumer and all other consumers.
 
-    The consumer requested a start position in the past of an existing subscription.
+    The subscription existed, and was not durable.
     """
 
 
@@ -66,7 +66,7 @@ class Subscriptions(SubscriptionsByName[Subscription]):
                 self._by_name[name] = Subscription(name, topic, cursor, self)
 
     def get(self, name: str) -> Subscription | None:
-        """Return the subscription with a name; None if there is none."""
+        """Return the subscription with the given name, or None."""
         return self._by_name.get(name)
 
     # -- making and deleting ------------------------------------------------------------------
@@ -120,7 +120,10 @@ class Subscriptions(SubscriptionsByName[Subscription]):
         return None
 
     async def _rolled_back(self, asked: pb.CommandSubscribe) -> Position | None:
-        """Return the first entry since the time to which a client rolls back; otherwise None."""
+        """Return the first entry published since the rollback time that a client requests.
+
+        None if the client requests no rollback.
+        """
         if asked.start_message_rollback_duration_sec <= 0:
             return None
         back_ms = asked.start_message_rollback_duration_sec * 1000

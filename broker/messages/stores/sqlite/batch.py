@@ -32,7 +32,7 @@ class Writing(Protocol):
     """A topic that waits until its entries are stored."""
 
     def stored(self, last: Position) -> None:
-        """Handle that all entries up to a position are stored."""
+        """Record that all entries up to a position are stored."""
 
     def not_stored(self, error: MessageStoreError) -> None:
         """Give up the topic's unstored entries, because writing failed."""

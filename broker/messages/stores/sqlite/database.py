@@ -230,7 +230,7 @@ class DatabaseFile:
         return sum(one.stat().st_size for one in files if one.exists())
 
     def is_nearly_full(self, size_bytes: int) -> bool:
-        """Return True if too little disk space is free to skip ``check_room``.
+        """Return True if so little disk space is free that ``check_room`` must be called.
 
         The argument is the bytes of the entries in the next transaction.
 

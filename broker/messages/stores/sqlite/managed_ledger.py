@@ -121,7 +121,7 @@ class DatabaseParts(NamedTuple):
 
     Attributes:
         next_id: Returns a new unique number.
-        now_ms: The time in ms since 1970.
+        now_ms: Returns the time in ms since 1970.
     """
 
     writer: DatabaseWriter
@@ -177,7 +177,7 @@ class SqliteManagedLedger(ManagedLedger):
         return position
 
     def stored(self, last: Position) -> None:
-        """Handle that all entries up to a position are stored, and notify the listener."""
+        """Record that all entries up to a position are stored, and notify the listener."""
         waiting = self._waiting
         while waiting and waiting[0].confirmed == len(waiting[0]):
             waiting.popleft()

@@ -61,7 +61,7 @@ class DatabaseReads:
 
     Args:
         file: The database.
-        skip_damaged: Skip damaged entries, and continue behind.
+        skip_damaged: Skip damaged entries, and continue with the next entries.
     """
 
     def __init__(self, file: DatabaseFile, *, skip_damaged: bool) -> None:

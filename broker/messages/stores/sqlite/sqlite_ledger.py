@@ -116,7 +116,7 @@ class SqliteLedger(StoredLedger):
         self.recent_from += entries
 
     def end_of_recent(self, first: int, max_entries: int, max_bytes: int) -> int:
-        """Return the number after the last entry that a read from memory returns.
+        """Return the exclusive end of a read from memory that respects both limits.
 
         A read returns at least one entry.
         """

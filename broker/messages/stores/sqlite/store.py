@@ -1,4 +1,4 @@
-"""A message store in a SQLite database, which is durable or a temporary file."""
+"""A message store in a SQLite database file, durable or temporary."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class DatabaseOptions(NamedTuple):
     """The options for opening a message database.
 
     Attributes:
-        fsync: Confirm a message once on the disk.
-        skip_damaged: Skip damaged data.
+        fsync: Confirm a message only once it is on the disk.
+        skip_damaged: Skip damaged data instead of raising an error.
         temporary: Create the database in a folder, and delete it at the end.
     """
 

@@ -1,4 +1,4 @@
-"""The writer of a message database, which runs a transaction per turn on its own thread."""
+"""The writer of a message database: one transaction per event-loop turn, on its own thread."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RETRY_SECONDS = 0.5
 
 
 class DatabaseWriter:
-    """A writer of one batch after the other; writes made meanwhile form the next batch.
+    """A writer that stores batches one by one; writes made meanwhile form the next batch.
 
     A full disk holds up the current batch and all later entries until space is free: no entry is
     confirmed or lost. Meanwhile cursors are stored and dropped ledgers deleted, with the space

@@ -232,7 +232,7 @@ class Dispatcher(ABC):
             self._waiting_for = min(READ_ENTRIES, entries)
 
     def _end_wait(self, entries: int) -> int:
-        """Return how many entries to read; after a wait, at most as many as it recorded.
+        """Return how many entries to read now; an earlier ``_wait_at_end`` may limit the number.
 
         The first entry of a ledger is stored alone, and ends such a read. (Both recorded: the read
         size decides how many batches a consumer gets beyond its permits.)

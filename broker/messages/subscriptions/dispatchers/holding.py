@@ -34,7 +34,7 @@ class _Leaving(NamedTuple):
     Attributes:
         consumer: The present or past holder; None: the current holder of each entry.
         positions: The entries; some may be acknowledged meanwhile.
-        then: Takes consumer, entry, the remaining messages, and the hash of the key.
+        then: Called with consumer, entry, the remaining messages, and the hash of the key.
     """
 
     consumer: Consumer | None
@@ -46,9 +46,9 @@ class HoldingDispatcher(Dispatcher):
     """A dispatcher that knows which consumer holds each unacknowledged entry.
 
     Attributes:
-        replay: Read entries waiting for delivery or redelivery.
+        replay: Entries that were read already, and wait for delivery or redelivery.
         unacked: Unacknowledged messages of all consumers.
-        blocked: Too many unacknowledged messages for new reads.
+        blocked: There are too many unacknowledged messages to read further entries.
     """
 
     def __init__(self, subscription: AnySubscription, topic_rate: RateLimiter) -> None:
@@ -137,7 +137,7 @@ class HoldingDispatcher(Dispatcher):
         return None if number == NOTHING else self._members[number]
 
     def _let_go(self, consumer: Consumer, sticky_hash: int) -> None:
-        """Handle that a consumer no longer holds an entry with a key hash."""
+        """Update the state after a consumer stops holding an entry with a key hash."""
 
     def redeliver(
         self, consumer: Consumer, positions: Iterable[Place] | None, *, more: bool = False

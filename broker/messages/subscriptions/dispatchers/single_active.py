@@ -202,7 +202,7 @@ class SingleActiveDispatcher(Dispatcher):
     def acknowledged(
         self, consumer: Consumer, position: Position, newly: int, *, done: bool
     ) -> None:
-        """Do nothing: this dispatcher does not count pending messages (recorded)."""
+        """Do nothing: as on a real broker, pending messages are not counted here."""
 
     def cursor_moved(self, _: Position) -> None:
         """Continue delivery after the entries that the cursor has passed."""

@@ -202,11 +202,11 @@ class HalvedRanges(Generic[C]):
 
     @staticmethod
     def _first(below: int) -> int:
-        """Return a range's first hash, given the last hash of the range below it, or 0."""
+        """Return the first hash of the range above a given last hash; 0 for the lowest range."""
         return below + 1 if below else 0
 
     def remove(self, consumer: C) -> None:
-        """Join a removed consumer's range to the range above it, or the highest to that below."""
+        """Join a removed consumer's range to the next range above, or the highest to that below."""
         last = self._last_of.pop(consumer, None)
         if last is None:
             return

@@ -45,11 +45,11 @@ class DirectDispatcher(ABC):
 
     @abstractmethod
     def choose(self, entry: Entry) -> Consumer | None:
-        """Return the consumer that is to receive an entry; None if none can."""
+        """Return the consumer to which an entry is sent; None if no consumer can receive it."""
 
 
 class DirectSingleActive(DirectDispatcher):
-    """The choice for Exclusive: the only consumer receives entries while it has permits."""
+    """The choice in an Exclusive subscription: the only consumer, while it has permits."""
 
     def add(self, consumer: Consumer) -> None:
         """Add the subscription's only consumer.
@@ -67,7 +67,7 @@ class DirectSingleActive(DirectDispatcher):
 
 
 class DirectFailover(DirectDispatcher):
-    """The choice for Failover: the active consumer receives entries while it has permits.
+    """The choice in a Failover subscription: the active consumer, while it has permits.
 
     A new active consumer receives entries immediately, and is not notified.
 
@@ -106,7 +106,10 @@ class DirectFailover(DirectDispatcher):
 
 
 class DirectShared(DirectDispatcher):
-    """The choice for Shared: the next consumer with permits, higher priority levels first."""
+    """The choice in a Shared subscription: the next consumer that has permits.
+
+    Consumers of higher priority levels come first.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -143,7 +146,7 @@ class DirectShared(DirectDispatcher):
 
 
 class DirectKeyShared(DirectDispatcher):
-    """The choice for Key_Shared: the consumer that owns the entry's key, if it has permits.
+    """The choice in a Key_Shared subscription: the owner of the entry's key, if it has permits.
 
     Otherwise the entry is lost.
     """

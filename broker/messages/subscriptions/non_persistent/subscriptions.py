@@ -64,7 +64,7 @@ class NonPersistentSubscription(AnySubscription):
 
     @property
     def ring(self) -> Hashes | None:
-        """The assignment of key hashes to consumers; None unless Key_Shared."""
+        """The assignment of key hashes to consumers; None if the type is not Key_Shared."""
         return self._dispatcher.ring if isinstance(self._dispatcher, DirectKeyShared) else None
 
     def publish(self, entry: Entry) -> None:
@@ -140,7 +140,7 @@ class NonPersistentSubscription(AnySubscription):
         """Do nothing: sent messages are not stored."""
 
     def seek(self, first: Position) -> None:
-        """Do nothing: no messages are stored (recorded: SEEK succeeds)."""
+        """Do nothing: no messages are stored. SEEK succeeds, as on a real broker."""
 
 
 class NonPersistentSubscriptions(SubscriptionsByName[NonPersistentSubscription]):
@@ -153,7 +153,7 @@ class NonPersistentSubscriptions(SubscriptionsByName[NonPersistentSubscription])
         self._opened: WeakValueDictionary[str, NonPersistentSubscription] = WeakValueDictionary()
 
     def get(self, name: str) -> NonPersistentSubscription | None:
-        """Return the subscription with a name, even before its first consumer, or None."""
+        """Return the subscription with the given name, even before its first consumer, or None."""
         return self._opened.get(name)
 
     async def open(self, asked: pb.CommandSubscribe, host: str) -> NonPersistentSubscription:
