@@ -1,1 +1,1 @@
-"""Messages: loaded topics, their producers, and message stores."""
+"""Loaded topics, their producers and subscriptions, and the stores of their messages."""

@@ -1,6 +1,7 @@
-"""Backlog quotas: limits of a backlog before producers stop or messages are skipped.
+"""Backlog quotas, which limit the size and age of a topic's unacknowledged messages.
 
-Checked when a producer opens, and by a monitor; between checks a backlog may exceed its quota.
+Above a quota, producers are closed or the oldest messages are skipped. Quotas are checked when a
+producer opens, and periodically; between two checks a backlog may exceed its quota.
 
 Source: upstream BacklogQuotaManager.
 """
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class QuotaTopic(Protocol):
-    """The part of a topic used by quotas."""
+    """The attributes of a topic that the enforcement of backlog quotas uses."""
 
     config: BrokerConfig
     clock: Clock
@@ -41,7 +42,7 @@ _KEPT_PART = 0.9
 
 
 def check_quota(topic: QuotaTopic) -> None:
-    """Refuse a producer of a topic with an exceeded quota.
+    """Refuse a new producer if its topic exceeds a backlog quota whose action is not to evict.
 
     Raises:
         RequestError: A quota with a producer action is exceeded.
@@ -52,7 +53,7 @@ def check_quota(topic: QuotaTopic) -> None:
 
 
 async def enforce_quota(topic: QuotaTopic) -> None:
-    """Apply a topic's exceeded quotas: close producers, or skip messages."""
+    """Close a topic's producers or skip its oldest messages, as its exceeded quotas demand."""
     for quota in exceeded_quotas(topic):
         if quota.action is not QuotaAction.EVICT:
             topic.producers.disconnect(quota_exceeded(hold=quota.action is QuotaAction.HOLD))
@@ -63,7 +64,7 @@ async def enforce_quota(topic: QuotaTopic) -> None:
 
 
 def exceeded_quotas(topic: QuotaTopic) -> list[BacklogQuota]:
-    """Return a topic's exceeded quotas."""
+    """Return the backlog quotas (for size and for age) that a topic exceeds."""
     found = []
     size, age = topic.policies.size_quota, topic.policies.age_quota
     if size.limit >= 0:
@@ -76,7 +77,10 @@ def exceeded_quotas(topic: QuotaTopic) -> list[BacklogQuota]:
 
 
 def _oldest_seconds(topic: QuotaTopic, slowest: Subscription | None) -> float:
-    """Return the age in seconds of a backlog's oldest message; 0 if not determined."""
+    """Return the age in seconds of the oldest message in a subscription's backlog.
+
+    0 if the backlog is empty, or if the age is unknown.
+    """
     if slowest is None or not slowest.cursor.backlog:
         return 0.0
     first, now_ms = slowest.cursor.first_left, topic.clock.wall_ms()
@@ -94,7 +98,10 @@ def _slowest(among: Iterable[Subscription]) -> Subscription | None:
 
 
 def _evictable(topic: QuotaTopic) -> list[Subscription]:
-    """Return the subscriptions that may lose messages: all except compaction's (recorded)."""
+    """Return the subscriptions from which a quota may skip messages.
+
+    All except compaction's, as recorded from a real broker.
+    """
     return [one for one in topic.subscriptions if not one.internal]
 
 
@@ -119,7 +126,7 @@ async def _evict_by_age(topic: QuotaTopic, limit_seconds: int) -> None:
 
 
 def evict_oldest(topic: QuotaTopic) -> None:
-    """Skip the oldest ledger still needed by a subscription, if the policy evicts.
+    """Skip the oldest ledger's messages in all subscriptions, if the quota's action is to evict.
 
     Called when the store has no capacity for another message of the topic.
     """

@@ -1,4 +1,4 @@
-"""Deduplication: a message resent by its producer is stored once.
+"""Deduplication, which stores a message once even if its producer sends it again.
 
 The highest sequence id of each producer name is stored as a property of the cursor
 ``pulsar.dedup``. The cursor's position bounds the covered entries; later entries are read again
@@ -27,7 +27,7 @@ _ENTRIES_AT_ONCE, _BYTES_AT_ONCE = 200, 1024 * 1024
 
 
 class Verdict(Enum):
-    """A judgement about one message."""
+    """The answer to the question whether a message is a duplicate."""
 
     NEW = "store it"
     DUPLICATE = "it is stored already"
@@ -35,12 +35,12 @@ class Verdict(Enum):
 
 
 def highest_of(sequence_id: int, highest_sequence_id: int) -> int:
-    """Return the last sequence id of a message or batch, from the two fields on the wire."""
+    """Return the last sequence id of a batch or a single message, given both ids on the wire."""
     return max(signed(sequence_id), signed(highest_sequence_id))
 
 
 class Deduplication:
-    """The sequence ids of one topic.
+    """The highest stored sequence id of each producer of one topic.
 
     Bound: ``max_producers`` names; beyond, the least recently publishing name is forgotten.
 
@@ -94,7 +94,7 @@ class Deduplication:
             self._ledger.delete_cursor(CURSOR)
 
     async def recover(self, *, on: bool) -> None:
-        """Recover the sequence ids from the ledger while the topic is loaded."""
+        """Restore the sequence ids from the ledger while the topic is being loaded."""
         state = self._ledger.cursors.get(CURSOR)
         if state is None or not on:
             if state is not None:
@@ -132,11 +132,11 @@ class Deduplication:
     # -- one message --------------------------------------------------------------------------
 
     def last_sequence_id(self, producer: str) -> int:
-        """Return the highest stored sequence id of a producer's name; -1 if unknown."""
+        """Return the highest stored sequence id of a producer, given its name; -1 if unknown."""
         return self._stored.get(producer, -1)
 
     def judge(self, producer: str, sequence_id: int) -> Verdict:
-        """Decide on a message, or on a batch as a whole.
+        """Return whether a message or batch is new, a duplicate, or still being stored.
 
         Args:
             producer: The producer's name.
@@ -149,11 +149,11 @@ class Deduplication:
         return Verdict.DUPLICATE if stored is not None and number <= stored else Verdict.UNKNOWN
 
     def begun(self, producer: str, highest: int) -> None:
-        """Record a message that the ledger has accepted but not stored yet."""
+        """Record the sequence id of a message that the ledger accepted but has not stored yet."""
         self._pushed[producer] = highest
 
     def stored(self, producer: str, highest: int, position: Position) -> None:
-        """Record a stored message."""
+        """Record the sequence id of a stored message, and save all sequence ids when due."""
         if not self.enabled:
             return  # Disabled while the message was in flight.
         new_ledger = position.ledger_id != self._last.ledger_id and self._since_snapshot
@@ -173,18 +173,18 @@ class Deduplication:
                 del self._pushed[oldest]  # Otherwise a message of the producer is in flight.
 
     def lost(self) -> None:
-        """Forget messages that were not stored before the ledger failed."""
+        """Forget the sequence ids of messages that were not stored before the ledger failed."""
         self._pushed = dict(self._stored)
 
     # -- the snapshot -------------------------------------------------------------------------
 
     @property
     def unsaved(self) -> bool:
-        """True if sequence ids changed since the last snapshot."""
+        """True if sequence ids changed since they were last saved."""
         return self.enabled and bool(self._since_snapshot)
 
     def save(self) -> None:
-        """Store the sequence ids, if changed since the last snapshot."""
+        """Save the sequence ids in the ledger if they changed since they were last saved."""
         if self.unsaved:
             self._save()
 

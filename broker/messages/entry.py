@@ -15,7 +15,7 @@ class Entry:
 
     Attributes:
         ledger_id: The entry's ledger.
-        entry_id: The number in the ledger.
+        entry_id: The entry's number in the ledger.
         data: Checksum, metadata and payload, verbatim from the producer.
         message_count: Messages in the batch; 1 without a batch.
         publish_time: The producer's publish time, in ms since 1970.

@@ -1,4 +1,7 @@
-"""The refusals of producers and topics: codes and texts, some with upstream's class."""
+"""Errors sent to a client whose request for a producer or topic is refused.
+
+Some texts begin with the name of upstream's Java exception class.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,11 @@ from server.connection.request_errors import RequestError
 
 
 class MessageStoreError(Exception):
-    """The store failed; the sentence names the cause and the remedy."""
+    """A failure of the message store; its text names the cause and the remedy."""
 
 
 class MessageStoreFullError(MessageStoreError):
-    """A bound of the store is reached: of the topic, the namespace or the process."""
+    """A message store that has reached its limit for a topic, a namespace or the process."""
 
 
 _SERVICE = "org.apache.pulsar.broker.service.BrokerServiceException$"
@@ -22,28 +25,28 @@ def _with_class(code: pb.ServerError.ValueType, name: str, text: str) -> Request
 
 
 def producer_busy(text: str) -> RequestError:
-    """Return the refusal of a Shared producer beside an exclusive producer."""
+    """Return the error for a Shared producer of a topic that has an exclusive producer."""
     return _with_class(pb.ProducerBusy, "ProducerBusyException", text)
 
 
 def producer_fenced(text: str) -> RequestError:
-    """Return the refusal of an exclusive producer."""
+    """Return the error for a producer that cannot get exclusive access to its topic."""
     return _with_class(pb.ProducerFenced, "ProducerFencedException", text)
 
 
 def name_taken(name: str, topic: str) -> RequestError:
-    """Return the refusal of a producer name in use."""
+    """Return the error for a producer whose name is already in use on the topic."""
     text = f"Producer with name '{name}' is already connected to topic '{topic}'"
     return _with_class(pb.ProducerBusy, "NamingException", text)
 
 
 def too_many_producers(topic: str) -> RequestError:
-    """Return the refusal of a producer above maxProducers."""
+    """Return the error for a producer of a topic that already has its maximum of producers."""
     return RequestError(pb.ProducerBusy, f"Topic '{topic}' reached max producers limit")
 
 
 def terminated() -> RequestError:
-    """Return the refusal of a producer of a terminated topic."""
+    """Return the error for a producer of a terminated topic."""
     text = "Topic was already terminated"
     return _with_class(pb.TopicTerminatedError, "TopicTerminatedException", text)
 
@@ -52,7 +55,7 @@ _ABOVE_QUOTA = "Cannot create producer on topic with backlog quota exceeded"
 
 
 def quota_exceeded(*, hold: bool, text: str = _ABOVE_QUOTA) -> RequestError:
-    """Return the refusal of a producer of a topic with an exceeded backlog quota.
+    """Return the error for a producer of a topic that exceeds a backlog quota.
 
     Args:
         hold: The producer is to wait; otherwise it fails.
@@ -65,29 +68,29 @@ def quota_exceeded(*, hold: bool, text: str = _ABOVE_QUOTA) -> RequestError:
 
 
 def encryption_required(topic: str) -> RequestError:
-    """Return the refusal of a producer without encryption."""
+    """Return the error for an unencrypted producer of a topic that requires encryption."""
     return RequestError(pb.MetadataError, f"Encryption is required in {topic}")
 
 
 def topic_not_found(topic: str) -> RequestError:
-    """Return the refusal of a missing topic that is not auto-created."""
+    """Return the error for a missing topic that may not be created automatically."""
     return RequestError(pb.TopicNotFound, f"Topic not found {topic}")
 
 
 def partitioned_base(topic: str) -> RequestError:
-    """Return the refusal of the base name of a partitioned topic."""
+    """Return the error for loading a partitioned topic as if it were not partitioned."""
     text = f"Found partitioned metadata for non-partitioned topic: {topic}"
     return RequestError(pb.NotAllowedError, text)
 
 
 def no_partitioned_topic(topic: str) -> RequestError:
-    """Return the refusal of a partition without a partitioned topic."""
+    """Return the error for a partition whose partitioned topic does not exist."""
     text = f"Partition metadata not found for the partitioned topic: {topic}"
     return RequestError(pb.NotAllowedError, text)
 
 
 def not_served_here(topic: str, bundle: str, address: str) -> RequestError:
-    """Return the refusal of a topic in another broker's bundle."""
+    """Return the error for a topic whose bundle another broker serves."""
     text = (
         f"Namespace bundle ({bundle}) for topic ({topic}) not served by this instance:{address}. "
         "Please redo the lookup."
@@ -96,18 +99,18 @@ def not_served_here(topic: str, bundle: str, address: str) -> RequestError:
 
 
 def not_stored(error: MessageStoreError) -> RequestError:
-    """Return the refusal of a request because the message store failed."""
+    """Return the error for a request that failed because the message store failed."""
     return RequestError(pb.PersistenceError, str(error))
 
 
 def fenced() -> RequestError:
-    """Return the refusal of a topic during unloading or deletion."""
+    """Return the error for a topic that is being unloaded or deleted."""
     text = "Topic is temporarily unavailable"
     return _with_class(pb.ServiceNotReady, "TopicFencedException", text)
 
 
 def no_initial_subscription() -> RequestError:
-    """Return the refusal of a producer whose initial subscription may not be created."""
+    """Return the error for a producer whose initial subscription may not be created."""
     text = (
         "Could not create the initial subscription due to the auto subscription creation is not "
         "allowed."

@@ -1,4 +1,4 @@
-"""The parts of a message's metadata read by a broker."""
+"""Functions that read from message metadata the fields which a broker needs."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _CHECKSUM_BYTES = 6
 
 
 class MessageDigest(NamedTuple):
-    """The values of an entry stored beside the bytes.
+    """The fields of an entry's metadata that are stored beside its bytes.
 
     Attributes:
         message_count: Messages in the batch; 1 without a batch.
         publish_time: The producer's publish time, in ms since 1970.
-        deliver_at: In ms since 1970; 0 for immediately.
+        deliver_at: Earliest delivery, in ms since 1970; 0 for immediately.
     """
 
     message_count: int
@@ -34,7 +34,9 @@ class MessageDigest(NamedTuple):
 
 
 def parse_metadata(data: bytes) -> pb.MessageMetadata:
-    """Return the metadata of an entry's bytes: checksum (if any), metadata, payload.
+    """Parse the metadata in an entry's bytes.
+
+    An entry consists of a checksum, which may be missing, its metadata, and the payload.
 
     Raises:
         RemoteProtocolError: No readable metadata.
@@ -46,7 +48,7 @@ def parse_metadata(data: bytes) -> pb.MessageMetadata:
 
 
 def metadata_bytes(data: bytes) -> bytes:
-    """Return the bytes of the metadata in an entry's bytes.
+    """Return the still encoded metadata from within an entry's bytes.
 
     Raises:
         RemoteProtocolError: No complete metadata.
@@ -62,7 +64,7 @@ def metadata_bytes(data: bytes) -> bytes:
 
 
 def digest_of(metadata: pb.MessageMetadata) -> MessageDigest:
-    """Return the values of an entry stored beside the bytes.
+    """Return the fields of an entry's metadata that are stored beside its bytes.
 
     A batch counts as at least one message: a smaller number would give consumers more permits with
     each delivery (recorded of a real broker).
@@ -72,19 +74,19 @@ def digest_of(metadata: pb.MessageMetadata) -> MessageDigest:
 
 
 def is_part(metadata: pb.MessageMetadata) -> bool:
-    """Return True for a chunk of a message other than the last."""
+    """Return True for any chunk of a chunked message except the last chunk."""
     return metadata.chunk_id < metadata.num_chunks_from_msg - 1
 
 
 def payload_start(data: bytes) -> int:
-    """Return the start of the payload in an entry's bytes accepted by ``parse_metadata``."""
+    """Return the offset of the payload in the bytes of an entry with readable metadata."""
     start = _CHECKSUM_BYTES if data.startswith(_CHECKSUM_MAGIC) else 0
     (size,) = _LENGTH.unpack_from(data, start)
     return start + _LENGTH.size + int(size)
 
 
 def payload_of(data: bytes) -> bytes:
-    """Return the payload of an entry's bytes accepted by ``parse_metadata``."""
+    """Return the payload of an entry with readable metadata."""
     return data[payload_start(data) :]
 
 
@@ -96,7 +98,7 @@ _FIELDS = frozenset(
 
 
 def _key_fields() -> Any:  # noqa: ANN401
-    """Return a message type with only the key fields of MessageMetadata.
+    """Return a Protobuf class with only those fields of MessageMetadata that define the key.
 
     Skips properties, which may number thousands: each delivery reads the key, and parsing all of
     256 KiB takes 8 ms.
@@ -120,7 +122,9 @@ _KeyFields = _key_fields()
 
 
 def key_of(data: bytes) -> bytes:
-    """Return the key of an entry: ordering key, else key, else producer name and sequence id.
+    """Return the key that decides which Key_Shared consumer receives an entry.
+
+    The ordering key; else the partition key; else the producer's name and the sequence id.
 
     Source: upstream Commands.peekStickyKey.
     """

@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 
 class TopicMonitors:
-    """Runs the periodic work on loaded topics, except topics at rest."""
+    """The periodic work on loaded topics, except topics that need none at present."""
 
     def __init__(
         self, topics: LoadedTopics, deletion: TopicDeletion, config: PublishingConfig
@@ -48,7 +48,7 @@ class TopicMonitors:
         self._settling: list[Topic] = []
 
     def start(self) -> None:
-        """Start the monitors; each first runs after an interval."""
+        """Start all periodic work; each task first runs after its own interval."""
         config = self._config
         self._every(lambda: config.statistics_seconds, self.update_rates)
         self._every(lambda: config.expiry_check_seconds, self.expire)
@@ -76,7 +76,7 @@ class TopicMonitors:
                 logger.exception("a monitor of topics failed; retrying in %g s", seconds())
 
     async def close(self) -> None:
-        """Stop the monitors."""
+        """Stop all periodic work."""
         self._tasks.cancel()
         await self._tasks.finished()
 
@@ -93,7 +93,10 @@ class TopicMonitors:
     # -- the work -----------------------------------------------------------------------------
 
     async def update_rates(self) -> None:
-        """End a statistics period; topics without further periodic work are skipped from now on."""
+        """Compute all topics' rates for the statistics period that ends now.
+
+        Topics that then need no further periodic work are skipped from now on.
+        """
         seconds, resting = self._config.statistics_seconds, self._topics.resting
         settling, self._settling = self._settling, []
         async for topic in in_turns(settling):
@@ -111,20 +114,20 @@ class TopicMonitors:
         await self._each(_expire)
 
     async def trim(self) -> None:
-        """Drop unneeded ledgers, as far as retention allows."""
+        """Delete ledgers that no subscription needs, as far as retention allows."""
         opened_before_ms = self._clock.wall_ms() - int(1000 * self._config.rollover_seconds)
         await self._each(lambda topic: topic.drop_unneeded(opened_before_ms))
 
     async def keep_sequence_ids(self) -> None:
-        """Save the sequence ids of deduplication."""
+        """Save the producers' sequence ids, which deduplication compares."""
         await self._each(lambda topic: topic.deduplication.save())
 
     async def enforce_quotas(self) -> None:
-        """Apply exceeded backlog quotas."""
+        """Close producers or skip messages of the topics that exceed a backlog quota."""
         await self._each(enforce_quota)
 
     async def compact(self) -> None:
-        """Compact the topics with more uncompacted data than policies allow."""
+        """Start compacting the topics with more uncompacted data than policies allow."""
         await self._each(lambda topic: topic.compaction.start_if_due())
 
     async def expire_subscriptions(self) -> None:
@@ -132,7 +135,7 @@ class TopicMonitors:
         await self._each(_expire_subscriptions)
 
     async def delete_unused(self) -> None:
-        """Delete topics unused for long, except imported topics."""
+        """Delete topics unused for longer than policies allow, except imported topics."""
         partitioned: set[TopicName] = set()
         async for name in self._unused():
             await self._delete_unused(name)
@@ -143,7 +146,7 @@ class TopicMonitors:
                     await self._deletion.delete_without_partitions(name)
 
     async def _unused(self) -> AsyncIterator[TopicName]:
-        """Yield the topics unused for long, loaded or not."""
+        """Yield the names of topics unused for longer than policies allow, loaded or not."""
         self._topics.resting.looked_at = self._clock.now()
         async for topic in in_turns(self._topics.resting.awake()):
             if topic.in_use:

@@ -1,4 +1,4 @@
-"""The place of an entry in the ledgers of a topic."""
+"""Positions, which identify the entries in the ledgers of a topic."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _SIGNED_LIMIT, _UNSIGNED_RANGE = 1 << 63, 1 << 64
 
 
 class Position(NamedTuple):
-    """The id of an entry; positions sort in storage order.
+    """The ledger id and entry id of an entry; positions sort in storage order.
 
     An ``entry_id`` of -1 stands before the first entry of a ledger.
 
@@ -29,17 +29,17 @@ LATEST = Position(_SIGNED_LIMIT - 1, _SIGNED_LIMIT - 1)
 
 
 def from_wire(ledger_id: int, entry_id: int) -> Position:
-    """Return the position of an id on the wire, whose unsigned fields carry signed numbers."""
+    """Return a position, given a message id whose unsigned wire fields carry signed numbers."""
     if ledger_id < _SIGNED_LIMIT and entry_id < _SIGNED_LIMIT:
         return Position(ledger_id, entry_id)
     return Position(signed(ledger_id), signed(entry_id))
 
 
 def to_wire(number: int) -> int:
-    """Return the unsigned wire form of a Java long: -1 becomes 2^64 - 1."""
+    """Convert a signed 64-bit number to the unsigned number on the wire: -1 becomes 2^64 - 1."""
     return number % _UNSIGNED_RANGE
 
 
 def signed(number: int) -> int:
-    """Return the Java long of an unsigned wire number: 2^64 - 1 becomes -1."""
+    """Convert an unsigned 64-bit number on the wire to a signed number: 2^64 - 1 becomes -1."""
     return number - _UNSIGNED_RANGE if number >= _SIGNED_LIMIT else number

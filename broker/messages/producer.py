@@ -1,4 +1,4 @@
-"""A producer of one connection, from PRODUCER to closing, and its receipts.
+"""A client's producer, from its PRODUCER command until it closes, and its receipts.
 
 Receipts are hand-encoded frames: Google's encoder takes four times as long.
 """
@@ -40,20 +40,20 @@ _LEDGER, _ENTRY = b"\x08", b"\x10"
 
 
 def producer_prefix(producer_id: int) -> bytes:
-    """Return the common prefix of a producer's receipts; see ``receipt_frame``."""
+    """Return the bytes that begin the body of each receipt of a producer, for ``receipt_frame``."""
     return _PRODUCER + encode_varint(producer_id) + _SEQUENCE
 
 
 def receipt_frame(
     prefix: bytes, sequence_id: int, ledger_id: int, entry_id: int, highest_sequence_id: int
 ) -> bytes:
-    """Return the whole frame of a SEND_RECEIPT.
+    """Return the encoded frame of a SEND_RECEIPT command.
 
     Args:
         prefix: The ``producer_prefix``.
         sequence_id: The client's sequence id.
         ledger_id: The message's ledger; -1 for a duplicate.
-        entry_id: The number in the ledger.
+        entry_id: The message's number in the ledger; -1 for a duplicate.
         highest_sequence_id: The client's highest sequence id; -1 if absent or lower than
             ``sequence_id``.
     """
@@ -73,7 +73,7 @@ def receipt_frame(
 def send_error(
     producer_id: int, sequence_id: int, error: pb.ServerError.ValueType, message: str
 ) -> pb.BaseCommand:
-    """Build a SEND_ERROR."""
+    """Build a SEND_ERROR command, which refuses one message of a producer."""
     body = pb.CommandSendError(
         producer_id=producer_id, sequence_id=sequence_id, error=error, message=excerpt(message)
     )
@@ -81,7 +81,7 @@ def send_error(
 
 
 class ProducerConnection(Protocol):
-    """The part of a connection used by producers.
+    """The attributes and methods of a connection that its producers use.
 
     Attributes:
         peer: The client's address.
@@ -98,17 +98,17 @@ class ProducerConnection(Protocol):
     publishes: ConnectionPublishes
 
     def send(self, command: pb.BaseCommand) -> None:
-        """Queue a command."""
+        """Queue a command for sending to the client."""
 
     async def answers_ping(self) -> bool:
-        """Return True if the client is alive; otherwise close the connection."""
+        """Return True if the client answers a ping; otherwise close the connection."""
 
     def producer_was_closed(self, producer_id: int) -> None:
-        """Ignore messages of a producer closed by this broker for a while."""
+        """Ignore, for a while, messages of a producer that this broker has closed."""
 
 
 class ProducedTopic(ABC):
-    """The part of a topic used by its producers.
+    """The attributes and methods of a topic that its producers use.
 
     Attributes:
         name: The full name.
@@ -144,7 +144,7 @@ class ProducedTopic(ABC):
 
     @abstractmethod
     def producer_left(self, producer: Producer) -> None:
-        """Forget a producer."""
+        """Remove a closed producer from the topic."""
 
 
 class ProducerState(Enum):
@@ -158,7 +158,7 @@ class ProducerState(Enum):
 
 
 class Producer:
-    """A producer.
+    """A producer on a client's connection, which publishes messages to one topic.
 
     Attributes:
         cnx: The producer's connection.
@@ -177,7 +177,7 @@ class Producer:
         state: The stage of the producer's life.
         pending: Messages not stored yet.
         statistics: The producer's statistics.
-        connected_at: In ms since 1970.
+        connected_at: Time of connecting, in ms since 1970.
 
     Source: upstream Producer.
     """
@@ -215,25 +215,28 @@ class Producer:
 
     @property
     def gone(self) -> bool:
-        """True once closed."""
+        """True once the producer is closed."""
         return self.state is ProducerState.CLOSED
 
     # -- answers ------------------------------------------------------------------------------
 
     def opened(self, topic_epoch: int | None) -> None:
-        """Answer PRODUCER: the producer is open."""
+        """Tell the client that the producer is open, in answer to its PRODUCER command."""
         self.state = ProducerState.OPEN
         self.cnx.send(self._success(self.request_id, topic_epoch))
 
     def waits(self) -> None:
-        """Answer PRODUCER: the producer waits; a second answer follows on admission."""
+        """Tell the client that the producer must wait for exclusive access.
+
+        A second answer follows when the producer is admitted.
+        """
         self.state = ProducerState.WAITING
         success = self._success(self.request_id, None)
         success.producer_success.producer_ready = False
         self.cnx.send(success)
 
     def answer_again(self, request_id: int) -> None:
-        """Answer a repeated PRODUCER with this producer, as the client's id is in use."""
+        """Answer a repeated PRODUCER command for an id that is in use, describing this producer."""
         again = self._success(request_id, None)
         again.producer_success.last_sequence_id = -1
         self.cnx.send(again)
@@ -253,18 +256,18 @@ class Producer:
     def received(
         self, sequence_id: int, ledger_id: int, entry_id: int, highest_sequence_id: int
     ) -> None:
-        """Send the receipt of a message."""
+        """Send the client the receipt of a message."""
         frame = receipt_frame(self._prefix, sequence_id, ledger_id, entry_id, highest_sequence_id)
         self.cnx.turn_writer.add(frame)
 
     def refused(self, sequence_id: int, error: pb.ServerError.ValueType, message: str) -> None:
-        """Send the error of a message; the producer stays open."""
+        """Send the client the error of a refused message; the producer stays open."""
         self.cnx.send(send_error(self.producer_id, sequence_id, error, message))
 
     # -- closing ------------------------------------------------------------------------------
 
     def close(self, request_id: int) -> None:
-        """Close at the client's request, and answer after the last message's receipt.
+        """Close the producer at the client's request, and answer after the last message's receipt.
 
         The answer precedes the admission of the next waiting producer (recorded).
         """
@@ -276,7 +279,7 @@ class Producer:
             self._end()
 
     def settled(self) -> None:
-        """Count a message as stored, or as lost with the ledger."""
+        """Count a message as no longer pending: it was stored, or lost when the ledger failed."""
         self.pending -= 1
         if not self.pending and self.state is ProducerState.CLOSING:
             if self._close_request_id is not None:
@@ -284,20 +287,26 @@ class Producer:
             self._end()
 
     def connection_lost(self) -> None:
-        """End with the connection."""
+        """End the producer because its connection is lost."""
         self._end()
 
     def dropped(self) -> None:
-        """End silently: the next SEND closes the connection, as for an unknown producer."""
+        """End the producer without telling the client.
+
+        The client's next SEND closes the connection, as for an unknown producer.
+        """
         self._end()
 
     def fail(self, error: RequestError) -> None:
-        """End before opening, with an error in answer to PRODUCER."""
+        """End a producer that is not open yet, with an error in answer to its PRODUCER command."""
         self._end()
         self.cnx.send(error_command(self.request_id, error.server_error, error.message))
 
     def disconnect(self, new_owner: ServerUrls = NO_URLS) -> None:
-        """Close at the broker's initiative; without a new owner the client looks up the topic."""
+        """Close the producer at the broker's initiative.
+
+        The client then connects to the new owner; if there is none, it looks up the topic.
+        """
         was_open = self.state in (ProducerState.OPEN, ProducerState.CLOSING)
         self._end()
         if was_open:
@@ -323,11 +332,11 @@ MAX_CLOSED = 10_000
 
 
 class ClosedProducers:
-    """Remembers closed producers for a while.
+    """The ids of a connection's producers that the broker closed a short while ago.
 
     Args:
         clock: The connection's clock.
-        seconds: The time to remember (upstream: keepAliveIntervalSeconds).
+        seconds: How long an id is remembered (upstream: keepAliveIntervalSeconds).
     """
 
     def __init__(self, clock: Clock, seconds: float) -> None:
@@ -342,7 +351,7 @@ class ClosedProducers:
         return self._until.get(producer_id, -1.0) >= self._clock.now()
 
     def add(self, producer_id: int) -> None:
-        """Remember a newly closed producer."""
+        """Remember the id of a producer that was just closed."""
         now = self._clock.now()
         self._until.pop(producer_id, None)
         while self._until:
@@ -353,5 +362,5 @@ class ClosedProducers:
         self._until[producer_id] = now + self._seconds
 
     def discard(self, producer_id: int) -> None:
-        """Forget a producer whose id is in use again."""
+        """Forget the id of a closed producer, because a new producer uses the id."""
         self._until.pop(producer_id, None)

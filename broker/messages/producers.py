@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Admission(NamedTuple):
-    """The decision for an admitted producer.
+    """The result of admitting a producer, which may end other producers.
 
     Attributes:
         ready: The producer may publish; otherwise it waits.
@@ -35,7 +35,7 @@ class Admission(NamedTuple):
 
 
 class AccessModes:
-    """Decides on access to one topic.
+    """The admission of producers to one topic, according to their access modes.
 
     Attributes:
         epoch: Rises with each exclusive producer; None before the first.
@@ -51,7 +51,7 @@ class AccessModes:
         self.waiting: deque[Producer] = deque()
 
     def ask(self, producer: Producer) -> Admission:
-        """Admit a producer, immediately or after waiting.
+        """Decide whether a producer may open now, must wait for exclusive access, or is refused.
 
         Raises:
             RequestError: ProducerBusy or ProducerFenced.
@@ -111,7 +111,7 @@ class AccessModes:
         self.holder = producer
 
     def leave(self, producer: Producer) -> Producer | None:
-        """Remove a producer in any state; return the producer admitted next."""
+        """Remove an open or waiting producer; return the producer that is admitted next, if any."""
         if producer in self.waiting:
             self._stop_waiting(producer)
             return None
@@ -126,7 +126,10 @@ class AccessModes:
         self.waiting.remove(producer)
 
     def _next(self) -> Producer | None:
-        """Admit the first waiter, with a new epoch even if the client named an older epoch."""
+        """Admit the first waiting producer.
+
+        The topic gets a new epoch, even if the producer's client sent an older epoch.
+        """
         producer = self.waiting.popleft()
         self.epoch = max(0 if self.epoch is None else self.epoch + 1, producer.asked_epoch or 0)
         self.holder = producer
@@ -140,14 +143,14 @@ class AccessModes:
 
 
 class PulsarAccessModes(AccessModes):
-    """Access modes as recorded from a real broker.
+    """The admission of producers to one topic, exactly as recorded from a real broker.
 
     A waiting producer keeps its place after disconnecting: Shared producers are refused, and the
     place consumes an epoch. A producer with an old epoch sets the topic's epoch back.
     """
 
     def _stop_waiting(self, producer: Producer) -> None:
-        """Keep the producer waiting, as a real broker does."""
+        """Do nothing: a producer that left keeps its place in the queue, as on a real broker."""
 
     def _next(self) -> Producer | None:
         while self.waiting:
@@ -160,7 +163,7 @@ class PulsarAccessModes(AccessModes):
 
 
 class Producers:
-    """The producers of one topic, by name.
+    """The open and the waiting producers of one topic.
 
     Args:
         topic: The topic's full name.
@@ -191,16 +194,16 @@ class Producers:
 
     @property
     def epoch(self) -> int | None:
-        """Rises with each exclusive producer; None before the first."""
+        """The topic epoch, which rises with each exclusive producer; None before the first."""
         return self._modes.epoch
 
     @property
     def waiting(self) -> int:
-        """Producers waiting for exclusive access (waitingPublishers)."""
+        """The number of producers waiting for exclusive access (waitingPublishers)."""
         return len(self._modes.waiting)
 
     def named(self, name: str) -> Producer | None:
-        """Return the producer with a name; None if the name is free."""
+        """Return the open producer with a given name; None if the name is free."""
         return self._open.get(name)
 
     def check_sharing(self) -> None:
@@ -212,7 +215,7 @@ class Producers:
         self._modes.check_sharing()
 
     def add(self, producer: Producer, max_producers: int = 0) -> None:
-        """Admit and answer a producer, immediately or after waiting.
+        """Admit a producer or let it wait for exclusive access, and answer its client.
 
         Args:
             producer: A new producer.
@@ -250,7 +253,7 @@ class Producers:
         producer.opened(epoch)
 
     def left(self, producer: Producer) -> None:
-        """Forget a producer, and admit the next waiting producer."""
+        """Remove a closed producer, and admit the next waiting producer."""
         if self._open.get(producer.name) is producer:
             del self._open[producer.name]
         before = self._modes.epoch
@@ -277,7 +280,7 @@ class Producers:
 
 
 class ProducerNames:
-    """Generates producer names unique in the cluster.
+    """A generator of producer names that are unique in the cluster.
 
     Clients keep a name across broker restarts, so each start has a new instance number. Each stored
     message contains the producer's name, so names are short.
@@ -292,5 +295,5 @@ class ProducerNames:
         self._next = count().__next__
 
     def generate(self) -> str:
-        """Return the next name; unused names are not reused."""
+        """Return a new producer name; a name is never returned twice."""
         return f"{self._prefix}{self._next()}"

@@ -1,4 +1,4 @@
-"""Loaded topics that periodic work skips until something can be due there.
+"""Loaded topics at rest, which periodic work skips until there may be work again.
 
 A topic rests from the end of a statistics period until a moment worked out from its state and
 policies, or until a client, an operator or a timer of its own touches it.
@@ -30,7 +30,7 @@ class _Rest(NamedTuple):
 
 
 class RestingTopics:
-    """The loaded topics: awake (visited by periodic work), or at rest (skipped).
+    """The loaded topics, each either awake (periodic work visits it) or at rest (skipped).
 
     Mutable state: the topics at rest by the second of the end, and a heap of these seconds.
     Bound: one entry a loaded topic, and twice as many seconds, or 1,000.
@@ -52,11 +52,11 @@ class RestingTopics:
         return self._clock.wall_ms() / 1000 - self._clock.now()
 
     def add(self, topic: Topic) -> None:
-        """Add a loaded topic, awake."""
+        """Add a newly loaded topic, which starts awake."""
         self._awake[topic] = None
 
     def discard(self, topic: Topic) -> None:
-        """Forget an unloaded topic."""
+        """Remove a topic that is unloaded."""
         topic.touched()
         self._awake.pop(topic, None)
 
@@ -73,7 +73,10 @@ class RestingTopics:
         return tuple(self._awake)
 
     def rest(self, topic: Topic, until: float) -> None:
-        """Skip an awake topic until a moment; no-op for the past, or after its unloading."""
+        """Let periodic work skip an awake topic until the given time of the clock.
+
+        Do nothing if the time has passed or the topic is unloaded.
+        """
         if until <= self._clock.now() or topic not in self._awake:
             return
         end = until if until == inf else floor(until)
@@ -100,7 +103,9 @@ class RestingTopics:
 
 
 def next_work(topic: Topic, rollover_seconds: float) -> float:
-    """Return the earliest moment of periodic work at an untouched topic; the past means now.
+    """Return the earliest time at which an untouched topic may need periodic work.
+
+    The result is a time of the topic's clock, in seconds; a time in the past means now.
 
     Args:
         topic: The topic.
@@ -120,7 +125,7 @@ def next_work(topic: Topic, rollover_seconds: float) -> float:
 
 
 def unused_at(topic: Topic) -> float:
-    """Return the moment from which a topic may be deleted as unused."""
+    """Return the clock's time from which a topic may be deleted as unused; inf for never."""
     if not topic.made_by_use or topic.closing or topic.in_use:
         return inf
     caught_up = topic.policies.inactive_topics.mode is DeleteMode.CAUGHT_UP
@@ -131,7 +136,9 @@ def unused_at(topic: Topic) -> float:
 
 
 def kept_seconds(name: TopicName, policies: EffectivePolicies) -> float:
-    """Return the seconds without use before a topic is deleted, not before retention ends.
+    """Return for how many seconds an unused topic is kept before it may be deleted.
+
+    At least as long as messages are retained; inf if the topic is never deleted.
 
     Source: upstream PersistentTopic.checkGC.
     """
@@ -142,7 +149,7 @@ def kept_seconds(name: TopicName, policies: EffectivePolicies) -> float:
 
 
 def _expires_at_ms(topic: PersistentTopic) -> float:
-    """Return when a message, or the age of a backlog, may next pass its bound."""
+    """Return when a message's TTL or a backlog's age limit is next exceeded, in ms since 1970."""
     ttl, age = topic.policies.ttl_seconds, topic.policies.age_quota.limit
     bound = min(ttl if ttl > 0 else inf, age if age >= 0 else inf)
     firsts = [one.cursor.first_left for one in topic.subscriptions if one.cursor.backlog]

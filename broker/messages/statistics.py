@@ -36,15 +36,15 @@ LATENCY_BUCKETS_MS = {
 
 
 class PublishStatistics:
-    """Counts the messages of a producer, or of all producers of a topic.
+    """Totals and rates of the messages published by a producer, or by all producers of a topic.
 
     Attributes:
-        messages: Since the beginning (msgInCounter).
-        size_bytes: As stored (bytesInCounter).
+        messages: Messages published since the beginning (msgInCounter).
+        size_bytes: Bytes of these messages, as stored (bytesInCounter).
         chunked_messages: Chunked messages, counted at the first chunk.
-        message_rate: Per second, in the last period (msgRateIn).
-        byte_rate: As ``message_rate`` (msgThroughputIn).
-        chunked_message_rate: As ``message_rate``.
+        message_rate: Messages per second in the last period (msgRateIn).
+        byte_rate: Bytes per second in the last period (msgThroughputIn).
+        chunked_message_rate: Chunked messages per second in the last period.
         average_size: Bytes per message in the last period (averageMsgSize).
     """
 
@@ -55,7 +55,7 @@ class PublishStatistics:
         self._seen_messages = self._seen_bytes = self._seen_chunked = 0
 
     def period_ended(self, seconds: float) -> None:
-        """Work out the rates of a period (statsUpdateFrequencyInSecs)."""
+        """Compute the rates of the statistics period that ends now (statsUpdateFrequencyInSecs)."""
         messages, size = self.messages - self._seen_messages, self.size_bytes - self._seen_bytes
         chunked = self.chunked_messages - self._seen_chunked
         self._seen_messages, self._seen_bytes = self.messages, self.size_bytes
@@ -66,7 +66,7 @@ class PublishStatistics:
 
 
 class Counters(NamedTuple):
-    """Totals since the beginning, or rates per second."""
+    """Totals, or rates per second, of the messages that consumers received and acknowledged."""
 
     messages_out: float = 0
     bytes_out: float = 0
@@ -78,7 +78,9 @@ NOTHING = Counters()
 
 
 class Rates:
-    """Rates per second over the last whole period; 0 in the first period, as upstream.
+    """Rates per second of consumers' messages over the last complete statistics period.
+
+    0 in the first period, as upstream.
 
     Attributes:
         current: The rates.
@@ -91,7 +93,7 @@ class Rates:
         self.current = NOTHING
 
     def update(self, counted: Counters, seconds: float) -> None:
-        """End a period."""
+        """Compute the rates of the period that ends now, given the totals at its end."""
         before, self._counted = self._counted, counted
         self.current = Counters(
             *((now - then) / seconds for now, then in zip(counted, before, strict=True))
@@ -99,7 +101,7 @@ class Rates:
 
 
 class Histogram:
-    """Counts values in the buckets of Pulsar's metrics.
+    """A histogram of values with the buckets of Pulsar's metrics.
 
     Attributes:
         counts: The number of values of each bucket, then of larger values.
@@ -119,18 +121,18 @@ class Histogram:
         self._seen_total: float = 0
 
     def add(self, value: float) -> None:
-        """Count a value."""
+        """Count a value in its bucket."""
         self.counts[bisect_left(self._bounds, value)] += 1
         self.total += value
 
     def add_all(self, other: Histogram) -> None:
-        """Add the values of another histogram with the same buckets."""
+        """Add the counts of another histogram that has the same buckets."""
         for bucket, count in enumerate(other.counts):
             self.counts[bucket] += count
         self.total += other.total
 
     def period_ended(self) -> None:
-        """End a period (statsUpdateFrequencyInSecs)."""
+        """Store the counts of the statistics period that ends now (statsUpdateFrequencyInSecs)."""
         counts = tuple(self.counts)
         self.last_counts = tuple(map(sub, counts, self._seen_counts))
         self.last_total = self.total - self._seen_total
@@ -138,7 +140,7 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """All values."""
+        """The number of values counted in all buckets."""
         return sum(self.counts)
 
     def quantile(self, part: float) -> float:

@@ -1,4 +1,4 @@
-"""A loaded topic: producers, subscriptions, and messages in a ledger."""
+"""Loaded topics, with their producers and subscriptions, and with messages in a ledger."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _UNKNOWN_STATUS = "the message was sent before, and whether it is stored is not 
 
 @dataclass(frozen=True, slots=True)
 class TopicContext:
-    """The parts of the broker used by topics.
+    """The broker's settings and services that its topics use.
 
     Attributes:
         policies_of: Returns the effective policies of a topic.
@@ -89,7 +89,7 @@ class TopicContext:
 
 
 class Topic(ProducedTopic):
-    """A loaded topic.
+    """A loaded topic, persistent or non-persistent.
 
     Attributes:
         name: The full name.
@@ -97,13 +97,13 @@ class Topic(ProducedTopic):
         producers: The topic's producers.
         subscriptions: The topic's subscriptions.
         statistics: Published messages of all producers since loading.
-        sizes: Sizes of the entries.
-        latency: Latencies of storing messages, in ms.
+        sizes: Histogram of the entries' sizes in bytes.
+        latency: Histogram of the times that storing a message takes, in ms.
         evictions: Evictions for exceeded backlog quotas, by quota: "size" or "time".
         terminated: New messages are refused.
-        closing: Being unloaded or deleted.
-        idle_since: The clock's time of the last producer's end, or of a monitor's last sight of a
-            client.
+        closing: The topic is being unloaded or deleted.
+        idle_since: The clock's time when the last producer left, or when a monitor last saw a
+            client of the topic.
         rests: Periodic work skips the topic (see RestingTopics).
         made_by_use: Not imported: a monitor may delete the topic when unused.
         rate: The publish rate.
@@ -145,11 +145,11 @@ class Topic(ProducedTopic):
 
     @abstractmethod
     def _epoch_changed(self, epoch: int) -> None:
-        """Store the topic epoch."""
+        """Store a new topic epoch."""
 
     @property
     def in_use(self) -> bool:
-        """True with a producer or a consumer."""
+        """True while the topic has a consumer, or an open or waiting producer."""
         return bool(self.producers or self.producers.waiting or self.subscriptions.consumer_count)
 
     def touched(self) -> None:
@@ -158,20 +158,20 @@ class Topic(ProducedTopic):
             self._context.woken(self)
 
     def producer_left(self, producer: Producer) -> None:
-        """Forget a producer."""
+        """Remove a closed producer from the topic."""
         self.touched()
         self.producers.left(producer)
         self.idle_since = self.clock.now()
 
     def policies_changed(self) -> None:
-        """Follow the effective policies."""
+        """Read the topic's changed policies, and apply them."""
         self.touched()
         self.policies = self._context.policies_of(self.name)
         self.rate.change(self.policies.publish_rate)
         self.subscriptions.policies_changed()
 
     def update_rates(self, seconds: float) -> None:
-        """End a period of the statistics."""
+        """Compute the rates of the statistics period that ends now."""
         self.statistics.period_ended(seconds)
         self.sizes.period_ended()
         self.latency.period_ended()
@@ -190,11 +190,11 @@ class Topic(ProducedTopic):
 
 
 class _Pending(NamedTuple):
-    """A message that is not stored yet.
+    """A published message that is not stored yet.
 
     Attributes:
         deduplicated: The highest sequence id is recorded after storing.
-        begun_at: The clock's time.
+        begun_at: The clock's time when the message was received.
     """
 
     position: Position
@@ -207,10 +207,10 @@ class _Pending(NamedTuple):
 
 
 class PersistentTopic(Topic):
-    """A topic with stored messages.
+    """A topic that stores its messages in a ledger.
 
     Attributes:
-        ledger: The messages.
+        ledger: The ledger with the topic's messages.
         subscriptions: The topic's subscriptions.
         deduplication: The producers' sequence ids.
         created_at: Time of first loading, in ms since 1970.
@@ -257,7 +257,7 @@ class PersistentTopic(Topic):
         return int(found)
 
     async def recover(self) -> None:
-        """Recover the state needed before the first producer."""
+        """Restore the stored state that the topic needs before its first producer."""
         last = await self.ledger.entry(self.ledger.last_confirmed)
         if last is not None:
             self.publish_times.last = self.publish_times.next(last.publish_time)
@@ -265,7 +265,7 @@ class PersistentTopic(Topic):
         self.compaction.keep_for_later()
 
     def mark_made_by_use(self) -> None:
-        """Store that the topic was not imported."""
+        """Store that the topic was not imported, so that it may be deleted when unused."""
         self.made_by_use = True
         self.ledger.set_property(MADE_BY_USE_PROPERTY, "true")
 
@@ -316,7 +316,7 @@ class PersistentTopic(Topic):
         self._count(producer, size, digest.message_count)
 
     def _append(self, data: bytes, digest: MessageDigest) -> Position | None:
-        """Store an entry; None after a failure, which is reported to the producers."""
+        """Store an entry, and return its position; if that fails, notify producers (None)."""
         self._appending = True
         try:
             return self._append_in_room(data, digest)
@@ -329,7 +329,11 @@ class PersistentTopic(Topic):
         return None
 
     def _append_in_room(self, data: bytes, digest: MessageDigest) -> Position:
-        """Store an entry; if the store is full, drop unneeded messages or apply the policies."""
+        """Store an entry; if the store is full, first free capacity.
+
+        Capacity is freed by dropping unneeded messages of this topic, then of other topics, and by
+        evicting messages if the backlog quota's action is to evict.
+        """
         for make_room in (self.drop_unneeded, self._context.make_room, self._evict):
             try:
                 return self.ledger.append(data, digest)
@@ -338,7 +342,7 @@ class PersistentTopic(Topic):
         return self.ledger.append(data, digest)
 
     def drop_unneeded(self, opened_before_ms: int | None = None) -> None:
-        """Drop the topic's unneeded ledgers, as far as retention allows.
+        """Delete the topic's ledgers that no subscription needs, as far as retention allows.
 
         Args:
             opened_before_ms: Also drop an open ledger opened before; None for any time.
@@ -354,13 +358,13 @@ class PersistentTopic(Topic):
         self.subscriptions.moved()
 
     def _unneeded_since_ms(self) -> float:
-        """Return when the open ledger was opened, if its entries are unneeded; otherwise inf."""
+        """Return when the open ledger was opened (ms since 1970); inf if it is empty or needed."""
         open_one, end = self.ledger.ledgers[-1], self.ledger.last_confirmed
         is_unneeded = open_one.entries and self.subscriptions.slowest > end
         return open_one.opened_at if is_unneeded else inf
 
     def unneeded_at_ms(self, rollover_seconds: float) -> float:
-        """Return when ledgers may next be dropped, in ms since 1970; inf for never."""
+        """Return when ledgers can next be deleted as unneeded, in ms since 1970; inf for never."""
         rolls_at = self._unneeded_since_ms() + 1000 * rollover_seconds
         return min(rolls_at, self.subscriptions.trimmed_at_ms())
 
@@ -368,7 +372,7 @@ class PersistentTopic(Topic):
         evict_oldest(self)
 
     def _is_new(self, producer: Producer, sequence_id: int, highest_sequence_id: int) -> bool:
-        """Check a message's sequence id, and answer a duplicate."""
+        """Return True if deduplication does not know a message; otherwise answer the producer."""
         verdict = self.deduplication.judge(producer.name, sequence_id)
         if verdict is Verdict.DUPLICATE:
             producer.received(sequence_id, -1, -1, highest_sequence_id)
@@ -383,7 +387,7 @@ class PersistentTopic(Topic):
         self.deduplication.stored(producer.name, highest, position)
 
     def confirmed(self, last: Position) -> None:
-        """Send the receipts up to a position, and dispatch the entries at the end of the turn."""
+        """Send receipts of messages stored up to a position; dispatch them at the turn's end."""
         self._confirmed = last
         if not self._telling:
             # Scheduled before the first receipt's flush, so that both leave in one write.
@@ -420,7 +424,10 @@ class PersistentTopic(Topic):
             self.subscriptions.entries_added()
 
     def failed(self, error: MessageStoreError) -> None:
-        """Unload the topic: clients reconnect, and resend unstored messages."""
+        """Unload the topic after its ledger failed.
+
+        Clients reconnect, and resend the messages that were not stored.
+        """
         logger.warning("unloading %s, whose messages cannot be stored: %s", self.name, error)
         self.forget_pending()
         self._context.broken(self)
@@ -433,7 +440,7 @@ class PersistentTopic(Topic):
         self.deduplication.lost()
 
     def _full(self, error: MessageStoreFullError) -> None:
-        """Close the producers, which reconnect and are refused for a while."""
+        """Close all producers because the store is full, and refuse new producers for a while."""
         if not self.full:
             logger.warning("%s takes no more messages: %s", self.name, error)
         self.ledger.refused()
@@ -451,7 +458,7 @@ class PersistentTopic(Topic):
         return since is not None and self.clock.now() - since < FULL_SECONDS
 
     def check_room(self) -> None:
-        """Refuse a producer while the store has no capacity for new messages.
+        """Refuse a new producer while the store is full or a backlog quota is exceeded.
 
         Raises:
             RequestError: The store is full, or a backlog quota is exceeded.
@@ -463,7 +470,7 @@ class PersistentTopic(Topic):
     # -- life cycle ---------------------------------------------------------------------------
 
     def terminate(self) -> None:
-        """Refuse further messages."""
+        """Close the producers, and permanently refuse further messages."""
         if not self.terminated:
             self.terminated = True
             self.ledger.set_property(TERMINATED_PROPERTY, "true")
@@ -471,26 +478,26 @@ class PersistentTopic(Topic):
             self.subscriptions.terminated()
 
     def truncate(self) -> None:
-        """Clear the backlogs, and drop closed ledgers."""
+        """Clear the backlogs of all subscriptions, and delete all closed ledgers."""
         self.subscriptions.clear_backlogs(internal=True)
         self.deduplication.save()
         self.ledger.truncate()
 
     def update_rates(self, seconds: float) -> None:
-        """End a period of the statistics."""
+        """Compute the rates of the statistics period that ends now."""
         super().update_rates(seconds)
         fetched = self.ledger.fetched_entries
         self.read_rate, self._seen_fetched = (fetched - self._seen_fetched) / seconds, fetched
 
     def policies_changed(self) -> None:
-        """Follow the effective policies."""
+        """Read the topic's changed policies, and apply them."""
         super().policies_changed()
         self.deduplication.switch(on=self.policies.deduplication)
         self.compaction.keep_for_later()
 
 
 class NonPersistentTopic(Topic):
-    """A topic that sends messages to consumers with permits, and stores nothing.
+    """A topic that stores nothing, and sends messages only to consumers that have permits.
 
     Source: upstream NonPersistentTopic.
     """
@@ -502,7 +509,7 @@ class NonPersistentTopic(Topic):
         self.subscriptions = NonPersistentSubscriptions(self)
 
     def _epoch_changed(self, epoch: int) -> None:
-        """Do nothing: the topic stores no state."""
+        """Ignore the new topic epoch, because the topic stores no state."""
 
     def publish(
         self,
@@ -514,7 +521,7 @@ class NonPersistentTopic(Topic):
         *,
         whole: bool = True,
     ) -> None:
-        """Send a message to consumers; the receipt always names (0, 0)."""
+        """Send a message to consumers; its receipt always has the message id (0, 0)."""
         self.touched()
         self._count(producer, len(data), digest.message_count)
         producer.received(sequence_id, 0, 0, highest_sequence_id)

@@ -1,4 +1,4 @@
-"""Drops stored messages not needed by any subscription.
+"""Deletion of stored messages that no subscription needs.
 
 A closed ledger is dropped once unneeded. The open ledger stays for seeking and reading back; after
 some minutes, or when capacity is scarce, it is dropped too.
@@ -37,23 +37,23 @@ PART_OF_THE_TIME = 10
 
 
 class Topics(Protocol):
-    """The part of a broker's topics used for freeing capacity."""
+    """The methods of the broker's topics that freeing the store's capacity needs."""
 
     def stored(self) -> Iterator[PersistentTopic]:
         """Yield the loaded persistent topics."""
 
     def unloaded(self, name: str) -> AbstractAsyncContextManager[bool]:
-        """Block loads of a topic during a block of code; yields False for a loaded topic."""
+        """Prevent loading of a topic during a ``with`` block; yield False if already loaded."""
 
     def serves(self, name: TopicName) -> bool:
-        """Return True if this broker alone serves a topic."""
+        """Return True if this broker serves a topic."""
 
     def policies_of(self, name: TopicName) -> EffectivePolicies:
         """Return the effective policies of a topic."""
 
 
 class RoomMaker:
-    """Drops unneeded messages of all topics when capacity becomes scarce.
+    """Deletion of all topics' unneeded messages when the store's capacity becomes scarce.
 
     Args:
         topics: The broker's topics.
@@ -74,7 +74,7 @@ class RoomMaker:
         store.when_scarce(self.make)
 
     def make(self) -> None:
-        """Free as much capacity as fits into the current turn, and the rest in later turns."""
+        """Delete unneeded messages for the time of one event-loop turn; continue in later turns."""
         if self._has_had_its_turn:
             return
         loop = asyncio.get_running_loop()
@@ -89,7 +89,7 @@ class RoomMaker:
         self._has_had_its_turn = False
 
     def _look_on(self) -> None:
-        """Check loaded topics for the duration of a turn."""
+        """Delete unneeded messages of loaded topics for the time of one event-loop turn."""
         if self._looks is None:
             self._looks = self._through_loaded()
         end = perf_counter() + TURN_SECONDS
@@ -148,5 +148,5 @@ class RoomMaker:
         self._task = None
 
     async def close(self) -> None:
-        """Stop freeing capacity."""
+        """Stop deleting unneeded messages."""
         await ended(self._task)

@@ -1,1 +1,1 @@
-"""Compaction: keeping the last message of each key of a topic."""
+"""Compaction of topics, which keeps only the last message of each key."""

@@ -1,4 +1,4 @@
-"""Messages of a batch, decompressed within a limit; batches reduced to some messages."""
+"""Functions that unpack the messages of a batch, and rebuild a batch without some of them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _INTO: dict[int, Callable[[bytes, bytearray], int]] = {
 
 
 class DecompressionError(Exception):
-    """A payload cannot be decompressed; the text is one sentence."""
+    """A message payload that cannot be decompressed; the error's text is one sentence."""
 
 
 def decompressed(metadata: pb.MessageMetadata, payload: bytes, max_bytes: int) -> bytes:
-    """Return the uncompressed payload.
+    """Decompress a message's payload within a limit of bytes, and return it.
 
     Raises:
         DecompressionError: Damaged, too large, or the announced size is wrong.
@@ -73,11 +73,11 @@ _PACKED: dict[int, Callable[[bytes], bytes]] = {
 
 
 class UnreadableBatchError(Exception):
-    """A batch cannot be split: damaged, or too large."""
+    """A batch that cannot be split into messages, because it is damaged or too large."""
 
 
 class BatchMessage(NamedTuple):
-    """A message in a batch.
+    """A single message inside a batch.
 
     Attributes:
         metadata: The message's metadata.
@@ -98,12 +98,12 @@ _LEFT_OUT = _framed(pb.SingleMessageMetadata(payload_size=0, compacted_out=True)
 
 
 def is_readable_batch(metadata: pb.MessageMetadata) -> bool:
-    """Return True for an unencrypted batch."""
+    """Return True if an entry is an unencrypted batch, given its metadata."""
     return metadata.HasField("num_messages_in_batch") and not metadata.encryption_keys
 
 
 def unpacked(metadata: pb.MessageMetadata, payload: bytes) -> bytes:
-    """Return the uncompressed payload of a batch.
+    """Return the decompressed payload of a batch.
 
     Raises:
         UnreadableBatchError: The payload cannot be decompressed.
@@ -115,7 +115,7 @@ def unpacked(metadata: pb.MessageMetadata, payload: bytes) -> bytes:
 
 
 def messages_of(payload: bytes, count: int) -> Iterator[BatchMessage]:
-    """Yield the messages of a batch.
+    """Yield the messages of a batch, given its decompressed payload and the number of messages.
 
     Raises:
         UnreadableBatchError: Fewer messages than ``count``, or ``count`` is below 1.
@@ -142,7 +142,7 @@ def messages_of(payload: bytes, count: int) -> Iterator[BatchMessage]:
 def with_some(
     metadata: pb.MessageMetadata, messages: Sequence[BatchMessage], kept: Sequence[int]
 ) -> bytes:
-    """Return the bytes of an entry: a batch reduced to some messages.
+    """Return the bytes of an entry that holds a batch reduced to the given messages.
 
     Removed messages are marked and empty, so that all messages keep their index.
 

@@ -1,4 +1,4 @@
-"""The entries of a topic kept by a compaction."""
+"""The entries of a topic that a compaction has kept."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _POSITION = struct.Struct(">qq")
 
 
 class CompactedEntries:
-    """The entries kept by a compaction, read by their positions in the topic.
+    """The entries of a topic that a compaction has kept, found by their positions in the topic.
 
-    A separate ledger stores the entries, each with a position prefix.
+    A separate ledger stores these entries, each prefixed with its position in the topic.
 
     Attributes:
         ledger: The ledger of compacted entries.
@@ -39,7 +39,7 @@ class CompactedEntries:
         self._read_up_to = EARLIEST, 0
 
     def add(self, entry: Entry) -> None:
-        """Add a kept entry, in the order of positions.
+        """Store an entry that the compaction keeps; the caller adds entries in order of positions.
 
         Raises:
             MessageStoreError: The entry cannot be stored.
@@ -49,7 +49,7 @@ class CompactedEntries:
         self.first = min(self.first, entry.position)
 
     async def recover(self) -> None:
-        """Find the first kept position.
+        """Read the position of the first kept entry after a restart.
 
         Raises:
             MessageStoreError: The entry cannot be read.
@@ -58,14 +58,19 @@ class CompactedEntries:
             self.first = entry.position
 
     def covers(self, position: Position) -> bool:
-        """Return True for a position in the compacted range, even after its ledger was dropped."""
+        """Return True if a position is between the first kept entry and the end of the compaction.
+
+        Also true after the position's own ledger was deleted.
+        """
         return self.first <= position <= self.horizon
 
     def __len__(self) -> int:
         return self.ledger.count(EARLIEST, self.ledger.last_confirmed)
 
     async def fetch(self, first: Position, max_entries: int, max_bytes: int) -> list[Entry]:
-        """Return entries from a position of the topic on, at least one existing entry.
+        """Return kept entries from a position of the topic on, within limits of number and bytes.
+
+        At least one entry is returned, if any exists.
 
         Raises:
             MessageStoreError: The entries cannot be read, or a new compaction deleted the ledger.
@@ -82,7 +87,7 @@ class CompactedEntries:
         return left
 
     async def last_entry(self) -> Entry | None:
-        """Return the last readable kept entry; None without entries.
+        """Return the last kept entry that is readable; None if there is none.
 
         Raises:
             MessageStoreError: The entry cannot be read, or a new compaction deleted the ledger.
@@ -96,14 +101,17 @@ class CompactedEntries:
         return None
 
     async def _own(self, index: int, max_entries: int, max_bytes: int) -> list[Entry]:
-        """Return entries from a number on; skipping damaged entries may start the result later."""
+        """Return entries of the compacted ledger from an index on, within both given limits.
+
+        If damaged entries are skipped, the result starts later.
+        """
         if index >= len(self):
             return []
         at = self.ledger.at(EARLIEST, index + 1)
         return await self.ledger.fetch(at, max_entries, max_bytes)
 
     async def _index(self, first: Position) -> int:
-        """Return the number of the first entry at or behind a position, by binary search.
+        """Return the index of the first kept entry at or after a position, by binary search.
 
         A damaged entry has no position, so the next whole entry is compared. The later read reports
         or skips the damage.
@@ -126,7 +134,7 @@ class CompactedEntries:
         return low
 
     async def _whole(self, index: int) -> Entry | None:
-        """Return an entry by number; None if damaged or deleted."""
+        """Return the kept entry with a given index; None if it is damaged or deleted."""
         if index >= len(self):
             return None
         return await self.ledger.entry(self.ledger.at(EARLIEST, index + 1))

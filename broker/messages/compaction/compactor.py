@@ -1,4 +1,4 @@
-"""Compactions of topics, one at a time."""
+"""The compactor, which compacts a broker's topics one at a time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ The value is the name of one ledger, with the numbers of all.
 
 
 class CompactionRun(NamedTuple):
-    """The outcome of a compaction.
+    """The result of a completed compaction.
 
     Attributes:
         entries: The kept entries.
@@ -43,7 +43,7 @@ class CompactionRun(NamedTuple):
 
 
 class Compactor:
-    """Compacts topics one after the other; further requests wait.
+    """The compactor of all topics; it runs one compaction at a time, and others wait.
 
     Attributes:
         store: The store of the topics and the compacted entries.
@@ -111,24 +111,27 @@ def _check_same(noted: int, copied: int) -> None:
 
 
 def compacted_name(topic: str, *ledger_ids: int) -> str:
-    """Return the name of the ledger of compacted entries; not a valid topic name."""
+    """Return the name of the ledger that stores a topic's compacted entries.
+
+    The name is not a valid topic name.
+    """
     return f"{_COMPACTED}{topic.partition('://')[2]}-{','.join(map(str, ledger_ids))}"
 
 
 def unused_ids(ledger: ManagedLedger) -> list[int]:
-    """Return the numbers of compaction ledgers not in use."""
+    """Return the ids of a topic's compacted ledgers that are no longer used but not yet deleted."""
     _, _, numbers = ledger.properties.get(UNUSED_PROPERTY, "").rpartition("-")
     return [int(number) for number in numbers.split(",") if number]
 
 
 def set_unused(ledger: ManagedLedger, *ledger_ids: int) -> None:
-    """Record the ids of compaction ledgers that are no longer in use."""
+    """Record the ids of a topic's compacted ledgers that are no longer used, for deletion."""
     names = compacted_name(ledger.name, *ledger_ids) if ledger_ids else None
     ledger.set_property(UNUSED_PROPERTY, names)
 
 
 async def delete_unused(store: MessageStore, ledger: ManagedLedger) -> None:
-    """Delete the compaction ledgers not in use.
+    """Delete a topic's compacted ledgers that are recorded as no longer used.
 
     Raises:
         MessageStoreError: A deletion failed; the ledger stays in the list.
@@ -139,12 +142,15 @@ async def delete_unused(store: MessageStore, ledger: ManagedLedger) -> None:
 
 
 def is_compacted(stored: str) -> bool:
-    """Return True for a ledger of compacted entries."""
+    """Return True if a ledger's name is that of a ledger of compacted entries."""
     return stored.startswith(_COMPACTED)
 
 
 def topic_of(stored: str) -> TopicName:
-    """Return the topic of a ledger of messages or compacted entries."""
+    """Return the topic to which a ledger belongs, given the ledger's name.
+
+    The ledger stores the topic's messages or its compacted entries.
+    """
     if stored.startswith(_COMPACTED):
         stored = f"persistent://{stored.removeprefix(_COMPACTED).rpartition('-')[0]}"
     return TopicName.parse(stored)
@@ -153,7 +159,7 @@ def topic_of(stored: str) -> TopicName:
 async def _source(
     ledger: ManagedLedger, before: CompactedEntries | None, last: Position
 ) -> AsyncIterator[list[Entry]]:
-    """Yield previously compacted entries, then newer entries, in chunks."""
+    """Yield lists of a topic's entries: first those of the previous compaction, then newer ones."""
     at = EARLIEST
     if before is not None:
         while left := await before.fetch(at, _READ_ENTRIES, _READ_BYTES):

@@ -1,4 +1,7 @@
-"""The last message of each key: found in a first pass over the topic, and kept in a second."""
+"""A two-pass search for the last message of each key of a topic.
+
+The first pass finds the last messages, and the second pass keeps them.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +32,11 @@ MESSAGES_A_STEP = 200
 
 
 class TooManyKeysError(Exception):
-    """The keys of a topic exceed the memory limit; the text is one sentence."""
+    """A topic whose keys need more memory than the limit; the error's text is one sentence."""
 
 
 class _KeyedMessage(NamedTuple):
-    """The part of a message used by compaction.
+    """The properties of a message that decide whether compaction keeps it.
 
     Attributes:
         key: None for a message without a key.
@@ -47,7 +50,7 @@ class _KeyedMessage(NamedTuple):
 
 
 class _Opened(NamedTuple):
-    """An entry with its messages parsed.
+    """An entry whose metadata and messages are parsed.
 
     Attributes:
         metadata: The entry's metadata.
@@ -61,7 +64,7 @@ class _Opened(NamedTuple):
 
 
 class LatestKeys:
-    """The number of each key's last message, counted over all messages of the topic.
+    """The last message of each key, as its number among all messages of the topic.
 
     Both passes process the same entries, in steps, so the numbers agree.
 
@@ -80,7 +83,7 @@ class LatestKeys:
         self.removed = 0
 
     def note(self, entries: Iterable[Entry]) -> Generator[None, None, None]:
-        """Note the keys of entries (the first pass).
+        """Record the number of each key's last message in the given entries (the first pass).
 
         Raises:
             TooManyKeysError: The keys exceed the memory limit.
@@ -116,11 +119,11 @@ class LatestKeys:
                 )
 
     def second_pass(self) -> None:
-        """Restart the count at the first message, for the second pass."""
+        """Restart the numbering of messages at 0 for the second pass."""
         self.counted = 0
 
     def kept(self, entries: Iterable[Entry]) -> Generator[None, None, list[Entry]]:
-        """Return the entries that hold a key's last message, for the second pass."""
+        """Return the entries that hold the last message of a key (the second pass)."""
         left: list[Entry] = []
         for entry in entries:
             opened = yield from _opened(entry, keep_bytes=True)
@@ -146,7 +149,9 @@ class LatestKeys:
 
 
 def _opened(entry: Entry, *, keep_bytes: bool) -> Generator[None, None, _Opened | None]:
-    """Parse an entry in steps; return None for an unreadable entry, which is kept.
+    """Parse the messages of an entry in steps; return None if it is unreadable.
+
+    Compaction keeps unreadable entries.
 
     Args:
         entry: The entry.

@@ -1,4 +1,4 @@
-"""The compaction of one topic: compacted entries, state, and statistics."""
+"""The compaction of one topic: its compacted entries, status and statistics."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PROPERTY = "compaction"
 
 
 class CompactionStatus(Enum):
-    """The compaction states of the REST API (upstream: LongRunningProcessStatus)."""
+    """The statuses of a compaction in the REST API (upstream: LongRunningProcessStatus)."""
 
     NOT_RUN = "NOT_RUN"
     RUNNING = "RUNNING"
@@ -47,7 +47,7 @@ class CompactionStatus(Enum):
 
 
 class CompactableTopic(Protocol):
-    """The part of a stored topic used by compaction."""
+    """The attributes of a persistent topic that its compaction uses."""
 
     ledger: ManagedLedger
     policies: EffectivePolicies
@@ -57,7 +57,7 @@ class CompactableTopic(Protocol):
 
 
 class TopicCompaction:
-    """The compaction of one topic.
+    """The compaction of one topic: its status, and the entries it has kept.
 
     Attributes:
         compacted: The entries of the last compaction; None before the first.
@@ -85,7 +85,7 @@ class TopicCompaction:
         self.duration_ms = 0
 
     async def open(self, compactor: Compactor) -> None:
-        """Open the entries of an earlier compaction while the topic is loaded.
+        """Open the entries kept by an earlier compaction while the topic is being loaded.
 
         Raises:
             MessageStoreError: The entries cannot be read.
@@ -101,14 +101,14 @@ class TopicCompaction:
             await self.compacted.recover()
 
     def holds_last(self) -> bool:
-        """Return True if the last message must be read from the compacted entries."""
+        """Return True if the topic's last message must be read from the compacted entries."""
         ledger = self._topic.ledger
         last = ledger.last_confirmed
         compacted = self.compacted
         return compacted is not None and (last <= compacted.horizon or not ledger.holds(last))
 
     async def last_entry(self) -> Entry | None:
-        """Return the last compacted entry; None if missing.
+        """Return the last entry that the last compaction kept; None if there is none.
 
         Raises:
             MessageStoreError: The entry cannot be read.
@@ -124,7 +124,7 @@ class TopicCompaction:
     # -- running ------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start a compaction.
+        """Start compacting the topic in the background.
 
         Raises:
             RefusedError: A compaction is running.
@@ -135,9 +135,10 @@ class TopicCompaction:
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def keep_for_later(self) -> None:
-        """Create the subscription that keeps uncompacted entries, if a threshold is set (recorded).
+        """If compaction has a threshold, create the subscription that keeps uncompacted entries.
 
-        Otherwise unneeded messages would be dropped before the first compaction.
+        As recorded from a real broker. Otherwise unneeded messages would be dropped before the
+        first compaction.
         """
         if self._topic.policies.compaction_threshold_bytes > 0:
             subscriptions = self._topic.subscriptions
@@ -156,7 +157,7 @@ class TopicCompaction:
         return waiting > threshold
 
     def start_if_due(self) -> bool:
-        """Start a compaction if due."""
+        """Start a compaction if the topic needs one, and return True; otherwise return False."""
         if is_due := self.is_due:
             self.start()
         return is_due
@@ -200,7 +201,9 @@ class TopicCompaction:
     # -- closing ------------------------------------------------------------------------------
 
     def forget(self) -> None:
-        """Delete the compacted entries after the subscription was deleted (recorded).
+        """Delete the compacted entries, because compaction's subscription was deleted.
+
+        As recorded from a real broker.
 
         A running compaction is cancelled. (A real broker waits for the end.)
         """
@@ -211,7 +214,7 @@ class TopicCompaction:
         self._deletion = asyncio.get_running_loop().create_task(self._delete_unused())
 
     async def _delete_unused(self) -> None:
-        """Delete unused compaction ledgers; failures are retried at the next deletion."""
+        """Delete compacted ledgers that are no longer used; a failure is retried next time."""
         ledger = self._topic.ledger
         try:
             await delete_unused(self._compactor.store, ledger)
@@ -219,12 +222,12 @@ class TopicCompaction:
             logger.warning("compacted entries of %s are not deleted: %s", ledger.name, error)
 
     async def finished(self) -> None:
-        """Return when no compaction is under way."""
+        """Wait until no compaction of the topic is running."""
         if self._task is not None:
             await asyncio.wait([self._task])
 
     async def close(self) -> None:
-        """Cancel a running compaction and close the compacted entries, as the topic is unloaded."""
+        """Cancel a running compaction and close the compacted ledger, as the topic is unloaded."""
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
@@ -236,7 +239,7 @@ class TopicCompaction:
 
 
 async def delete_compacted(store: MessageStore, topic: str) -> None:
-    """Delete the compacted entries of a topic before the topic's deletion.
+    """Delete the compacted entries of a topic that is about to be deleted.
 
     Raises:
         MessageStoreError: The store failed.
@@ -256,7 +259,10 @@ def _disuse(ledger: ManagedLedger) -> None:
 
 
 def _kept(ledger: ManagedLedger) -> tuple[int, Position] | None:
-    """Return the compacted ledger's number and the horizon; None before the first compaction."""
+    """Return the compacted ledger's id and the last position that was compacted.
+
+    None before the first compaction.
+    """
     text = ledger.properties.get(PROPERTY)
     if text is None:
         return None

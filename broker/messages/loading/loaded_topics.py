@@ -1,4 +1,4 @@
-"""The broker's loaded topics, in use by producers and consumers."""
+"""The topics that the broker has loaded for producers and consumers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ CLOSED_AT_ONCE = 16
 
 
 class TopicParts(NamedTuple):
-    """The parts of a broker used by topics.
+    """The parts of the broker that loading and closing topics needs.
 
     Attributes:
         metadata: The names of topics.
@@ -77,12 +77,12 @@ class TopicParts(NamedTuple):
 
 
 class LoadedTopics:
-    """The loaded topics by name; a topic is loaded by the first client.
+    """The broker's loaded topics by name; the first client of a topic causes its loading.
 
     Bound: maxConcurrentTopicLoadRequest simultaneous loads; further loads wait.
 
     Attributes:
-        clock: The time.
+        clock: The broker's clock.
         opened_at: Start of the counters, in ms since 1970.
         load_times: Durations of successful loads.
         pending_loads: Loads in progress or waiting.
@@ -149,7 +149,7 @@ class LoadedTopics:
 
     @asynccontextmanager
     async def unloaded(self, name: str) -> AsyncIterator[bool]:
-        """Prevent a topic's loading during a block of code; yields False if already loaded."""
+        """Prevent loading of a topic during a ``with`` block; yield False if already loaded."""
         async with self.locks.of(name):
             yield name not in self._topics
 
@@ -158,7 +158,7 @@ class LoadedTopics:
         return iter(self._topics.within(namespace))
 
     def non_persistent_in_use(self, namespace: NamespaceName) -> list[bytes]:
-        """Return the names of a namespace's non-persistent topics with clients or subscriptions."""
+        """Return the names of a namespace's non-persistent topics with producers or consumers."""
         return [
             topic.full_name.encode()
             for topic in self._topics.within(namespace)
@@ -174,17 +174,17 @@ class LoadedTopics:
         return self._ownership.alone or self._ownership.owns(name)
 
     def find(self, name: TopicName) -> Topic | None:
-        """Return a loaded topic, otherwise None; no use of the topic."""
+        """Return a topic if it is loaded, without making periodic work visit it, or None."""
         return self._topics.get(str(name))
 
     def discard(self, topic: Topic) -> None:
-        """Remove a topic, if loaded, and keep its counters."""
+        """Remove a topic if it is loaded, and add its counters to those of unloaded topics."""
         self.resting.discard(topic)
         if self._topics.discard(topic):
             self.past.add(topic)
 
     def loaded(self, name: TopicName) -> Topic | None:
-        """Return a loaded topic, otherwise None."""
+        """Return a topic if it is loaded, and make periodic work visit it again; otherwise None."""
         found = self.find(name)
         if found is not None:
             found.touched()
@@ -230,7 +230,10 @@ class LoadedTopics:
         return topic
 
     def _load_places(self) -> asyncio.Semaphore:
-        """Return the semaphore of topic loads; a changed limit frees all slots, as upstream."""
+        """Return the semaphore that limits the topics loaded at the same time.
+
+        If the limit has changed, the semaphore is new and all its slots are free, as upstream.
+        """
         most = self._parts.config.max_concurrent_topic_loads
         if most != self._most_loads:
             self._most_loads, self._loads = most, asyncio.Semaphore(most)
@@ -259,7 +262,7 @@ class LoadedTopics:
             return topic
 
     def _note_made(self, name: TopicName, partitions: int) -> None:
-        """Remember a topic created without a client, if unused topics are deleted."""
+        """Remember a topic created without a client, so that it can be deleted when unused."""
         if not self._parts.policies.of(name).inactive_topics.delete:
             return
         names = [name]
@@ -288,7 +291,7 @@ class LoadedTopics:
         return topic
 
     def policies_changed(self, scope: NamespaceName | TopicName | None) -> None:
-        """Apply changed policies to the topics of a namespace, one topic, or all.
+        """Apply changed policies to one topic, to the topics of a namespace, or to all topics.
 
         The first topics follow immediately, the rest in later turns.
         """
@@ -297,7 +300,7 @@ class LoadedTopics:
     # -- closing ------------------------------------------------------------------------------
 
     async def unload(self, name: TopicName, new_owner: ServerUrls = NO_URLS) -> bool:
-        """Close a topic; return False if not loaded.
+        """Close a topic, and remove it from memory; return False if it is not loaded.
 
         The clients reconnect and load the topic again, or connect to the new owner.
         """
@@ -311,7 +314,7 @@ class LoadedTopics:
             return topic is not None
 
     def let_go(self, belongs: Callable[[TopicName], bool]) -> Awaitable[object]:
-        """Close topics no longer served by this broker; publishing stops immediately.
+        """Close the topics that this broker no longer serves; publishing stops immediately.
 
         Args:
             belongs: Selects the topics.
@@ -363,7 +366,7 @@ class LoadedTopics:
         topic.subscriptions.forget()
 
     def _broken(self, topic: Topic) -> None:
-        """Unload a topic after a ledger failure, in a separate task."""
+        """Unload a topic in a task of its own, because its ledger failed."""
         if not topic.closing:
             topic.closing = True
             self._unloads.start(self._unload_broken(topic))
@@ -375,7 +378,7 @@ class LoadedTopics:
 
     @asynccontextmanager
     async def shut(self, *names: NamespaceName | TopicName) -> AsyncIterator[None]:
-        """Prevent the loading of topics of namespaces or partitioned topics during a block of code.
+        """Prevent loading topics of the given namespaces or partitioned topics in a ``with`` block.
 
         Loads in progress at the start are refused or finished first.
         """
@@ -395,7 +398,7 @@ class LoadedTopics:
         return str(name.namespace) in shut or str(name.partitioned_name) in shut
 
     async def terminate(self, name: TopicName) -> Position:
-        """Terminate a topic; return the position of the last message.
+        """Permanently refuse further messages of a topic; return its last message's position.
 
         Raises:
             RequestError: See ``get``.
@@ -411,14 +414,14 @@ class LoadedTopics:
         return topic.ledger.last_confirmed
 
     async def flushed(self) -> None:
-        """Wait for the receipts of all published messages."""
+        """Wait until all published messages are stored."""
         for topic in self:
             if isinstance(topic, PersistentTopic):
                 with suppress(MessageStoreError):
                     await topic.ledger.flushed()
 
     async def close(self, new_owner: Callable[[TopicName], ServerUrls] = lambda _: NO_URLS) -> None:
-        """Close all topics at the broker's shutdown; clients reconnect elsewhere, or wait.
+        """Close all topics because the broker shuts down; clients reconnect elsewhere, or wait.
 
         Args:
             new_owner: Returns the addresses of a topic's new broker; empty: clients look the topic

@@ -1,4 +1,4 @@
-"""Creation of topics: for a client, without a client, and as partitions with subscriptions."""
+"""Creation of topics for clients, and topics that are created but not used yet."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SYSTEM = NamespaceName.parse("pulsar/system")
 
 
 class TopicCreation:
-    """Checks the existence of topics, and creates topics for their first client.
+    """The check that a topic exists, and the creation of missing topics for clients.
 
     Source: upstream BrokerService.getTopic, isAllowAutoTopicCreationAsync.
 
@@ -60,7 +60,7 @@ class TopicCreation:
         self._address = address
 
     async def ensure(self, topic: TopicName, *, create: bool) -> bool:
-        """Return True for a newly created topic, False for an existing topic.
+        """Make sure that a topic exists; return True if it is newly created.
 
         Args:
             topic: A topic, or one partition.
@@ -124,7 +124,7 @@ MOST_TOPICS = 20_000
 
 
 class MadeTopics:
-    """Topics created since the broker's start and never loaded.
+    """The topics created since the broker started that no client has used yet.
 
     Bound: MOST_TOPICS topics, and as many partitioned topics; beyond, the oldest is forgotten and
     never deleted.
@@ -139,12 +139,12 @@ class MadeTopics:
         return len(self._unused_since) + len(self._partitioned)
 
     def add(self, name: TopicName) -> None:
-        """Note an unused topic."""
+        """Remember a topic that no client has used since its creation."""
         _bounded(self._unused_since)
         self._unused_since[str(name)] = self._clock.now()
 
     def add_partitioned(self, name: TopicName) -> None:
-        """Note a partitioned topic, whose partitions may be deleted after use."""
+        """Remember a partitioned topic, whose partitions may be deleted when unused."""
         _bounded(self._partitioned)
         self._partitioned[str(name)] = None
 
@@ -154,7 +154,7 @@ class MadeTopics:
         return str(name) in self._unused_since or str(name.partitioned_name) in self._partitioned
 
     def loaded(self, name: TopicName) -> None:
-        """Forget a topic now in use."""
+        """Forget a topic that is loaded for a client now."""
         self._unused_since.pop(str(name), None)
 
     async def deleted(self, name: TopicName) -> None:
@@ -163,7 +163,7 @@ class MadeTopics:
         self._partitioned.pop(str(name), None)
 
     def clear(self) -> None:
-        """Forget all."""
+        """Forget all remembered topics."""
         self._unused_since.clear()
         self._partitioned.clear()
 
@@ -176,7 +176,7 @@ class MadeTopics:
                     noted.pop(name, None)
 
     def unused(self) -> Iterator[tuple[TopicName, float]]:
-        """Yield the unused topics, and the clock's time of creation."""
+        """Yield each topic not used since its creation, and the clock's time of its creation."""
         for name, since in tuple(self._unused_since.items()):
             if name in self._unused_since:
                 yield TopicName.parse(name), since
@@ -194,7 +194,7 @@ class _Growth(NamedTuple):
 
 
 class GrowingTopics:
-    """The subscriptions of new partitions, created before the first client connects.
+    """The creation of subscriptions on new partitions, before any client connects to them.
 
     A consumer that discovers a partition late therefore misses no messages.
     """
@@ -206,7 +206,7 @@ class GrowingTopics:
     def growing(
         self, topic: TopicName, first: int, given: Mapping[str, Mapping[str, str]]
     ) -> Iterator[None]:
-        """Create the missing subscriptions of new partitions loaded during a block of code.
+        """During a ``with`` block, create missing subscriptions on each newly loaded partition.
 
         Args:
             topic: The partitioned topic.
@@ -221,7 +221,7 @@ class GrowingTopics:
             self._growths.remove(growth)
 
     def give(self, topic: PersistentTopic) -> None:
-        """Create the missing subscriptions of a new partition; do nothing for other topics."""
+        """Create the missing subscriptions of a new partition; ignore other topics."""
         name = topic.name
         for growth in self._growths:
             if name.partition_index < growth.first or name.partitioned_name != growth.topic:

@@ -1,4 +1,4 @@
-"""Deletion of topics with their messages, loaded or not."""
+"""Deletion of topics together with their messages, whether loaded or not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ logger = logging.getLogger(__name__)
 
 
 class TopicDeletion:
-    """Deletion of topics, of namespaces' messages, and of data that another broker outdated.
+    """Deletion of topics, of all messages of namespaces, and of outdated stored data.
+
+    Stored data is outdated if another broker served or deleted the topic meanwhile.
 
     Args:
         loaded: The loaded topics.
@@ -110,7 +112,7 @@ class TopicDeletion:
 
     @asynccontextmanager
     async def emptied(self, namespaces: Sequence[NamespaceName]) -> AsyncIterator[None]:
-        """Close the topics of namespaces and delete their messages before a block of code.
+        """Close the topics of namespaces and delete their messages, before a ``with`` block runs.
 
         The block deletes the topics' names; loads are blocked until the end.
 
@@ -164,7 +166,7 @@ class TopicDeletion:
 
 
 def check_unused(topic: Topic) -> None:
-    """Refuse to delete a topic with clients.
+    """Refuse to delete a topic that has producers or consumers.
 
     Raises:
         RefusedError: The topic has clients.

@@ -1,4 +1,4 @@
-"""The loaded topics by name, namespace and partitioned topic; counters of unloaded topics."""
+"""An index of the loaded topics, and the summed counters of unloaded topics."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class TopicIndex:
-    """An index of topics by name, namespace and partitioned topic.
+    """An index that finds topics by their name, namespace or partitioned topic.
 
     Bound: the caller's bound.
     """
@@ -36,18 +36,18 @@ class TopicIndex:
         return name in self._topics
 
     def get(self, name: str) -> Topic | None:
-        """Return the topic of a full name."""
+        """Return the topic with the given full name, or None."""
         return self._topics.get(name)
 
     def add(self, topic: Topic) -> None:
-        """Add a topic with a new name."""
+        """Add a topic whose name is not in the index yet."""
         self._topics[topic.full_name] = topic
         self._inside.setdefault(topic.name.namespace, {})[topic.full_name] = topic
         if topic.name.partition_index >= 0:
             self._partitions.setdefault(str(topic.name.partitioned_name), []).append(topic)
 
     def discard(self, topic: Topic) -> bool:
-        """Remove a topic; return False if missing."""
+        """Remove a topic; return False if it is not in the index."""
         if self._topics.get(topic.full_name) is not topic:
             return False
         del self._topics[topic.full_name]
@@ -63,7 +63,7 @@ class TopicIndex:
         return True
 
     def within(self, scope: NamespaceName | TopicName | None) -> list[Topic]:
-        """Return the topics of a namespace; a topic with its partitions; all for None."""
+        """Return the topics of a namespace, one topic with its partitions, or all topics (None)."""
         if scope is None:
             return list(self)
         if isinstance(scope, TopicName):
@@ -79,12 +79,12 @@ SYSTEM = "of_the_broker_"
 
 
 def is_system(topic: Topic) -> bool:
-    """Return True for the broker's system topics."""
+    """Return True for a system topic, whose local name begins with two underscores."""
     return topic.name.local_name.startswith("__")
 
 
 def totals_of(topic: Topic) -> Counter[str]:
-    """Return a topic's messages and bytes since loading, by counter name."""
+    """Return a topic's totals since loading, for example of messages, keyed by counter name."""
     published, sent = topic.statistics, topic.subscriptions.sent()
     found = Counter({f"evictions_{quota}": count for quota, count in topic.evictions.items()})
     found[IN_MESSAGES], found[IN_BYTES] = published.messages, published.size_bytes
@@ -96,7 +96,7 @@ def totals_of(topic: Topic) -> Counter[str]:
 
 
 class PastTopics:
-    """Sums over unloaded topics.
+    """The totals of messages and bytes over all topics that were unloaded.
 
     Bound: a few numbers for each namespace with past or present topics.
 
@@ -112,13 +112,13 @@ class PastTopics:
         self.by_namespace: dict[str, Counter[str]] = {}
 
     def add(self, topic: Topic) -> None:
-        """Count a closed topic."""
+        """Add the counters of a closed topic to the totals."""
         self.latency.add_all(topic.latency)
         totals, namespace = totals_of(topic), str(topic.name.namespace)
         self.totals += totals
         self.by_namespace[namespace] = self.by_namespace.get(namespace, Counter()) + totals
 
     def forget(self, namespaces: Iterable[NamespaceName]) -> None:
-        """Forget deleted namespaces; the broker's totals stay."""
+        """Forget the totals of deleted namespaces; the broker's totals stay."""
         for namespace in namespaces:
             self.by_namespace.pop(str(namespace), None)

@@ -1,1 +1,1 @@
-"""Parts of publishing shared by all topics: receipts, limits, statistics."""
+"""Checks and limits of published messages, which all topics share."""

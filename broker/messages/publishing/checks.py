@@ -1,4 +1,4 @@
-"""Checks of a published message, its publish time, and the texts of refusals."""
+"""Checks of published messages, the errors that refuse them, and corrected publish times."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEAST_BYTES = 4
 
 
 def whole_metadata(data: bytes) -> pb.MessageMetadata:
-    """Return the metadata of a message.
+    """Return the metadata of a message, which must have all required fields.
 
     Raises:
         RemoteProtocolError: Unreadable, or without a required field.
@@ -35,7 +35,7 @@ def whole_metadata(data: bytes) -> pb.MessageMetadata:
 
 
 def whatever_metadata(data: bytes) -> pb.MessageMetadata:
-    """Return the metadata of a message; empty metadata if unreadable.
+    """Return the metadata of a message; empty metadata if it cannot be read.
 
     As recorded of a real broker, which stores unreadable messages.
 
@@ -51,7 +51,7 @@ def whatever_metadata(data: bytes) -> pb.MessageMetadata:
 
 
 class PublishRules(NamedTuple):
-    """The limits of published messages.
+    """The limits and checks that a broker applies to published messages.
 
     Attributes:
         max_payload_bytes: maxMessageSize, compared with each payload; 0: only frames are limited,
@@ -71,7 +71,7 @@ class PublishRules(NamedTuple):
 
     @staticmethod
     def of(config: BrokerConfig) -> PublishRules:
-        """Return the limits of a configuration."""
+        """Return the limits and checks that a broker's configuration demands."""
         if config.profile is Profile.PULSAR:
             return PublishRules(metadata_of=whatever_metadata)
         return PublishRules(config.max_message_size, METADATA_BYTES, compares_claims=True)
@@ -86,7 +86,7 @@ MOST_IN_BATCH = 1_000_000
 
 
 class SendRefusal(NamedTuple):
-    """The code and text of a SEND_ERROR."""
+    """The error code and text of a SEND_ERROR command, which refuses a message."""
 
     code: pb.ServerError.ValueType
     text: str
@@ -103,7 +103,7 @@ _TRANSACTIONS_OFF = SendRefusal(pb.NotAllowedError, "Transaction buffer disable!
 
 
 def refusal_of_metadata(data: bytes, rules: PublishRules) -> SendRefusal | None:
-    """Refuse oversized metadata before parsing; return None if acceptable."""
+    """Return the error for a message whose metadata is too large to parse; otherwise None."""
     most = rules.max_metadata_bytes
     if not 0 < most < len(data) or not most < payload_start(data) <= len(data):
         return None
@@ -119,7 +119,7 @@ def refusal_of(
     rules: PublishRules,
     clock: Clock,
 ) -> SendRefusal | None:
-    """Return the reason to refuse a message; None to store the message."""
+    """Return the error that refuses a message; None if the message may be stored."""
     if policies.encryption_required and not metadata.encryption_keys:
         return _NOT_ENCRYPTED
     size, limit = len(data), policies.max_message_bytes
@@ -140,14 +140,20 @@ def refusal_of(
 def refusal_of_claims(
     data: bytes, metadata: pb.MessageMetadata, policies: EffectivePolicies, producer: str
 ) -> SendRefusal | None:
-    """Refuse a message with impossible claims; return None if plausible."""
+    """Return the error for a message with another producer's name or an impossible batch.
+
+    None if the message is plausible.
+    """
     if policies.deduplication and metadata.producer_name != producer:
         return _OTHERS_NAME
     return _impossible_batch(data, metadata) if metadata.num_messages_in_batch != 1 else None
 
 
 def _impossible_batch(data: bytes, metadata: pb.MessageMetadata) -> SendRefusal | None:
-    """Refuse a batch with an impossible number of messages: consumers could not read the batch."""
+    """Return the error for a batch that cannot hold as many messages as it claims, or None.
+
+    Consumers could not read such a batch.
+    """
     count = metadata.num_messages_in_batch
     size = len(data) - payload_start(data)
     if metadata.compression != pb.NONE:
@@ -172,7 +178,7 @@ MOST_AHEAD_MS = 3_600_000
 
 
 class PublishTimes:
-    """Keeps the publish times of a topic's entries rising, despite wrong producer clocks.
+    """The publish times of a topic's entries, corrected so that they never decrease.
 
     Entries are found by binary search: an entry dated 1970 would make all earlier entries expire,
     and an entry dated 3000 would keep all later entries. Consumers still receive the original
@@ -188,7 +194,7 @@ class PublishTimes:
         self.last = 0
 
     def next(self, said: int) -> int:
-        """Return the time of the next entry, corrected if the producer's time is implausible."""
+        """Return the next entry's publish time (ms since 1970), corrected if implausible."""
         if not self.last <= said <= self._believed_until:
             now = self._clock.wall_ms()
             self._believed_until = now + MOST_AHEAD_MS

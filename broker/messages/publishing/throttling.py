@@ -1,4 +1,4 @@
-"""Publish limits, enforced by pausing the reading of connections.
+"""Publish limits, enforced by not reading from connections for a while.
 
 No error is sent: the client waits.
 """
@@ -20,7 +20,9 @@ _SHORTEST_WAIT_SECONDS = 0.001
 
 
 class PublishBuffer:
-    """In-flight messages of all connections (maxMessagePublishBufferSizeInMB).
+    """The bytes of all connections' messages that are not stored yet.
+
+    Their limit is maxMessagePublishBufferSizeInMB.
 
     While the buffer is full, publishing connections are paused until the buffer is half empty.
 
@@ -34,14 +36,14 @@ class PublishBuffer:
         self._throttled: set[ConnectionPublishes] = set()
 
     def add(self, connection: ConnectionPublishes, size_bytes: int) -> None:
-        """Add a message of a connection."""
+        """Count a connection's message; pause reading from the connection if the buffer is full."""
         self.size_bytes += size_bytes
         if 0 < self.max_bytes < self.size_bytes:
             self._throttled.add(connection)
             connection.throttle(self)
 
     def remove(self, size_bytes: int) -> None:
-        """Release a message."""
+        """Stop counting a message; once the buffer is half empty, resume paused connections."""
         self.size_bytes -= size_bytes
         if self._throttled and self.size_bytes <= self.max_bytes // 2:
             throttled, self._throttled = self._throttled, set()
@@ -49,17 +51,17 @@ class PublishBuffer:
                 connection.lift(self)
 
     def forget(self, connection: ConnectionPublishes) -> None:
-        """Forget a lost connection."""
+        """Forget a lost connection, which is never resumed."""
         self._throttled.discard(connection)
 
 
 class PublishRate:
-    """The publish rate of a topic, or of the whole broker.
+    """A limit of the publish rate of one topic, or of the whole broker.
 
     Messages above the rate are stored, and then the connection pauses until the rate has caught up.
 
     Attributes:
-        limits: True with a limit.
+        limits: True if the rate is limited.
         limited_times: Messages that exceeded the rate (publishRateLimitedTimes).
 
     Source: upstream PublishRateLimiterImpl.
@@ -83,7 +85,7 @@ class PublishRate:
             self.stop()
 
     def published(self, connection: ConnectionPublishes, messages: int, size_bytes: int) -> None:
-        """Count a connection's messages, and pause the connection above the rate."""
+        """Count a connection's messages; above the rate, pause reading from the connection."""
         self._limiter.take(messages, size_bytes)
         wait = self._limiter.seconds_until_more()
         if wait:
@@ -94,11 +96,11 @@ class PublishRate:
                 self._look_after(wait)
 
     def forget(self, connection: ConnectionPublishes) -> None:
-        """Forget a lost connection."""
+        """Forget a lost connection, which is never resumed."""
         self._throttled.discard(connection)
 
     def stop(self) -> None:
-        """Resume all paused connections."""
+        """Resume reading from all paused connections."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -119,7 +121,7 @@ class PublishRate:
 
 
 class PublishLimits(NamedTuple):
-    """The limits of one broker.
+    """The limits that a broker applies to all publishing connections.
 
     Attributes:
         buffer: In-flight messages.
@@ -133,13 +135,13 @@ class PublishLimits(NamedTuple):
     max_pending: int
 
     def follow(self, config: PublishingConfig) -> None:
-        """Apply a configuration changed at run time."""
+        """Apply the publish limits of a configuration that was changed at run time."""
         self.rate.change(_broker_rate(config))
         self.buffer.max_bytes = config.buffer_bytes
 
 
 def publish_limits(config: PublishingConfig, clock: Clock) -> PublishLimits:
-    """Return the limits of a configuration."""
+    """Return the publish limits that a broker's configuration demands."""
     buffer = PublishBuffer(config.buffer_bytes)
     return PublishLimits(buffer, PublishRate(_broker_rate(config), clock), config.max_pending)
 
@@ -149,7 +151,7 @@ def _broker_rate(config: PublishingConfig) -> Rate:
 
 
 class ConnectionPublishes:
-    """Counts a connection's in-flight messages, and the reasons for pausing reads.
+    """A connection's unstored messages, and the reasons for not reading from it.
 
     Attributes:
         pending: In-flight messages.
@@ -166,7 +168,7 @@ class ConnectionPublishes:
         self.size_bytes = 0
 
     def begun(self, size_bytes: int) -> None:
-        """Count a message as in flight."""
+        """Count a message as received but not stored yet; pause reading above a limit."""
         self.pending += 1
         self.size_bytes += size_bytes
         self._buffer.add(self, size_bytes)
@@ -174,7 +176,7 @@ class ConnectionPublishes:
             self.throttle(self)
 
     def ended(self, size_bytes: int) -> None:
-        """Count a message as stored, or as lost with the ledger."""
+        """Count a message as no longer pending: it was stored, or lost when the ledger failed."""
         self.pending -= 1
         self.size_bytes -= size_bytes
         self._buffer.remove(size_bytes)
@@ -182,23 +184,26 @@ class ConnectionPublishes:
             self.lift(self)
 
     def published(self, messages: int, size_bytes: int) -> None:
-        """Count a message against the broker's rate."""
+        """Count messages against the publish rate of the whole broker."""
         if self._broker_rate.limits:
             self._broker_rate.published(self, messages, size_bytes)
 
     def throttle(self, reason: object) -> None:
-        """Pause reading for a reason, possibly already active."""
+        """Pause reading from the connection for a reason, which may be active already."""
         self._reasons.add(reason)
         self._gate.close_for(PauseCause.PENDING_PUBLISHES)
 
     def lift(self, reason: object) -> None:
-        """Lift a reason; resume reading if the reason was the last."""
+        """Remove a reason for pausing; resume reading if no other reason remains."""
         self._reasons.discard(reason)
         if not self._reasons:
             self._gate.open_for(PauseCause.PENDING_PUBLISHES)
 
     def lost(self) -> None:
-        """Forget the reasons of a lost connection. Storing of in-flight messages continues."""
+        """Forget all reasons for pausing, because the connection is lost.
+
+        Its received messages are still stored.
+        """
         for reason in tuple(self._reasons):
             if isinstance(reason, (PublishBuffer, PublishRate)):
                 reason.forget(self)

@@ -1,1 +1,1 @@
-"""Message stores: one interface, in memory and in a database."""
+"""Message stores: their common interface, a store in memory, and a store in SQLite."""

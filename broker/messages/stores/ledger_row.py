@@ -1,4 +1,4 @@
-"""The ledgers of a topic in order, and arithmetic on positions."""
+"""The ordered ledgers of a topic, and counts of entries between two positions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class LedgerInfo(NamedTuple):
-    """One ledger of a topic.
+    """The id, size and times of one ledger of a topic.
 
     Attributes:
         ledger_id: Rises over the whole broker.
@@ -32,7 +32,7 @@ class LedgerInfo(NamedTuple):
 
 
 class StoredLedger(ABC):
-    """The sizes and times of one ledger; stores add the entries.
+    """The size and times of one ledger; each message store's subclass adds the entries.
 
     Attributes:
         ledger_id: The ledger's number.
@@ -59,16 +59,19 @@ class StoredLedger(ABC):
 
     @abstractmethod
     def bytes_before(self, number: int) -> int:
-        """Return the bytes of all entries before an entry; exact only for the end of the ledger."""
+        """Return the total bytes of the entries before the entry with a given number.
+
+        The result may be an estimate, except at the end of the ledger.
+        """
 
     @property
     def last(self) -> Position:
-        """The last stored entry; (ledger id, -1) without entries."""
+        """The position of the last stored entry; (ledger id, -1) without entries."""
         return Position(self.ledger_id, self.confirmed - 1)
 
     @property
     def info(self) -> LedgerInfo:
-        """The ledger's public information."""
+        """The ledger's id, size and times."""
         size_bytes = self.bytes_before(self.confirmed)
         return LedgerInfo(
             self.ledger_id, self.confirmed, size_bytes, self.closed_at, self.opened_at
@@ -81,7 +84,7 @@ _first_rank = attrgetter("first_rank")
 
 
 class LedgerRow(Generic[LedgerT]):
-    """The ledgers of a topic in order, the open ledger last.
+    """The ledgers of a topic, oldest first; the last is open for new entries.
 
     Every entry has a rank, counted through all ledgers: distances are differences of ranks.
 
@@ -104,13 +107,13 @@ class LedgerRow(Generic[LedgerT]):
 
     @property
     def open(self) -> LedgerT:
-        """The ledger for new entries."""
+        """The open ledger, to which new entries are added."""
         return self._ledgers[-1]
 
     # -- changes of the row -------------------------------------------------------------------
 
     def close(self, closed_at: int) -> LedgerT | None:
-        """Close the open ledger; remove and return an empty ledger."""
+        """Close the open ledger; if it is empty, remove and return it."""
         ledger = self._ledgers[-1]
         ledger.closed_at = closed_at
         if len(ledger):
@@ -119,7 +122,7 @@ class LedgerRow(Generic[LedgerT]):
         return self._ledgers.pop()
 
     def add(self, ledger: LedgerT) -> None:
-        """Open a ledger behind the last."""
+        """Add a ledger after the last; it becomes the open ledger."""
         if self._ledgers:
             before = self._ledgers[-1]
             ledger.first_rank = before.first_rank + len(before)
@@ -128,20 +131,23 @@ class LedgerRow(Generic[LedgerT]):
         self._ids.append(ledger.ledger_id)
 
     def count_anew(self) -> None:
-        """Remove closed empty ledgers, and rank the remaining ledgers again."""
+        """Remove closed empty ledgers, and rank the entries of the remaining ledgers again."""
         ledgers, self._ledgers, self._ids = self._ledgers, [], []
         for ledger in ledgers:
             if len(ledger) or ledger is ledgers[-1]:
                 self.add(ledger)
 
     def look_for_last(self) -> None:
-        """Find the last stored entry, as when a topic is opened."""
+        """Determine the position of the last stored entry, as when a topic is opened."""
         if self._ledgers:
             total = self._total
             self.last_confirmed = self._of_rank(total - 1) if self.entries else self.open.last
 
     def consumed(self, before: Position, keep_bytes: int, keep_since: int) -> int:
-        """Return the number of leading ledgers dropped by ``trim``."""
+        """Return the number of oldest ledgers that are neither needed nor retained.
+
+        ``ManagedLedger.consumed`` describes the arguments.
+        """
         size_bytes = self.size_bytes
         count = 0
         for ledger in self._ledgers[:-1]:
@@ -155,7 +161,7 @@ class LedgerRow(Generic[LedgerT]):
 
     @property
     def closed(self) -> int:
-        """The number of leading closed ledgers without pending writes."""
+        """The number of oldest ledgers that are closed and completely written."""
         count = 0
         for ledger in self._ledgers[:-1]:
             if self._is_under_way(ledger):
@@ -164,14 +170,14 @@ class LedgerRow(Generic[LedgerT]):
         return count
 
     def take(self, count: int) -> list[LedgerT]:
-        """Remove and return a number of leading ledgers."""
+        """Remove and return the given number of oldest ledgers."""
         taken = self._ledgers[:count]
         del self._ledgers[:count], self._ids[:count]
         return taken
 
     @property
     def is_under_way(self) -> bool:
-        """True while entries are being written."""
+        """True while entries of any ledger are still being written."""
         return any(map(self._is_under_way, self._ledgers))
 
     @staticmethod
@@ -182,17 +188,17 @@ class LedgerRow(Generic[LedgerT]):
 
     @property
     def entries(self) -> int:
-        """Stored entries in all ledgers."""
+        """The number of stored entries in all ledgers."""
         return self._total - self._ledgers[0].first_rank
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the stored entries in all ledgers."""
+        """The total bytes of the stored entries in all ledgers."""
         last = self._ledgers[-1]
         return self._bytes_upto(last.last) - self._ledgers[0].first_bytes
 
     def holding(self, position: Position) -> tuple[LedgerT, int] | None:
-        """Return the ledger and number of a stored entry; None if missing."""
+        """Return the ledger and entry number of a position; None if no entry is stored there."""
         index = bisect_right(self._ids, position.ledger_id) - 1
         if index < 0 or self._ids[index] != position.ledger_id:
             return None
@@ -200,7 +206,10 @@ class LedgerRow(Generic[LedgerT]):
         return (ledger, position.entry_id) if 0 <= position.entry_id < ledger.confirmed else None
 
     def following(self, position: Position) -> Position:
-        """Return the next position with an entry, or the position of the next new entry."""
+        """Return the position of the first entry after a position.
+
+        If there is none, the position that the next new entry will have.
+        """
         index = bisect_right(self._ids, position.ledger_id) - 1
         if index >= 0:
             ledger = self._ledgers[index]
@@ -213,7 +222,10 @@ class LedgerRow(Generic[LedgerT]):
         return Position(self.open.ledger_id, len(self.open))
 
     def preceding(self, position: Position) -> Position:
-        """Return the previous entry; before the first entry: (its ledger, -1)."""
+        """Return the position of the last entry before a position.
+
+        If there is none, entry id -1 of the position's ledger, or of the first ledger.
+        """
         rank = self.rank(Position(position.ledger_id, position.entry_id - 1))
         if rank > self._ledgers[0].first_rank:
             return self._of_rank(rank - 1)
@@ -221,21 +233,27 @@ class LedgerRow(Generic[LedgerT]):
         return Position(position.ledger_id if known else self._ids[0], -1)
 
     def count(self, after: Position, last: Position) -> int:
-        """Return the number of entries behind ``after`` up to and including ``last``."""
+        """Return the number of entries after ``after``, up to and including ``last``."""
         return max(0, self.rank(last) - self.rank(after))
 
     def size_between(self, after: Position, last: Position) -> int:
-        """Return the bytes of the entries behind ``after`` up to and including ``last``."""
+        """Return the bytes of the entries after ``after``, up to and including ``last``."""
         return max(0, self._bytes_upto(last) - self._bytes_upto(after))
 
     def at(self, after: Position, count: int) -> Position:
-        """Return the position of the ``count``-th entry behind ``after``; the last at most."""
+        """Return the position of the ``count``-th entry after position ``after``.
+
+        If there are fewer entries, the position of the last entry.
+        """
         start = self.rank(after)
         rank = min(start + count, self._total)
         return self._of_rank(rank - 1) if rank > start else after
 
     def rank(self, position: Position) -> int:
-        """Return the number of entries up to a position, since the topic was opened."""
+        """Return the number of entries up to a position, counted since the topic was opened.
+
+        Entries of ledgers dropped since then count, too.
+        """
         index = bisect_right(self._ids, position.ledger_id) - 1
         if index < 0:
             return self._ledgers[0].first_rank
@@ -267,7 +285,10 @@ class LedgerRow(Generic[LedgerT]):
         return self._ledgers[bisect_right(self._ledgers, rank, key=_first_rank) - 1]
 
     def of_rank(self, rank: int) -> tuple[LedgerT, int] | None:
-        """Return the ledger and number of a stored entry by rank; None if dropped."""
+        """Return ledger and number of the entry with a rank (its number across all ledgers).
+
+        None if the entry was dropped.
+        """
         if not self._ledgers[0].first_rank <= rank < self._total:
             return None
         ledger = self._ledger_of(rank)
@@ -275,7 +296,7 @@ class LedgerRow(Generic[LedgerT]):
 
     @property
     def ranks(self) -> tuple[int, int]:
-        """The rank of the first stored entry, and the rank behind the last."""
+        """The rank of the first stored entry, and the rank that the next new entry will have."""
         return self._ledgers[0].first_rank, self._total
 
     def _of_rank(self, rank: int) -> Position:

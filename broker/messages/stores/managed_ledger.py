@@ -1,4 +1,4 @@
-"""The interface of message stores: the messages and cursors of topics.
+"""The interface of message stores, which store the messages and cursors of topics.
 
 Reads from memory return immediately; other entries are fetched asynchronously. Writes get a
 position immediately and are confirmed in order, once stored.
@@ -44,13 +44,16 @@ class CursorState:
 
 
 class LedgerListener(Protocol):
-    """The callbacks of a ledger to its topic."""
+    """The methods by which a ledger notifies its topic."""
 
     def confirmed(self, last: Position) -> None:
-        """Report all entries up to a position as stored; also called within ``append``."""
+        """Record that all entries up to a position are stored; ``append`` itself may call this."""
 
     def failed(self, error: MessageStoreError) -> None:
-        """Unload the topic: unconfirmed messages are lost, and the ledger is closed to writes."""
+        """Unload the topic, because its ledger failed.
+
+        Unconfirmed messages are lost, and the ledger refuses writes.
+        """
 
 
 class StoredTopic(Generic[LedgerT]):
@@ -107,7 +110,7 @@ class ManagedLedger(ABC):
 
     @abstractmethod
     def append(self, data: bytes, digest: MessageDigest) -> Position:
-        """Add an entry; the listener is notified once the entry is stored.
+        """Add an entry, and return its position; the listener is notified once it is stored.
 
         Raises:
             MessageStoreFullError: The store has no capacity for the entry.
@@ -115,16 +118,16 @@ class ManagedLedger(ABC):
         """
 
     def refused(self) -> None:
-        """Count an entry refused for lack of capacity."""
+        """Count an entry that was refused because the store is full."""
         self._room.refused()
 
     @abstractmethod
     def save_cursor(self, subscription: str, state: CursorState) -> None:
-        """Store a subscription's state."""
+        """Store the state of a subscription's cursor."""
 
     @abstractmethod
     def delete_cursor(self, subscription: str) -> None:
-        """Delete a subscription's state."""
+        """Delete the stored state of a subscription's cursor."""
 
     @abstractmethod
     def set_property(self, key: str, value: str | None) -> None:
@@ -139,7 +142,7 @@ class ManagedLedger(ABC):
         """
 
     def close(self, reason: str) -> None:
-        """Refuse further writes."""
+        """Refuse further writes, with the given reason as the error."""
         self._error = self._error or MessageStoreError(reason)
 
     def _check_open(self) -> None:
@@ -150,7 +153,7 @@ class ManagedLedger(ABC):
 
     @abstractmethod
     def read(self, first: Position, max_entries: int, max_bytes: int) -> list[Entry] | None:
-        """Return stored entries from a position on, inclusive.
+        """Return stored entries, starting at the given position, if they are in memory.
 
         Returns at least one existing entry, however large; fewer at the end of a ledger. None if
         the first entry is not in memory: use ``fetch``.
@@ -158,7 +161,7 @@ class ManagedLedger(ABC):
 
     @abstractmethod
     async def fetch(self, first: Position, max_entries: int, max_bytes: int) -> list[Entry]:
-        """Return the entries of ``read``, from memory or storage.
+        """Return the same entries as ``read``, fetched from storage if not in memory.
 
         Raises:
             MessageStoreError: The store cannot read the entries.
@@ -166,18 +169,21 @@ class ManagedLedger(ABC):
 
     @abstractmethod
     def read_each(self, positions: Sequence[Position]) -> list[Entry] | None:
-        """Return the still stored entries of some positions; None if an entry must be fetched."""
+        """Return the stored entries at the given positions, without missing entries.
+
+        If any stored entry is not in memory, the whole result is None: use ``fetch_each``.
+        """
 
     @abstractmethod
     async def fetch_each(self, positions: Sequence[Position]) -> list[Entry]:
-        """Return the entries of ``read_each``, from memory or storage.
+        """Return the same entries as ``read_each``, fetched from storage if not in memory.
 
         Raises:
             MessageStoreError: The store cannot read the entries.
         """
 
     async def entry(self, position: Position) -> Entry | None:
-        """Return one stored entry; None if missing.
+        """Return the stored entry at a position; None if there is none.
 
         Raises:
             MessageStoreError: The store cannot read the entry.
@@ -187,7 +193,9 @@ class ManagedLedger(ABC):
 
     @abstractmethod
     def digest(self, position: Position) -> MessageDigest | None:
-        """Return the digest of a stored entry; None if missing or unreadable.
+        """Return the message count and times of the stored entry at a position.
+
+        None if the entry is missing or unreadable.
 
         A digest outside memory is read synchronously, without the entry's bytes: for single
         entries, mostly read recently and therefore in the system's page cache.
@@ -195,19 +203,22 @@ class ManagedLedger(ABC):
 
     @abstractmethod
     async def _publish_time(self, ledger: Any, number: int) -> int:  # noqa: ANN401
-        """Return the producer's publish time of a stored entry."""
+        """Return the publish time of a stored entry, in ms since 1970."""
 
     def holds(self, position: Position) -> bool:
         """Return True if an entry is stored at the position."""
         return self._row.holding(position) is not None
 
     def _first_stored(self, first: Position) -> tuple[Any, int] | None:
-        """Return the ledger and number of the first stored entry from a position on."""
+        """Return the ledger and number of the first stored entry at or after a position.
+
+        None if there is none.
+        """
         return self._row.holding(first) or self._row.holding(self._row.following(first))
 
     @property
     def last_confirmed(self) -> Position:
-        """The last stored entry, also after its ledger was dropped.
+        """The position of the last stored entry, even after its ledger was deleted.
 
         Determined when the topic is opened: after an unload the last entry of the previous ledger;
         (open ledger, -1) without a previous ledger.
@@ -216,23 +227,23 @@ class ManagedLedger(ABC):
 
     @property
     def ledgers(self) -> Sequence[LedgerInfo]:
-        """The ledgers in order, the open ledger last."""
+        """The sizes and times of the topic's ledgers, oldest first; the last is open."""
         return [ledger.info for ledger in self._row]
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the entries in all ledgers."""
+        """The total bytes of the stored entries in all ledgers."""
         return self._row.size_bytes
 
     @property
     def added(self) -> tuple[int, int]:
-        """Entries and bytes appended since opening."""
+        """The number and the bytes of the entries appended since the topic was opened."""
         return self._added_entries, self._added_bytes
 
     async def published_at(self, publish_time: int) -> Position:
-        """Return the first entry with at least a publish time, by binary search.
+        """Return the position of the first entry published at or after a time.
 
-        Behind the last entry if all entries are older.
+        The position after the last entry if all entries are older. The search is binary.
 
         Raises:
             MessageStoreError: The store cannot read an entry.
@@ -256,19 +267,19 @@ class ManagedLedger(ABC):
 
     @abstractmethod
     def roll(self) -> None:
-        """Close the open ledger and open the next (at an unload, and when full)."""
+        """Close the open ledger and open a new ledger, at an unload and when it is full."""
 
     @abstractmethod
     def _drop(self, count: int) -> None:
-        """Remove a number of the first ledgers from the row, and free their entries."""
+        """Remove the given number of oldest ledgers, and free their entries."""
 
     def trim(self, before: Position, keep_bytes: int, keep_since: int) -> None:
-        """Drop the ledgers counted by ``consumed``."""
+        """Delete the oldest ledgers that are neither needed nor retained; see ``consumed``."""
         if self._error is None:
             self._drop(self._row.consumed(before, keep_bytes, keep_since))
 
     def consumed(self, before: Position, keep_bytes: int, keep_since: int) -> int:
-        """Return the number of first ledgers whose entries all lie before a position.
+        """Return the number of oldest ledgers that are neither needed nor retained.
 
         Args:
             before: The first entry still needed by a subscription.
@@ -280,13 +291,13 @@ class ManagedLedger(ABC):
         return self._row.consumed(before, keep_bytes, keep_since)
 
     def truncate(self) -> None:
-        """Drop all closed ledgers."""
+        """Delete all closed ledgers, even if their entries are needed."""
         if self._error is None:
             self._drop(self._row.closed)
 
 
 class MessageStore(ABC):
-    """A store of messages (``floodgateMessageStore``).
+    """The interface of a store of all topics' messages (``floodgateMessageStore``).
 
     Attributes:
         identity: A unique name of the store; begins with ``memory-`` for a store in memory.
@@ -309,7 +320,7 @@ class MessageStore(ABC):
 
     @abstractmethod
     async def close(self) -> None:
-        """Write pending entries, and release files."""
+        """Write pending entries, and close the store's files."""
 
     def _close_ledgers(self) -> None:
         for ledger in self._open.values():
@@ -326,7 +337,7 @@ class MessageStore(ABC):
 
     @abstractmethod
     def next_id(self) -> int:
-        """Return a new unique number (ledger ids rise over the whole broker).
+        """Return a new unique id, for example for a ledger; ids rise over the whole broker.
 
         Raises:
             MessageStoreError: The store accepts no writes, or all numbers are used.
@@ -334,7 +345,9 @@ class MessageStore(ABC):
 
     @abstractmethod
     async def open_ledger(self, name: str) -> ManagedLedger:
-        """Return the ledger of a topic, empty at first; the same ledger until closed.
+        """Open a topic's ledger, or return the ledger if it is already open.
+
+        The ledger of a new topic is empty.
 
         Raises:
             MessageStoreError: The ledger cannot be read, or its pending writes fail.
@@ -342,14 +355,19 @@ class MessageStore(ABC):
 
     @abstractmethod
     async def unopened_ledger(self, name: str) -> ManagedLedger | None:
-        """Return the ledger of an unopened topic as stored; None without entries.
+        """Return the stored ledger of a topic that is not open.
+
+        None if the topic is open, or has no stored entries.
 
         Raises:
             MessageStoreError: The ledger cannot be read.
         """
 
     def close_ledger(self, name: str) -> None:
-        """Close a topic's ledger to writes, keeping stored entries; reopening adds a new ledger."""
+        """Refuse further writes to a topic's ledger; its stored entries stay.
+
+        Opening the topic again adds a new ledger for new entries.
+        """
         ledger = self._open.pop(name, None)
         if ledger is not None:
             ledger.close(f"the ledger of {name} is closed")
@@ -363,15 +381,15 @@ class MessageStore(ABC):
         """
 
     def holds(self, name: str) -> bool:
-        """Return True if the store has data of a topic."""
+        """Return True if the store has data of the topic with a given name."""
         return name in self._topics
 
     def names(self) -> Sequence[str]:
-        """Return the topics with stored data."""
+        """Return the names of all topics with stored data."""
         return list(self._topics)
 
     def when_scarce(self, callback: Callable[[], object]) -> None:
-        """Register a callback for scarce capacity, to drop messages."""
+        """Register a function to be called when capacity is scarce, so that it drops messages."""
         self.room.on_scarce = callback
 
     def figures(self) -> StoreFigures:

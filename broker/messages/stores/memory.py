@@ -1,4 +1,4 @@
-"""Messages in memory, lost at the end of the process."""
+"""A message store in memory, whose contents are lost when the process ends."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 
 
 class MemoryLedger(StoredLedger):
-    """A ledger with entries in blocks of memory, and digests and sizes in columns.
+    """A ledger in memory: its entries in large blocks, their digests and sizes in arrays.
 
     Separate bytes objects would take a third of a microsecond each to free, and the allocator may
     return a gigabyte in one call, which blocks the event loop for 0.3 s.
@@ -64,7 +64,7 @@ class MemoryLedger(StoredLedger):
         return len(self._ends)
 
     def store(self, data: bytes, digest: MessageDigest) -> int:
-        """Store an entry; return its number."""
+        """Store an entry, and return its number in the ledger."""
         size = len(data)
         if size > self._left or not self._blocks:
             self._add_block(size)
@@ -87,7 +87,7 @@ class MemoryLedger(StoredLedger):
         return number
 
     def _add_block(self, size: int) -> None:
-        """Start a block twice as large as the previous, so that small topics stay small."""
+        """Add a memory block twice as large as the previous, so that small topics stay small."""
         capacity = max(size, min(MAPPED_BLOCK_BYTES, FIRST_BLOCK_BYTES << len(self._blocks)))
         mapped = capacity >= MAPPED_BLOCK_BYTES
         self._block = mmap.mmap(-1, capacity, _PRIVATE) if mapped else bytearray(capacity)
@@ -106,16 +106,19 @@ class MemoryLedger(StoredLedger):
         )
 
     def bytes_before(self, number: int) -> int:
-        """Return the bytes of all previous entries."""
+        """Return the total bytes of the entries before the entry with a given number."""
         return self._ends[number - 1] if number else 0
 
     def end_of_read(self, first: int, max_entries: int, max_bytes: int) -> int:
-        """Return the exclusive end of a read, with at least one entry."""
+        """Return the exclusive end of a read that respects both limits, as an entry number.
+
+        A read returns at least one entry.
+        """
         by_bytes = bisect_left(self._ends, self.bytes_before(first) + max_bytes + 1, first)
         return min(self.confirmed, first + max(1, min(max_entries, by_bytes - first)))
 
     def data(self, first: int, end: int) -> list[bytes]:
-        """Return the bytes of consecutive entries."""
+        """Return the bytes of each entry from number ``first`` up to, but without, ``end``."""
         index = bisect_right(self._firsts, first) - 1
         found: list[bytes] = []
         while first < end:
@@ -131,7 +134,7 @@ class MemoryLedger(StoredLedger):
         return found
 
     def freed(self) -> Iterator[None]:
-        """Free the entries of an unused ledger, a block in each step."""
+        """Free the memory of a deleted ledger; each step of the iterator frees one block."""
         self._block = bytearray()
         while self._blocks:
             block = self._blocks.pop()
@@ -150,12 +153,12 @@ def wall_clock_ms() -> int:
 
 
 class MemoryMessageStore(MessageStore):
-    """Keeps messages and cursors in memory (``floodgateMessageStore=memory``).
+    """A store of messages and cursors in memory (``floodgateMessageStore=memory``).
 
     Args:
         bounds: Most bytes a topic, a namespace and all together may take.
-        max_entries_per_ledger: A ledger with so many is closed, and the next opened.
-        now_ms: The time in ms since 1970.
+        max_entries_per_ledger: A ledger with so many entries is closed, and the next opened.
+        now_ms: Returns the time in ms since 1970.
     """
 
     def __init__(
@@ -173,32 +176,32 @@ class MemoryMessageStore(MessageStore):
         self._topics: dict[str, StoredTopic[MemoryLedger]] = {}
 
     async def open(self) -> None:
-        """Do nothing: no state to recover."""
+        """Do nothing: a store in memory has no earlier state to recover."""
 
     async def close(self) -> None:
-        """Close all ledgers to writes."""
+        """Refuse further writes to all ledgers."""
         self._close_ledgers()
 
     async def flushed(self) -> None:
-        """Return immediately: memory has no further durability."""
+        """Return immediately, because entries in memory cannot become more durable."""
 
     def next_id(self) -> int:
-        """Return a new unique number."""
+        """Return a new unique id."""
         return self._next_id()
 
     def new_ledger(self) -> MemoryLedger:
-        """Return an empty ledger."""
+        """Return a new empty ledger."""
         return MemoryLedger(self.next_id(), self.now_ms())
 
     def free(self, ledger: MemoryLedger) -> None:
-        """Free the memory of an unused ledger in later turns.
+        """Free the memory of a deleted ledger in steps, in later turns.
 
         Releasing a gigabyte in one step would block the event loop for a quarter of a second.
         """
         self._turns.later(partial(self._turns.in_steps, ledger.freed()))
 
     async def open_ledger(self, name: str) -> ManagedLedger:
-        """Return the ledger of a topic, empty at first; the same ledger until closed."""
+        """Open a topic's ledger, or return the ledger if it is already open."""
         found = self._open.get(name)
         if found is not None:
             return found
@@ -215,7 +218,10 @@ class MemoryMessageStore(MessageStore):
         return ledger
 
     async def unopened_ledger(self, name: str) -> ManagedLedger | None:
-        """Return the ledger of an unopened topic as stored; None without entries."""
+        """Return the stored ledger of a topic that is not open.
+
+        None if the topic is open, or has no stored entries.
+        """
         topic = self._topics.get(name)
         if topic is None or name in self._open or not topic.row.entries:
             return None
@@ -243,7 +249,7 @@ class MemoryManagedLedger(ManagedLedger):
         self._store = store
 
     def append(self, data: bytes, digest: MessageDigest) -> Position:
-        """Add an entry, stored immediately.
+        """Store an entry immediately, and return its position.
 
         Raises:
             MessageStoreFullError: The store has no capacity for the entry.
@@ -264,12 +270,12 @@ class MemoryManagedLedger(ManagedLedger):
         return position
 
     def save_cursor(self, subscription: str, state: CursorState) -> None:
-        """Store a subscription's state."""
+        """Store the state of a subscription's cursor."""
         self._check_open()
         self._topic.cursors[subscription] = state
 
     def delete_cursor(self, subscription: str) -> None:
-        """Delete a subscription's state."""
+        """Delete the stored state of a subscription's cursor."""
         self._check_open()
         self._topic.cursors.pop(subscription, None)
 
@@ -282,7 +288,7 @@ class MemoryManagedLedger(ManagedLedger):
             self._topic.properties[key] = value
 
     async def flushed(self) -> None:
-        """Return immediately: memory has no further durability.
+        """Return immediately, because entries in memory cannot become more durable.
 
         Raises:
             MessageStoreError: The ledger is closed.
@@ -292,7 +298,7 @@ class MemoryManagedLedger(ManagedLedger):
     # -- reading ------------------------------------------------------------------------------
 
     def read(self, first: Position, max_entries: int, max_bytes: int) -> list[Entry]:
-        """Return stored entries from a position on: all are in memory."""
+        """Return stored entries, starting at the given position; all are in memory."""
         found = self._first_stored(first)
         if found is None:
             return []
@@ -304,11 +310,11 @@ class MemoryManagedLedger(ManagedLedger):
         ]
 
     async def fetch(self, first: Position, max_entries: int, max_bytes: int) -> list[Entry]:
-        """Return the same entries."""
+        """Return the same entries as ``read``."""
         return self.read(first, max_entries, max_bytes)
 
     def read_each(self, positions: Sequence[Position]) -> list[Entry]:
-        """Return the still stored entries of some positions."""
+        """Return the stored entries at the given positions, without missing entries."""
         entries = []
         for ledger, number in filter(None, map(self._row.holding, positions)):
             (data,) = ledger.data(number, number + 1)
@@ -316,11 +322,11 @@ class MemoryManagedLedger(ManagedLedger):
         return entries
 
     async def fetch_each(self, positions: Sequence[Position]) -> list[Entry]:
-        """Return the same entries."""
+        """Return the same entries as ``read_each``."""
         return self.read_each(positions)
 
     def digest(self, position: Position) -> MessageDigest | None:
-        """Return the digest of a stored entry; None if missing."""
+        """Return the message count and times of a stored entry; None if it is missing."""
         found = self._row.holding(position)
         return None if found is None else found[0].digest(found[1])
 

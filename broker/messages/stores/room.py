@@ -1,4 +1,4 @@
-"""Bounds of stored bytes, per topic, per namespace and for the process; a store's figures."""
+"""Limits on stored bytes per topic, per namespace and per process, and a store's statistics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MEGABYTE_BYTES = 1024 * 1024
 
 
 class StoreBounds(NamedTuple):
-    """Most stored bytes; 0 is no bound.
+    """The most bytes that a topic, a namespace and the process may store; 0 is no limit.
 
     Attributes:
         topic: floodgateMessageStoreMaxTopicMB.
@@ -35,13 +35,13 @@ NO_BOUNDS = StoreBounds()
 
 
 class RoomTaken:
-    """The capacity taken by entries.
+    """The number and bytes of the stored entries of one or more topics.
 
     Attributes:
         entries: Number of entries.
         data_bytes: Bytes of the entries.
         charged_bytes: Bytes including overhead; compared with bounds.
-        topics: Topics sharing these figures.
+        topics: The number of topics whose entries are counted here.
     """
 
     __slots__ = ("charged_bytes", "data_bytes", "entries", "topics")
@@ -53,17 +53,17 @@ class RoomTaken:
         self.topics = 0
 
     def charge(self, entries: int, data_bytes: int) -> None:
-        """Count entries; negative figures for dropped entries."""
+        """Count stored entries and their bytes; negative numbers uncount entries."""
         self.entries += entries
         self.data_bytes += data_bytes
         self.charged_bytes += data_bytes + entries * ENTRY_COST_BYTES
 
 
 class StoreRoom:
-    """The capacity taken by the entries of all topics.
+    """The capacity that the stored entries of all topics take, and its limits.
 
     Attributes:
-        bounds: Most bytes.
+        bounds: The limits of stored bytes.
         taken: Capacity taken by all topics.
         namespaces: Capacity taken by each namespace with topics.
         refused: Entries refused for lack of capacity.
@@ -79,7 +79,7 @@ class StoreRoom:
         self.scarce_above = 0
 
     def look(self) -> None:
-        """Report scarce capacity, and again whenever capacity shrinks further."""
+        """Check whether capacity is scarce, and if so have unneeded messages dropped."""
         bound, taken = self.bounds.process, self.taken.charged_bytes
         least = int(bound * SCARCE_PART)
         self.scarce_above = max(least, taken + bound // 50)
@@ -87,17 +87,17 @@ class StoreRoom:
             self.tell_scarce()
 
     def tell_scarce(self) -> None:
-        """Make the listeners drop unneeded messages: capacity is scarce, or the disk is full."""
+        """Have unneeded messages dropped, because capacity is scarce or the disk is full."""
         if self.on_scarce is not None:
             self.on_scarce()
 
     def of_topic(self, name: str) -> TopicRoom:
-        """Return the initially empty account of one topic."""
+        """Return a new object that counts the capacity taken by one topic."""
         namespace = name.partition("://")[2].rpartition("/")[0]
         return TopicRoom(name, namespace, self)
 
     def figures(self) -> StoreFigures:
-        """Return the figures common to all stores."""
+        """Return the statistics that a store in memory and a store in a database both have."""
         taken = self.taken
         return StoreFigures(
             entries=taken.entries,
@@ -108,7 +108,7 @@ class StoreRoom:
         )
 
     def refuse(self, whose: str, bound: int, key: str) -> NoReturn:
-        """Refuse an entry above a bound.
+        """Raise the error for an entry that would exceed a limit.
 
         Raises:
             MessageStoreFullError: Always.
@@ -121,7 +121,7 @@ class StoreRoom:
 
 
 class TopicRoom:
-    """The capacity taken by the entries of one topic.
+    """The capacity that the stored entries of one topic take.
 
     Attributes:
         taken: The topic's capacity.
@@ -140,7 +140,7 @@ class TopicRoom:
         self._of_namespace.topics += 1
 
     def take(self, size_bytes: int) -> None:
-        """Take the capacity of one entry.
+        """Count a new entry of the given size, or refuse it if a limit would be exceeded.
 
         Raises:
             MessageStoreFullError: A bound is reached.
@@ -163,18 +163,18 @@ class TopicRoom:
             self._room.look()
 
     def charge(self, entries: int, data_bytes: int) -> None:
-        """Count entries regardless of bounds; negative figures for dropped entries."""
+        """Count stored entries without checking limits; negative numbers uncount entries."""
         if self._has_left:
             return  # The deleted topic's capacity is already released.
         for taken in (self.taken, self._of_namespace, self._all):
             taken.charge(entries, data_bytes)
 
     def refused(self) -> None:
-        """Count an entry refused for lack of capacity."""
+        """Count an entry that was refused because the store is full."""
         self._room.refused += 1
 
     def leave(self) -> None:
-        """Release the capacity of all entries: the topic is deleted."""
+        """Stop counting the topic's entries, because the topic is deleted."""
         self.charge(-self.taken.entries, -self.taken.data_bytes)
         self._has_left = True
         self._of_namespace.topics -= 1
@@ -188,8 +188,8 @@ class WriteFigures:
     Attributes:
         transactions: Each has the writes of a turn, or of the duration of the previous transaction.
         written_bytes: Bytes of the stored entries.
-        seconds: Total duration.
-        longest_seconds: The longest duration.
+        seconds: Total duration of all transactions.
+        longest_seconds: Duration of the longest transaction.
         failures: Failed transactions, including later retried ones.
     """
 
@@ -201,7 +201,7 @@ class WriteFigures:
         self.failures = 0
 
     def wrote(self, size_bytes: int, seconds: float) -> None:
-        """Count a transaction."""
+        """Count a completed transaction, with its bytes and duration."""
         self.transactions += 1
         self.written_bytes += size_bytes
         self.seconds += seconds

@@ -1,1 +1,1 @@
-"""Subscriptions: acknowledgements, and dispatch of messages to consumers."""
+"""Subscriptions, which dispatch messages to consumers and record acknowledgements."""

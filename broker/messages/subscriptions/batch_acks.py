@@ -1,4 +1,4 @@
-"""Partly acknowledged batches."""
+"""Acknowledgements of single messages within batches."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Source: upstream managedLedgerMaxBatchDeletedIndexToPersist.
 
 
 class BatchAcks:
-    """The partly acknowledged entries, each with the remaining messages.
+    """The partly acknowledged batches of a subscription, with each batch's remaining messages.
 
     On the wire and in the store, the remaining messages are the words of a Java BitSet: 1 is an
     unacknowledged message; trailing words of 0 may be missing.
@@ -57,7 +57,9 @@ class BatchAcks:
     def acknowledge(
         self, position: Position, size: int, ack_set: Sequence[int]
     ) -> tuple[int, bool]:
-        """Acknowledge the messages whose bit is 0; earlier acknowledgements stay.
+        """Acknowledge the messages of a batch whose bits in ``ack_set`` are 0.
+
+        Messages acknowledged earlier stay acknowledged.
 
         Args:
             position: The entry.
@@ -88,17 +90,20 @@ class BatchAcks:
         return newly, False
 
     def left(self, position: Position, size: int) -> int:
-        """Return the number of unacknowledged messages of an entry of ``size``."""
+        """Return how many messages are unacknowledged in an entry with ``size`` messages."""
         bits = self._left.get(position, 0)
         return bits.bit_count() if bits else size
 
     def words(self, position: Position) -> tuple[int, ...] | None:
-        """Return the ack_set of a MESSAGE; None if no message of the entry is acknowledged."""
+        """Return the ack_set field of a MESSAGE command for an entry.
+
+        None if no message of the entry is acknowledged.
+        """
         bits = self._left.get(position, 0)
         return _words(bits) if bits else None
 
     def discard(self, position: Position) -> None:
-        """Forget a completely acknowledged entry."""
+        """Forget an entry because all its messages are acknowledged."""
         if self._left:
             self._left.pop(position)
 
@@ -108,22 +113,25 @@ class BatchAcks:
             self.gone += self._left.cut(position)
 
     def clear(self) -> None:
-        """Forget all."""
+        """Forget all entries."""
         self.discard_through(LATEST)
 
     def freed(self) -> Iterator[None]:
-        """Free the memory of forgotten entries, some in each step."""
+        """Free the memory of forgotten entries; each step of the iterator frees some."""
         while self.gone:
             self.gone.pop()
             yield
 
     def as_mapping(self) -> Mapping[Position, tuple[int, ...]]:
-        """Return the stored form, limited to the first batches."""
+        """Return the bit sets to store, keyed by position.
+
+        At most ``MOST_SAVED``, those of the lowest positions.
+        """
         return _StoredWords(self._left.copy(MOST_SAVED))
 
     @staticmethod
     def of_mapping(batches: Mapping[Position, Sequence[int]]) -> BatchAcks:
-        """Return the batches stored by ``as_mapping``."""
+        """Restore partly acknowledged batches from a mapping made by ``as_mapping``."""
         acks = BatchAcks()
         if isinstance(batches, _StoredWords):
             acks._left = batches.bits.copy(MOST_SAVED)
@@ -134,7 +142,7 @@ class BatchAcks:
 
 
 class _StoredWords(Mapping[Position, tuple[int, ...]]):
-    """The stored words of batches, computed once on demand.
+    """The bit sets of partly acknowledged batches in stored form, computed when first read.
 
     For 10,000 batches of 10,000 messages the computation takes a tenth of a second, on a store's
     thread if possible.

@@ -1,4 +1,4 @@
-"""The subscriptions of a topic by name, with or without stored messages."""
+"""The common base of a topic's subscriptions, with or without stored messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ S = TypeVar("S", bound=AnySubscription)
 
 
 class SubscriptionsByName(ABC, Generic[S]):
-    """The subscriptions of one topic; may change during iteration.
+    """The subscriptions of one topic by name, which may change during iteration.
 
     Attributes:
         gone: Messages sent by past subscriptions; True: by the broker's own.
@@ -41,11 +41,11 @@ class SubscriptionsByName(ABC, Generic[S]):
 
     @abstractmethod
     def get(self, name: str) -> S | None:
-        """Return a subscription; None if unknown."""
+        """Return the subscription with the given name, or None."""
 
     @abstractmethod
     async def open(self, asked: pb.CommandSubscribe, host: str) -> S:
-        """Return the subscription named by a client, created and stored if missing.
+        """Return the subscription that a client requests, after creating it if missing.
 
         Args:
             asked: The client's request.
@@ -58,25 +58,28 @@ class SubscriptionsByName(ABC, Generic[S]):
 
     @abstractmethod
     def policies_changed(self) -> None:
-        """Follow the effective policies."""
+        """Read the topic's changed policies, and apply them."""
 
     @abstractmethod
     def close(self) -> None:
-        """Stop all timers; saves no state."""
+        """Stop all timers of the subscriptions, without saving cursors."""
 
     @property
     def consumers(self) -> Iterator[Consumer]:
-        """The consumers of all subscriptions."""
+        """The connected consumers of all subscriptions."""
         for subscription in self:
             yield from subscription.consumers
 
     @property
     def consumer_count(self) -> int:
-        """Connected consumers of all subscriptions."""
+        """The number of connected consumers of all subscriptions."""
         return sum(len(one.consumers) for one in self._by_name.values())
 
     def sent(self) -> Mapping[bool, Sent]:
-        """Return the messages sent since the topic was loaded; True: by internal subscriptions."""
+        """Return number and bytes of the messages sent to consumers since the topic was loaded.
+
+        The key is True for messages of internal subscriptions.
+        """
         found = dict(self.gone)
         for subscription in self:
             _add(found, subscription)
@@ -86,7 +89,10 @@ class SubscriptionsByName(ABC, Generic[S]):
         _add(self.gone, subscription)
 
     def _is_back(self, subscription: S) -> None:
-        """Subtract the counts of a subscription that reappears with a late consumer."""
+        """Subtract a subscription from the totals of past subscriptions, as it exists again.
+
+        A consumer that connects late can bring a deleted subscription back.
+        """
         _add(self.gone, subscription, -1)
 
     def close_consumers(self, new_owner: ServerUrls = NO_URLS) -> None:
@@ -95,7 +101,7 @@ class SubscriptionsByName(ABC, Generic[S]):
             subscription.close_consumers(new_owner)
 
     def update_rates(self, seconds: float) -> None:
-        """End a period of the statistics."""
+        """Compute all consumers' rates for the statistics period that ends now."""
         for consumer in self.consumers:
             consumer.update_rates(seconds)
 

@@ -1,4 +1,4 @@
-"""A consumer: a client's attachment to a subscription."""
+"""Consumers, each of which connects a client to a subscription."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ NOT_ALONE = "Unconnected or shared consumer attempting to unsubscribe"
 
 
 class Sent(NamedTuple):
-    """Messages sent to consumers, redelivered included, and bytes."""
+    """The number and bytes of messages sent to consumers, including redeliveries."""
 
     messages: int = 0
     size_bytes: int = 0
 
 
 class ClientConnection(Protocol):
-    """The part of a client's connection used by consumers.
+    """The attributes and methods of a client's connection that its consumers use.
 
     Attributes:
         consumers: The connection's consumers by id.
@@ -63,17 +63,17 @@ class ClientConnection(Protocol):
         """The peer's authenticated role; None without authentication."""
 
     def send(self, command: pb.BaseCommand) -> None:
-        """Queue a command behind the messages of the turn."""
+        """Queue a command for sending after the messages of the current turn."""
 
     def send_with_turn(self, command: pb.BaseCommand) -> None:
-        """Queue a command among the messages of the turn, in the same write."""
+        """Queue a command for sending in one write with the messages of the current turn."""
 
     async def answers_ping(self) -> bool:
-        """Ping the client, and close the connection if no answer arrives."""
+        """Return True if the client answers a ping; otherwise close the connection."""
 
 
 class AnySubscription(ABC):
-    """A subscription, with or without stored messages.
+    """The common base of subscriptions, with or without stored messages.
 
     Attributes:
         name: The subscription's name.
@@ -81,8 +81,8 @@ class AnySubscription(ABC):
         cursor: The acknowledgements; of a non-persistent topic a stub.
         durable: The subscription outlives the consumers.
         type: The type of the consumers; None before the first.
-        internal: The broker's own; only the compaction's.
-        messages_out, bytes_out: Sent to past consumers.
+        internal: The subscription is the broker's own: only that of compaction.
+        messages_out, bytes_out: Messages and bytes sent to consumers that have left.
     """
 
     cursor: ManagedCursor
@@ -103,16 +103,16 @@ class AnySubscription(ABC):
 
     @property
     def awaited(self) -> bool:
-        """True after a SEEK closed the consumers, until a consumer subscribes."""
+        """True if a SEEK closed the consumers, and no consumer has subscribed again yet."""
         return False
 
     @property
     @abstractmethod
     def ring(self) -> Hashes | None:
-        """The consumer of each hash; None if not Key_Shared."""
+        """The assignment of key hashes to consumers; None if the type is not Key_Shared."""
 
     def sent(self) -> Sent:
-        """Return the messages sent to all consumers."""
+        """Return the number and bytes of the messages sent to past and present consumers."""
         messages, size_bytes = self.messages_out, self.bytes_out
         for consumer in self.consumers:
             messages += consumer.messages_out
@@ -126,12 +126,12 @@ class AnySubscription(ABC):
     # -- consumers ----------------------------------------------------------------------------
 
     def conflicting(self, meta: pb.KeySharedMeta) -> Consumer | None:
-        """Return a consumer with hashes of the fixed ranges requested by a newcomer."""
+        """Return a consumer that owns hashes which a new consumer requests for itself, or None."""
         return self.ring.conflicting(meta) if isinstance(self.ring, FixedRanges) else None
 
     @abstractmethod
     def add_consumer(self, cnx: ClientConnection, options: ConsumerOptions) -> Consumer:
-        """Connect a consumer.
+        """Create a consumer for a client, and connect it to the subscription.
 
         Raises:
             RequestError: An Exclusive consumer is connected, or the types differ.
@@ -153,7 +153,7 @@ class AnySubscription(ABC):
 
     @abstractmethod
     def remove_consumer(self, consumer: Consumer) -> None:
-        """Disconnect a consumer."""
+        """Disconnect a consumer from the subscription."""
 
     @abstractmethod
     def close_consumers(self, new_owner: ServerUrls = NO_URLS) -> None:
@@ -170,21 +170,21 @@ class AnySubscription(ABC):
 
     @abstractmethod
     def delete(self) -> None:
-        """Close all consumers, and delete the cursor."""
+        """Close all consumers, and delete the subscription."""
 
     # -- commands of consumers ----------------------------------------------------------------
 
     @abstractmethod
     def flow(self, consumer: Consumer, permits: int) -> None:
-        """Add permits to a consumer."""
+        """Add permits that a consumer's client has granted."""
 
     @abstractmethod
     def acknowledge(self, consumer: Consumer, ids: Sequence[pb.MessageIdData]) -> None:
-        """Acknowledge single entries, or messages of batches."""
+        """Acknowledge single entries, or single messages within batches."""
 
     @abstractmethod
     def acknowledge_cumulatively(self, consumer: Consumer, one: pb.MessageIdData) -> None:
-        """Acknowledge all entries up to an entry; no effect for Shared and Key_Shared."""
+        """Acknowledge all entries up to an entry, except in Shared and Key_Shared."""
 
     @abstractmethod
     def redeliver(
@@ -195,7 +195,7 @@ class AnySubscription(ABC):
         *,
         more: bool = False,
     ) -> None:
-        """Redeliver a consumer's entries; without ids: all pending entries.
+        """Redeliver the given entries of a consumer; without ids, all its pending entries.
 
         Args:
             consumer: The requesting consumer.
@@ -206,19 +206,19 @@ class AnySubscription(ABC):
 
     @abstractmethod
     def seek(self, first: Position) -> None:
-        """Set the next entry, and close the consumers, which subscribe again."""
+        """Deliver from the given position on, and close the consumers, which subscribe again."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerOptions:
-    """The values of a client's SUBSCRIBE.
+    """The options of a consumer, as requested in the client's SUBSCRIBE command.
 
     Attributes:
         type: Exclusive, Shared, Failover or Key_Shared.
         priority_level: 0 is the highest.
         epoch: The epoch of an Exclusive or Failover consumer; -1 if absent.
         key_shared: The distribution of keys.
-        metadata: Shown by REST.
+        metadata: The client's properties of the consumer, shown by REST.
         takes_any_schema: Reads any schema (AUTO_CONSUME).
     """
 
@@ -235,7 +235,7 @@ class ConsumerOptions:
 
 
 class Consumer:
-    """A consumer of a subscription (upstream: Consumer).
+    """A client's consumer of a subscription (upstream: Consumer).
 
     Attributes:
         permits: The client's permits in messages; negative after a batch larger than the permits.
@@ -244,7 +244,7 @@ class Consumer:
             and the hash of the key (see ``dispatchers.holding.HASH_BITS``).
         unacked: The messages in ``pending``.
         blocked: Too many unacknowledged messages for further delivery.
-        messages_out, bytes_out, entries_out: Sent to the consumer, including redeliveries.
+        messages_out, bytes_out, entries_out: Totals sent to the consumer, including redeliveries.
         first_flow_at, last_flow_at: Time of the first and last permits, in ms since 1970; 0 for
             never.
         first_sent_at, last_consumed_at: Time of the first and last delivery.
@@ -297,7 +297,7 @@ class Consumer:
 
     @property
     def waits(self) -> Waits | None:
-        """The reason why the consumer itself cannot receive an entry; None if it can."""
+        """The consumer's own reason for receiving no entry now; None if it can receive."""
         if self.permits <= 0:
             return Waits.PERMITS
         if self.blocked:
@@ -305,14 +305,14 @@ class Consumer:
         return None if self.cnx.outbound.writable else Waits.WRITABLE
 
     def flowed(self, permits: int) -> None:
-        """Add permits from the client."""
+        """Add permits that the client has granted for further messages."""
         self.permits += permits
         self.last_flow_at = self._wall_ms()
         if not self.first_flow_at:
             self.first_flow_at = self.last_flow_at
 
     def update_rates(self, seconds: float) -> None:
-        """End a period of the statistics."""
+        """Compute the rates of the statistics period that ends now."""
         counted = Counters(
             self.messages_out, self.bytes_out, self.messages_redelivered, self.messages_acked
         )
@@ -320,11 +320,11 @@ class Consumer:
 
     @property
     def connected_text(self) -> str:
-        """Time of connecting in Java's format, with nine digits of a second."""
+        """The time of connecting as Java prints it, with nine digits after the second."""
         return f"{self.connected_since:%Y-%m-%dT%H:%M:%S.%f}000Z"
 
     def take_hashes(self, ring: Hashes) -> list[MovedHashes[Consumer]]:
-        """Take the consumer's part of the hashes of a Key_Shared subscription; return the part.
+        """Assign a share of a Key_Shared subscription's hashes to the consumer; return the share.
 
         Raises:
             RequestError: The requested ranges are taken.
@@ -343,7 +343,7 @@ class Consumer:
         redelivery_count: int = 0,
         ack_set: Sequence[int] | None = None,
     ) -> None:
-        """Send an entry at the end of the turn; consumes a permit for each remaining message."""
+        """Send an entry at the end of the turn, and use up a permit per unacknowledged message."""
         data = entry.data
         header = self._frames.header(
             entry.ledger_id, entry.entry_id, len(data), redelivery_count, ack_set, self.epoch
@@ -358,13 +358,13 @@ class Consumer:
         self.bytes_out += len(data)
 
     def tell_active(self, *, is_active: bool) -> None:
-        """Notify a consumer of a Failover subscription about its role."""
+        """Tell the client whether its consumer is the active one of a Failover subscription."""
         change = pb.CommandActiveConsumerChange(consumer_id=self.consumer_id, is_active=is_active)
         kind = pb.BaseCommand.ACTIVE_CONSUMER_CHANGE
         self.cnx.send(pb.BaseCommand(type=kind, active_consumer_change=change))
 
     def tell_end(self) -> None:
-        """Notify the client, once, that the terminated topic has no more messages for it."""
+        """Tell the client, once, that the terminated topic has no more messages for it."""
         if not self.reached_end:
             self.reached_end = True
             reached = pb.CommandReachedEndOfTopic(consumer_id=self.consumer_id)
@@ -372,7 +372,9 @@ class Consumer:
             self.cnx.send(pb.BaseCommand(type=kind, reachedEndOfTopic=reached))
 
     def close(self, new_owner: ServerUrls = NO_URLS) -> None:
-        """Close at the broker's initiative and notify the client; does not leave the subscription.
+        """Close the consumer at the broker's initiative, and notify the client.
+
+        The caller removes the consumer from its subscription.
 
         Args:
             new_owner: The addresses of the topic's new broker; empty: the client looks the topic
@@ -382,14 +384,14 @@ class Consumer:
         self.tell_closed(new_owner)
 
     def tell_closed(self, new_owner: ServerUrls = NO_URLS) -> None:
-        """Notify the client, unless the consumer's id is in use again."""
+        """Tell the client that its consumer is closed, unless a new consumer uses the same id."""
         if self.consumer_id not in self.cnx.consumers:
             # Closing many consumers with a system call each would block the event loop.
             self.cnx.send_with_turn(close_consumer_command(self.consumer_id, new_owner))
 
 
 def close_consumer_command(consumer_id: int, new_owner: ServerUrls = NO_URLS) -> pb.BaseCommand:
-    """Return the CLOSE_CONSUMER for a consumer closed by the broker."""
+    """Return the CLOSE_CONSUMER command for a consumer that the broker closes."""
     closed = pb.CommandCloseConsumer(consumer_id=consumer_id, request_id=NO_REQUEST)
     tell_new_owner(closed, new_owner)
     return pb.BaseCommand(type=pb.BaseCommand.CLOSE_CONSUMER, close_consumer=closed)

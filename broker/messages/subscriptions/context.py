@@ -1,4 +1,4 @@
-"""The surroundings of a subscription: topic, rules, and reasons for waiting."""
+"""The topic and the settings that a subscription uses, and consumers' reasons for waiting."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionRules:
-    """The broker's configuration of subscriptions; defaults are upstream's.
+    """The broker's settings for subscriptions; the defaults are upstream's.
 
     Attributes:
         failover_delay_seconds: Delay before a new active consumer is notified
@@ -57,7 +57,7 @@ class SubscriptionRules:
 
     @staticmethod
     def of(config: BrokerConfig) -> SubscriptionRules:
-        """Return the rules of a configuration."""
+        """Return the settings for subscriptions in a broker's configuration."""
         return SubscriptionRules(
             config.failover_delay_ms / 1000,
             config.dispatch,
@@ -70,14 +70,14 @@ class SubscriptionRules:
         )
 
     def nobodys_hashes(self, mode: pb.KeySharedMode.ValueType) -> Hashes:
-        """Return the hashes of a Key_Shared subscription without consumers."""
+        """Return the hash assignment of a Key_Shared subscription that has no consumers yet."""
         if mode == pb.STICKY:
             return FixedRanges()
         return ConsistentHashRing(self.ring_points) if self.ring_points else HalvedRanges()
 
 
 class Waits(StrEnum):
-    """A consumer's reason for waiting."""
+    """A reason why a consumer receives no messages at present."""
 
     NOTHING_LEFT = "the subscription has no message left to deliver"
     PERMITS = "its client has sent no permits for messages"
@@ -97,7 +97,7 @@ class Waits(StrEnum):
 
 
 class TopicWithPolicies(Protocol):
-    """The part of any topic used by subscriptions."""
+    """The attributes of a topic, persistent or not, that its subscriptions use."""
 
     @property
     def name(self) -> TopicName:
@@ -105,26 +105,26 @@ class TopicWithPolicies(Protocol):
 
     @property
     def policies(self) -> EffectivePolicies:
-        """The effective policies."""
+        """The topic's effective policies."""
 
     @property
     def clock(self) -> Clock:
-        """The time."""
+        """The clock for times and timers of subscriptions."""
 
     @property
     def rules(self) -> SubscriptionRules:
-        """The broker's configuration."""
+        """The broker's settings for subscriptions."""
 
     def touched(self) -> None:
-        """Make periodic work visit the topic again, after a change."""
+        """Make periodic work visit the topic again, because its state changed."""
 
 
 class SubscribedTopic(TopicWithPolicies, Protocol):
-    """The part of a persistent topic used by subscriptions."""
+    """The attributes of a persistent topic that its subscriptions use."""
 
     @property
     def ledger(self) -> ManagedLedger:
-        """The topic's messages."""
+        """The ledger with the topic's messages."""
 
     @property
     def compaction(self) -> TopicCompaction:
@@ -132,7 +132,7 @@ class SubscribedTopic(TopicWithPolicies, Protocol):
 
     @property
     def turns(self) -> SharedTurns:
-        """Runs the dispatchers of all topics in turns of the event loop."""
+        """The scheduler that runs the dispatchers of all topics in turns of the event loop."""
 
     @property
     def terminated(self) -> bool:

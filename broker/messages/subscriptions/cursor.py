@@ -1,4 +1,4 @@
-"""A cursor: a subscription's acknowledgements and read position."""
+"""Cursors, which record a subscription's acknowledgements and its next entry to read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ManagedCursor:
-    """The cursor of one subscription (upstream: ManagedCursor).
+    """The acknowledgements and read position of one subscription (upstream: ManagedCursor).
 
     All entries up to the mark-delete position are acknowledged. Behind it are holes of acknowledged
     entries, and partly acknowledged batches.
@@ -53,7 +53,7 @@ class ManagedCursor:
 
     @classmethod
     def recovered(cls, ledger: ManagedLedger, name: str, state: CursorState) -> ManagedCursor:
-        """Return the cursor of a stored state."""
+        """Restore a cursor from its stored state."""
         cursor = cls(ledger, name, state.mark_delete, properties=state.properties)
         # Ignore entries lost with damaged files.
         holes = {one: _within(ledger, one, bits) for one, bits in state.acknowledged.items()}
@@ -69,14 +69,14 @@ class ManagedCursor:
         return cursor
 
     def save(self) -> None:
-        """Store the state in the ledger, if changed."""
+        """Store the cursor's state in the ledger, if it changed since it was stored."""
         if self.durable and self.changed:
             self._ledger.save_cursor(self.name, self.state)
         self.changed = False
 
     @property
     def state(self) -> CursorState:
-        """The state to store."""
+        """The cursor's state in the form that the ledger stores."""
         return CursorState(
             self.mark_delete,
             self.acknowledged.as_bitmaps(),
@@ -88,14 +88,14 @@ class ManagedCursor:
 
     @property
     def backlog(self) -> int:
-        """Number of unacknowledged entries."""
+        """The number of entries that are not completely acknowledged."""
         ledger = self._ledger
         behind = ledger.count(self.mark_delete, ledger.last_confirmed)
         return behind - self.acknowledged.count
 
     @property
     def backlog_bytes(self) -> int:
-        """Approximate bytes of the unacknowledged entries."""
+        """The approximate bytes of the entries that are not completely acknowledged."""
         ledger = self._ledger
         behind = ledger.count(self.mark_delete, ledger.last_confirmed)
         if not behind:
@@ -105,11 +105,14 @@ class ManagedCursor:
 
     @property
     def first_left(self) -> Position:
-        """The first unacknowledged entry, or the position of the next new entry."""
+        """The position of the first unacknowledged entry, or of the next new entry."""
         return self._ledger.following(self.mark_delete)
 
     def nth_left(self, place: int) -> Position | None:
-        """Return the n-th unacknowledged entry, from 1 on; None if there are fewer."""
+        """Return the position of the n-th unacknowledged entry; None if there are fewer.
+
+        The first is number 1.
+        """
         if place > self.backlog:
             return None
         ledger, acknowledged = self._ledger, self.acknowledged
@@ -128,11 +131,11 @@ class ManagedCursor:
 
     @property
     def at_end(self) -> bool:
-        """True if all stored entries were read."""
+        """True if all stored entries have been read."""
         return self.read_position > self._ledger.last_confirmed
 
     def is_acknowledged(self, position: tuple[int, int]) -> bool:
-        """Return True for a completely acknowledged entry."""
+        """Return True if an entry is completely acknowledged."""
         return position <= self.mark_delete or position in self.acknowledged
 
     def rewind(self) -> None:
@@ -140,7 +143,10 @@ class ManagedCursor:
         self.read_position = self.first_left
 
     def pass_acknowledged(self, entries: int) -> None:
-        """Skip reads of ``entries`` entries that are all acknowledged."""
+        """Move the read position over the acknowledged entries that directly follow it.
+
+        Only by whole reads of ``entries`` entries each.
+        """
         at = self.read_position
         passed = self.acknowledged.first_clear(*at) - at.entry_id
         if passed >= entries:
@@ -150,13 +156,13 @@ class ManagedCursor:
     # -- acknowledging ------------------------------------------------------------------------
 
     def holds(self, position: Position) -> bool:
-        """Return True for an existing unacknowledged entry."""
+        """Return True if an entry is stored and not completely acknowledged."""
         if self.is_acknowledged(position) or position > self._ledger.last_confirmed:
             return False
         return self._ledger.holds(position)
 
     def acknowledge(self, position: Position) -> None:
-        """Acknowledge an existing unacknowledged entry (see ``holds``)."""
+        """Acknowledge an entry for which ``holds`` returns True."""
         self.changed = True
         self.batches.discard(position)
         if self._is_next(position):
@@ -177,7 +183,7 @@ class ManagedCursor:
     def acknowledge_part(
         self, position: Position, size: int, ack_set: Sequence[int]
     ) -> tuple[int, bool]:
-        """Acknowledge messages of a batch; see ``holds``.
+        """Acknowledge single messages of a batch for which ``holds`` returns True.
 
         Args:
             position: The entry.
@@ -194,7 +200,9 @@ class ManagedCursor:
         return newly, done
 
     def acknowledge_through(self, position: Position, *, compacted: bool = False) -> bool:
-        """Acknowledge all entries up to an entry; return False, without effect, if missing.
+        """Acknowledge all entries up to the given entry.
+
+        Return False, without effect, if the entry does not exist or was passed before.
 
         Args:
             position: The entry; (ledger, -1) for all entries before the ledger.
@@ -221,7 +229,7 @@ class ManagedCursor:
         self.read_position = max(self.read_position, self.first_left)
 
     def _advance(self) -> None:
-        """Move the mark-delete position over acknowledged entries that directly follow."""
+        """Move the mark-delete position over the acknowledged entries that directly follow it."""
         ledger, acknowledged = self._ledger, self.acknowledged
         start, last = self.mark_delete, ledger.last_confirmed
         following = ledger.following(self.mark_delete)
@@ -235,7 +243,10 @@ class ManagedCursor:
     # -- moving -------------------------------------------------------------------------------
 
     def reset(self, first: Position) -> None:
-        """Set the next entry, acknowledged or not; beyond the last: the end (SEEK)."""
+        """Make the entry at a position the next one to read, even if it was acknowledged (SEEK).
+
+        All later entries count as unacknowledged. A position after the last entry means the end.
+        """
         ledger = self._ledger
         self.changed = True
         self.acknowledged.clear()
@@ -245,7 +256,7 @@ class ManagedCursor:
         self.rewind()
 
     def skip(self, count: int) -> None:
-        """Skip unacknowledged entries; at most to the end."""
+        """Acknowledge the given number of oldest unacknowledged entries, or all if fewer remain."""
         if count <= 0:
             return
         self.skip_through(self.nth_left(count) or self._ledger.last_confirmed)

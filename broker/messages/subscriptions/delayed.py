@@ -1,4 +1,4 @@
-"""The delayed messages of a subscription."""
+"""The messages that a subscription delivers only after a requested time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LOW = (1 << _BITS) - 1
 
 
 class DelayedMessages:
-    """An index of messages by delivery time.
+    """The delayed messages of a subscription, ordered by delivery time.
 
     The caller has the clock and the timer; all times are in ms since 1970. The timer fires once per
     tick, and a message is delivered with a tick: up to a tick early (late if ``strict``).
@@ -47,7 +47,7 @@ class DelayedMessages:
         self._more_due = False
 
     def change_tick(self, tick_ms: int) -> None:
-        """Change the length of a tick; see DelayedMessages."""
+        """Change the tick, the interval in ms at which due messages are delivered."""
         self.tick_ms = max(1, tick_ms)
 
     def __len__(self) -> int:
@@ -58,11 +58,11 @@ class DelayedMessages:
 
     @property
     def size_bytes(self) -> int:
-        """Approximate memory of the index (delayedMessageIndexSizeInBytes)."""
+        """The approximate bytes of memory of the index (delayedMessageIndexSizeInBytes)."""
         return len(self._queue) * _INDEX_BYTES
 
     def add(self, position: Position, deliver_at_ms: int, now_ms: int) -> bool:
-        """Add a message; return False if already due for delivery."""
+        """Add a delayed message; return False if it may be delivered now."""
         if deliver_at_ms <= self._horizon(now_ms):
             return False
         if self._waiting.add(position):
@@ -75,7 +75,7 @@ class DelayedMessages:
         return True
 
     def take_due(self, now_ms: int, most: int = MOST_AT_ONCE) -> list[Position]:
-        """Remove and return the due messages, in (ledger, entry) order.
+        """Remove and return the messages that may be delivered now, sorted by position.
 
         At most ``most``, earliest first; while more are due, ``next_due`` returns 0.
         """
@@ -93,7 +93,7 @@ class DelayedMessages:
         return due
 
     def next_due(self, now_ms: int) -> int | None:
-        """Return the ms until the timer should fire; None without messages."""
+        """Return the ms until the timer must fire next; None without messages."""
         if not self._waiting:
             return None
         for _ in range(MOST_AT_ONCE):
@@ -106,9 +106,9 @@ class DelayedMessages:
         return (due // self.tick_ms + 1) * self.tick_ms - now_ms
 
     def pauses_reading(self, now_ms: int) -> bool:
-        """Return True if reading can pause: many messages with one delay, and no message due.
+        """Return True if reading ahead is useless, because further messages are due even later.
 
-        Messages read next would be due later.
+        This holds if many messages all have the same delay, and none is due.
         """
         return (
             self._fixed_delay
@@ -117,7 +117,7 @@ class DelayedMessages:
         )
 
     def discard(self, position: Position) -> bool:
-        """Forget an acknowledged or expired message; return False if not delayed."""
+        """Forget an acknowledged or expired message; return False if it is not delayed."""
         return self._waiting.discard(position)
 
     def discard_through(self, position: Position) -> None:
@@ -126,7 +126,7 @@ class DelayedMessages:
         self._start_again_if_empty()
 
     def emptied(self) -> Iterator[None]:
-        """Remove all messages of an unneeded index in steps."""
+        """Remove all messages of an index that is no longer needed, in steps."""
         self._waiting.clear()
         while self._queue:
             del self._queue[-_FREED_AT_ONCE:]

@@ -1,4 +1,4 @@
-"""Hand-encoded MESSAGE commands, because protobuf objects would dominate the cost.
+"""Encoding of MESSAGE commands by hand, because protobuf objects would dominate the cost.
 
 The result equals protobuf's encoding of the same fields; a property test compares both.
 """
@@ -23,7 +23,7 @@ _CONSUMER_ID, _MESSAGE_ID, _REDELIVERY_COUNT, _ACK_SET, _EPOCH = 0x08, 0x12, 0x1
 
 
 class MessageFrames:
-    """Encodes the MESSAGE commands of one consumer.
+    """An encoder of the MESSAGE commands for one consumer.
 
     Args:
         consumer_id: The client's consumer id.
@@ -47,7 +47,7 @@ class MessageFrames:
         ack_set: Sequence[int] | None = None,
         epoch: int = -1,
     ) -> bytes:
-        """Return a frame up to the payload: lengths and command.
+        """Return the start of a MESSAGE frame before the payload: its lengths and the command.
 
         Args:
             ledger_id: The entry's ledger.
@@ -74,8 +74,8 @@ class MessageFrames:
 
 @lru_cache(maxsize=1_024)
 def _ack_set_word(word: int) -> bytes:
-    """Return one word of an ack_set; most words are all ones or all zeros, hence the cache.
+    """Return the encoding of one word of the ack_set field.
 
-    A batch has 157 words at most.
+    Most words are all ones or all zeros, hence the cache. A batch has 157 words at most.
     """
     return bytes((_ACK_SET,)) + encode_varint(to_wire(word))

@@ -1,4 +1,4 @@
-"""Numbers by entry position, in small pieces that keep every operation short."""
+"""A mapping of entry positions to numbers, whose operations never take long."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NO_PIECE: tuple[int, int, Piece] = (-1, 1 << 63, {})
 
 
 class PlaceMap:
-    """A mapping of entry positions (ledger, entry) to numbers other than NOTHING.
+    """A mapping of entry positions (ledger id, entry id) to numbers other than ``NOTHING``.
 
     One dict of a million would block the event loop: when growing (30 ms), when freed, and during
     garbage collection. Pieces are small, and the collector ignores dicts of plain numbers. Truth
@@ -39,11 +39,11 @@ class PlaceMap:
         return sum(map(len, self._pieces.values()))
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
-        """Yield the places, unsorted; the map must not change meanwhile."""
+        """Yield the positions, unsorted; the map must not change meanwhile."""
         return (place for place, _ in self.items())
 
     def items(self) -> Iterator[tuple[tuple[int, int], int]]:
-        """Yield the places and numbers, unsorted; the map must not change meanwhile."""
+        """Yield each position with its number, unsorted; the map must not change meanwhile."""
         for (ledger_id, _), piece in self._pieces.items():
             for entry_id, number in piece.items():
                 yield (ledger_id, entry_id), number
@@ -58,7 +58,7 @@ class PlaceMap:
         return entry_id in self._piece
 
     def get(self, place: tuple[int, int], default: int = NOTHING) -> int:
-        """Return the number of a place."""
+        """Return the number of a position, or ``default`` if the position is missing."""
         ledger_id, entry_id = place
         at = entry_id >> PIECE_BITS
         if (at != self._at or ledger_id != self._ledger_id) and not self._find(ledger_id, at):
@@ -66,7 +66,7 @@ class PlaceMap:
         return self._piece.get(entry_id, default)
 
     def put(self, place: tuple[int, int], number: int) -> None:
-        """Set the number of a place."""
+        """Set the number of a position."""
         ledger_id, entry_id = place
         at = entry_id >> PIECE_BITS
         if (at != self._at or ledger_id != self._ledger_id) and not self._find(ledger_id, at):
@@ -75,7 +75,7 @@ class PlaceMap:
         self._piece[entry_id] = number
 
     def pop(self, place: tuple[int, int], default: int = NOTHING) -> int:
-        """Remove a place, and return the number."""
+        """Remove a position, and return its number, or ``default`` if it is missing."""
         ledger_id, entry_id = place
         at = entry_id >> PIECE_BITS
         if (at != self._at or ledger_id != self._ledger_id) and not self._find(ledger_id, at):
@@ -83,7 +83,7 @@ class PlaceMap:
         return self._piece.pop(entry_id, default)
 
     def _find(self, ledger_id: int, at: int) -> bool:
-        """Select a piece as the last used; return False if missing."""
+        """Look up a piece (one of the map's dicts), and remember it; return False if missing."""
         piece = self._pieces.get((ledger_id, at))
         if piece is None:
             return False
@@ -98,21 +98,24 @@ class PlaceMap:
     # -- many places --------------------------------------------------------------------------
 
     def any_place(self) -> tuple[int, int] | None:
-        """Return any place; None if empty."""
+        """Return any position of the map; None if the map is empty."""
         for key in reversed(self._pieces):
             for entry_id in reversed(self._pieces[key]):
                 return key[0], entry_id
         return None
 
     def through(self, last: tuple[int, int]) -> Iterator[tuple[int, int]]:
-        """Yield the places up to and including a place, unsorted; the map may change meanwhile."""
+        """Yield the positions up to and including ``last``, unsorted.
+
+        The map may change meanwhile.
+        """
         for key in self._keys_through(last):
             for entry_id in list(self._pieces.get(key, ())):
                 if (key[0], entry_id) <= last:
                     yield key[0], entry_id
 
     def copy(self, most: int) -> PlaceMap:
-        """Return a copy, limited to the first ``most`` places in order; at least one."""
+        """Return a copy with the lowest ``most`` positions, but at least one."""
         copied = PlaceMap()
         for key in sorted(self._pieces):
             piece = self._pieces[key]
@@ -124,7 +127,7 @@ class PlaceMap:
         return copied
 
     def cut(self, last: tuple[int, int]) -> list[Piece]:
-        """Remove all places up to and including a place, and return the pieces.
+        """Remove all positions up to and including ``last``, and return the removed dicts.
 
         Freeing the pieces may take long, and is left to the caller.
         """
@@ -145,7 +148,7 @@ class PlaceMap:
         return [key for key in self._pieces if key <= bound]
 
     def emptied(self) -> Iterator[None]:
-        """Remove all places of an unneeded map, a piece per step."""
+        """Remove all positions of a map that is no longer needed; each step removes one dict."""
         self._ledger_id, self._at, self._piece = _NO_PIECE
         while self._pieces:
             self._pieces.popitem()

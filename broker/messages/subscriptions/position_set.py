@@ -1,4 +1,4 @@
-"""A set of positions in storage order: a bitmap of entries per ledger."""
+"""A sorted set of entry positions, stored as one bitmap per ledger."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _OFFSETS = [[bit for bit in range(8) if byte >> bit & 1] for byte in range(256)]
 
 
 class _Bitmap:
-    """The entries of one ledger; the empty bytes below ``base`` are not stored."""
+    """The contained entries of one ledger, as a bitmap.
+
+    The empty bytes before index ``base`` are not stored.
+    """
 
     __slots__ = ("base", "bits", "count", "low")
 
@@ -30,7 +33,7 @@ class _Bitmap:
         self.low = 0
 
     def room(self, first: int, last: int) -> None:
-        """Allocate the bytes from one entry to another."""
+        """Extend the stored bytes so that they cover the entries from ``first`` to ``last``."""
         if first >> 3 < self.base:
             self.bits[:0] = bytes(self.base - (first >> 3))
             self.base = first >> 3
@@ -43,7 +46,7 @@ class _Bitmap:
         return 0 <= index < len(self.bits) and bool(self.bits[index] & 1 << (entry & 7))
 
     def next_set(self, entry: int) -> int | None:
-        """Return the first contained entry from an entry on."""
+        """Return the first contained entry id at or after ``entry``; None if there is none."""
         index = max((entry >> 3) - self.base, 0)
         if index < len(self.bits) and index + self.base == entry >> 3:
             rest = self.bits[index] >> (entry & 7)
@@ -67,7 +70,7 @@ class _Bitmap:
 
 
 class PositionSet:
-    """A set of positions sorted by ledger and entry.
+    """A set of entry positions, sorted by ledger id and entry id.
 
     Adding and removing takes constant time. Memory: one bit for each entry of a ledger between the
     first and the last contained entry.
@@ -95,7 +98,7 @@ class PositionSet:
         return starmap(Position, self.pairs())
 
     def pairs(self, begin: tuple[int, int] = (-1, 0)) -> Iterator[tuple[int, int]]:
-        """Yield ledger and entry of the positions, in half the time.
+        """Yield each position as a tuple of ledger id and entry id, twice as fast as iteration.
 
         Args:
             begin: Start here, or up to seven entries before.
@@ -113,7 +116,7 @@ class PositionSet:
                     yield ledger_id, first + offset
 
     def add(self, position: tuple[int, int]) -> bool:
-        """Add a position; return False if already contained."""
+        """Add a position; return False if the set already contains it."""
         ledger_id, entry = position
         bitmap = self._bitmaps.get(ledger_id) or self._new_bitmap(ledger_id, entry)
         index = (entry >> 3) - bitmap.base
@@ -130,7 +133,7 @@ class PositionSet:
         return True
 
     def count_between(self, after: Position, last: Position) -> int:
-        """Return the number of positions after one position, up to and including another."""
+        """Return the number of positions after ``after``, up to and including ``last``."""
         count = 0
         first_ledger = bisect_left(self._ledgers, after.ledger_id)
         for ledger_id in self._ledgers[first_ledger:]:
@@ -143,7 +146,7 @@ class PositionSet:
         return count
 
     def discard(self, position: tuple[int, int]) -> bool:
-        """Remove a position; return False if missing."""
+        """Remove a position; return False if the set does not contain it."""
         if position not in self:
             return False
         ledger_id, entry = position
@@ -185,7 +188,7 @@ class PositionSet:
         self.count = 0
 
     def first_clear(self, ledger_id: int, entry: int) -> int:
-        """Return the first missing entry of a ledger from an entry on."""
+        """Return the first entry id of a ledger, at or after ``entry``, that is not in the set."""
         bitmap = self._bitmaps.get(ledger_id)
         if bitmap is None or not bitmap.has(entry):
             return entry
@@ -199,7 +202,7 @@ class PositionSet:
         return (bitmap.base + found.start() << 3) + _lowest(~bitmap.bits[found.start()] & 0xFF)
 
     def ranges(self, most: int | None = None) -> list[tuple[int, int, int]]:
-        """Return ledger, first and last entry of each unbroken row, in order.
+        """Return the ranges of consecutive entries: ledger id, first and last entry id, in order.
 
         Args:
             most: The most rows to return: half a million rows take a second.
@@ -215,7 +218,7 @@ class PositionSet:
         return found
 
     def count_ranges(self) -> int:
-        """Return the number of unbroken rows."""
+        """Return the number of ranges of consecutive entries."""
         rows = 0
         for bitmap in self._bitmaps.values():
             bits = int.from_bytes(bitmap.bits, "little")
@@ -223,7 +226,10 @@ class PositionSet:
         return rows
 
     def as_bitmaps(self) -> dict[int, bytes]:
-        """Return each ledger's bitmap of entries, lowest bit of the first byte first."""
+        """Return a bitmap of the contained entries for each ledger.
+
+        Entry 0 is the lowest bit of the first byte.
+        """
         return {
             ledger_id: bytes(self._bitmaps[ledger_id].base) + self._bitmaps[ledger_id].bits
             for ledger_id in self._ledgers
@@ -231,7 +237,7 @@ class PositionSet:
 
     @staticmethod
     def of_bitmaps(bitmaps: Mapping[int, bytes]) -> PositionSet:
-        """Return the positions of ``as_bitmaps``."""
+        """Create a set from the bitmaps that ``as_bitmaps`` returns."""
         found = PositionSet()
         for ledger_id, bits in bitmaps.items():
             count = int.from_bytes(bits, "little").bit_count()

@@ -1,4 +1,4 @@
-"""The queue of messages that a subscription delivers again, before new messages."""
+"""The queue of messages that a subscription delivers again, ahead of new messages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ASKED = 5
 
 
 class ReplayQueue:
-    """Positions to deliver again, in (ledger, entry) order.
+    """The positions of entries to deliver again, sorted by ledger id and entry id.
 
     Each was returned by a consumer, was delayed, or was read without a ready consumer.
 
@@ -49,7 +49,10 @@ class ReplayQueue:
         return position in self._positions
 
     def add(self, position: tuple[int, int], sticky_hash: int = 0) -> None:
-        """Queue a position; a queued position without a hash gets the hash."""
+        """Queue a position, with the hash of its key; 0 is no hash.
+
+        A hash is also added to a position that is already queued without a hash.
+        """
         self._positions.add(position)
         if sticky_hash and position not in self._hashes:
             self._hashes.put(position, sticky_hash)
@@ -58,27 +61,27 @@ class ReplayQueue:
             self._refused.add(sticky_hash)
 
     def add_all(self, positions: Iterable[tuple[int, int]]) -> None:
-        """Queue positions without a hash."""
+        """Queue positions whose entries have no key hash."""
         for position in positions:
             self.add(position)
 
     def first(self, most: int) -> list[Position]:
-        """Return the first positions; they stay queued until removed."""
+        """Return the lowest queued positions, which stay queued until removed."""
         return list(islice(self._positions, most))
 
     def changed(self) -> None:
-        """Record that the next search's ``accepts`` may accept positions refused before."""
+        """Record that ``accepts`` may now accept positions that it refused in an earlier search."""
         self._is_changed = True
 
     @property
     def searching(self) -> bool:
-        """True unless the whole queue was refused, and nothing has changed since."""
+        """True unless a search refused the whole queue, and nothing has changed since."""
         return self._is_changed or self._from != _FRONT
 
     def search(
         self, most: int, accepts: Callable[[int], bool], look_at: int = LOOKED_AT
     ) -> list[Position]:
-        """Return the first deliverable positions; they stay queued until removed.
+        """Return the lowest positions that can be delivered now; they stay queued until removed.
 
         A search that finds nothing goes on with the next call, however often ``changed`` is called:
         no position waits for ever behind those of a busy consumer. Hashes it refused stay refused
@@ -123,22 +126,22 @@ class ReplayQueue:
                 yield pair
 
     def take_looked_at(self) -> int:
-        """Return the number of checked positions, and reset it."""
+        """Return how many positions searches have checked, and reset the number to 0."""
         looked_at, self._looked_at = self._looked_at, 0
         return looked_at
 
     def remove(self, position: tuple[int, int]) -> bool:
-        """Remove a position; return False if not queued."""
+        """Remove a position; return False if it is not queued."""
         if self._hashes:
             self._forget_hash(position)
         return self._positions.discard(position)
 
     def discard_through(self, position: Position) -> None:
-        """Remove all up to and including a position."""
+        """Remove all positions up to and including the given position."""
         deque(self.discarded(position), maxlen=0)
 
     def discarded(self, position: Position) -> Iterator[tuple[int, int]]:
-        """Remove all up to and including a position, and yield while forgetting hashes.
+        """Remove all positions up to the given position, then forget their hashes in steps.
 
         Until the end ``contains_hash`` may return True for a removed hash.
         """
@@ -148,21 +151,21 @@ class ReplayQueue:
             yield place
 
     def emptied(self) -> Iterator[None]:
-        """Remove all positions of an unneeded queue in steps."""
+        """Remove all positions of a queue that is no longer needed, in steps."""
         self._positions.clear()
         self._with_hash.clear()
         return self._hashes.emptied()
 
     def hash_of(self, position: tuple[int, int]) -> int:
-        """Return the hash of a queued position; 0 without a hash."""
+        """Return the key hash of a queued position; 0 if it has none."""
         return self._hashes.get(position, 0)
 
     def contains_hash(self, sticky_hash: int) -> bool:
-        """Return True if a message of a hash is queued: later messages must wait behind."""
+        """Return True if a message with a key hash is queued, so that later ones must wait."""
         return sticky_hash in self._with_hash
 
     def hashes(self) -> Iterator[int]:
-        """Yield the hashes of queued messages, each once."""
+        """Yield the key hash of each queued message, without repetition."""
         return iter(self._with_hash)
 
     def _forget_hash(self, position: tuple[int, int]) -> None:

@@ -1,4 +1,4 @@
-"""A subscription: cursor, consumers, and their commands."""
+"""Subscriptions of persistent topics, each with a cursor and consumers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ INDIVIDUALLY = frozenset((Shared, Key_Shared))
 
 
 class SubscriptionOwner(Protocol):
-    """The part of the topic's subscriptions used by a single subscription.
+    """The methods that a single subscription calls on its topic's set of subscriptions.
 
     Attributes:
         topic_rate: The dispatch rate shared by the topic's subscriptions.
@@ -45,23 +45,23 @@ class SubscriptionOwner(Protocol):
     topic_rate: RateLimiter
 
     def changed(self) -> None:
-        """Schedule saving a changed cursor."""
+        """Schedule saving the cursors that have changed."""
 
     def left_entries(self) -> None:
-        """Drop ledgers no longer needed by a subscription."""
+        """Delete the ledgers that no subscription needs any more."""
 
     def became_empty(self, subscription: Subscription) -> None:
-        """React to the departure of the last consumer."""
+        """React to the departure of a subscription's last consumer."""
 
     def keeps(self, subscription: Subscription) -> bool:
-        """Return True if a new SUBSCRIBE would find the subscription or its cursor."""
+        """Return True if a new SUBSCRIBE would get this subscription or its cursor."""
 
     def delete(self, name: str) -> None:
-        """Delete a subscription."""
+        """Delete the subscription with the given name."""
 
 
 class Subscription(AnySubscription):
-    """A subscription of a topic (upstream: PersistentSubscription).
+    """A subscription of a persistent topic (upstream: PersistentSubscription).
 
     Attributes:
         type: Kept after the last consumer.
@@ -98,12 +98,18 @@ class Subscription(AnySubscription):
 
     @property
     def unused_since(self) -> float:
-        """The clock's time of the last use; inf while in use, or if not kept without consumers."""
+        """The clock's time when a durable subscription without consumers was last used.
+
+        inf with consumers, for a non-durable subscription, and for compaction's subscription.
+        """
         unused = self.durable and not self.consumers and not self.internal
         return self._active_at if unused else inf
 
     def _is_active(self) -> None:
-        """Record that a consumer arrived or left, or that the cursor was reset."""
+        """Record that the subscription is in use.
+
+        Called when a consumer comes or leaves, and when the cursor is reset.
+        """
         self.topic.touched()
         self._active_at = self.topic.clock.now()
 
@@ -114,18 +120,18 @@ class Subscription(AnySubscription):
 
     @property
     def awaited(self) -> bool:
-        """True after a SEEK closed the consumers, until a consumer subscribes."""
+        """True if a SEEK closed the consumers, and no consumer has subscribed again yet."""
         return self.awaits_return and self._owner.keeps(self)
 
     @property
     def ring(self) -> Hashes | None:
-        """The consumer of each hash; None if not Key_Shared."""
+        """The assignment of key hashes to consumers; None if the type is not Key_Shared."""
         return self.dispatcher.ring if isinstance(self.dispatcher, KeySharedDispatcher) else None
 
     # -- consumers ----------------------------------------------------------------------------
 
     def add_consumer(self, cnx: ClientConnection, options: ConsumerOptions) -> Consumer:
-        """Connect a consumer.
+        """Create a consumer for a client, and connect it to the subscription.
 
         Raises:
             RequestError: An Exclusive consumer is connected, or the types differ.
@@ -172,7 +178,7 @@ class Subscription(AnySubscription):
             self._owner.became_empty(self)
 
     def close_consumers(self, new_owner: ServerUrls = NO_URLS) -> None:
-        """Disconnect all consumers, and notify their clients, many in steps.
+        """Disconnect all consumers and notify their clients, in steps if there are many.
 
         The pending entries are not distributed among the remaining consumers.
         """
@@ -200,7 +206,7 @@ class Subscription(AnySubscription):
     # -- commands of consumers ----------------------------------------------------------------
 
     def flow(self, consumer: Consumer, permits: int) -> None:
-        """Add permits to a consumer."""
+        """Add permits that a consumer's client has granted, and deliver entries."""
         assert self.dispatcher is not None
         consumer.flowed(permits)
         self.last_flow_at = consumer.last_flow_at
@@ -209,7 +215,7 @@ class Subscription(AnySubscription):
             self.tell_end()
 
     def acknowledge(self, consumer: Consumer, ids: Iterable[pb.MessageIdData]) -> None:
-        """Acknowledge single entries, or messages of batches."""
+        """Acknowledge single entries, or single messages within batches."""
         dispatcher, cursor, rules = self.dispatcher, self.cursor, self.topic.rules
         assert dispatcher is not None
         ledger_before = cursor.mark_delete.ledger_id
@@ -244,7 +250,7 @@ class Subscription(AnySubscription):
         return self.cursor.acknowledge_part(position, digest.message_count, ack_set)
 
     def acknowledge_cumulatively(self, consumer: Consumer, one: pb.MessageIdData) -> None:
-        """Acknowledge all entries up to an entry; no effect for Shared and Key_Shared."""
+        """Acknowledge all entries up to an entry, except in Shared and Key_Shared."""
         if self.type in INDIVIDUALLY:
             return
         cursor, position = self.cursor, from_wire(one.ledgerId, one.entryId)
@@ -261,7 +267,7 @@ class Subscription(AnySubscription):
         self._after_ack(ledger_before)
 
     def _has_changed(self) -> None:
-        """Schedule saving the cursor, record its advance, and free forgotten batches."""
+        """Schedule saving the cursor after a change, and free the memory of forgotten batches."""
         self.topic.touched()
         if self.cursor.mark_delete > self._mark_delete_seen:
             self.advanced_at = self.topic.clock.wall_ms()
@@ -288,7 +294,10 @@ class Subscription(AnySubscription):
         *,
         more: bool = False,
     ) -> None:
-        """Redeliver a consumer's entries; without ids: all pending entries."""
+        """Redeliver the given entries of a consumer; without ids, all its pending entries.
+
+        Exclusive and Failover subscriptions redeliver all unacknowledged entries in any case.
+        """
         assert self.dispatcher is not None
         if epoch is not None and epoch > consumer.epoch and self.type not in INDIVIDUALLY:
             consumer.epoch = epoch
@@ -299,7 +308,7 @@ class Subscription(AnySubscription):
     # -- moving the cursor --------------------------------------------------------------------
 
     def seek(self, first: Position) -> None:
-        """Set the next entry, and close the consumers, which subscribe again.
+        """Deliver from the given position on, and close the consumers, which subscribe again.
 
         Of a Failover subscription only the active consumer is closed (recorded). The new position
         is saved immediately: an informed client must not find the old position after a crash.
@@ -321,7 +330,7 @@ class Subscription(AnySubscription):
         self._owner.left_entries()
 
     def skip(self, entries: int) -> None:
-        """Skip entries from the mark-delete position on, without notifying consumers."""
+        """Acknowledge the given number of oldest unacknowledged entries."""
         before = self.cursor.mark_delete
         self.cursor.skip(entries)
         self._moved(before)
@@ -342,7 +351,7 @@ class Subscription(AnySubscription):
             self.tell_end()
 
     async def expire_older(self, than_ms: int) -> int:
-        """Acknowledge the entries published before a moment; return the number.
+        """Acknowledge the entries published before the given time; return their number.
 
         Raises:
             MessageStoreError: The entries cannot be read.
@@ -351,7 +360,7 @@ class Subscription(AnySubscription):
         return self.expire_through(ledger.preceding(await ledger.published_at(than_ms)))
 
     def expire_through(self, position: Position) -> int:
-        """Acknowledge all entries up to a position as expired; return the number."""
+        """Acknowledge all entries up to a position as expired; return their number."""
         before = self.cursor.backlog
         if position > self.cursor.mark_delete:
             self.skip_through(position)
@@ -364,33 +373,33 @@ class Subscription(AnySubscription):
     # -- notifications of the topic -----------------------------------------------------------
 
     def entries_added(self) -> None:
-        """Deliver new entries."""
+        """Deliver new entries to the consumers."""
         if self.dispatcher is not None:
             self.dispatcher.entries_added()
 
     def tell_end(self) -> None:
-        """Notify the consumers of a terminated topic without remaining messages."""
+        """If the backlog is empty, tell consumers that the terminated topic has ended."""
         if self.dispatcher is not None and not self.cursor.backlog:
             untold = [one for one in self.consumers if not one.reached_end]
             self.dispatcher.tell(untold, Consumer.tell_end)
 
     def policies_changed(self) -> None:
-        """Follow the effective policies."""
+        """Apply the topic's changed policies."""
         if self.dispatcher is not None:
             self.dispatcher.policies_changed()
 
     def delete(self) -> None:
-        """Close all consumers, and delete the cursor."""
+        """Close all consumers, and delete the subscription."""
         self.awaits_return = False
         self.close_consumers()
         self._owner.delete(self.name)
 
     def forget(self) -> None:
-        """Free the cursor's memory in steps, once unneeded."""
+        """Free the cursor's memory in steps, because the cursor is no longer needed."""
         self.cursor.batches.clear()
         self._free_forgotten()
 
     def close(self) -> None:
-        """Stop all timers."""
+        """Stop all timers of the subscription."""
         if self.dispatcher is not None:
             self.dispatcher.close()

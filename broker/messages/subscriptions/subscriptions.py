@@ -1,4 +1,4 @@
-"""The subscriptions of one topic."""
+"""The set of subscriptions of one persistent topic."""
 
 from __future__ import annotations
 
@@ -36,11 +36,14 @@ INTERNAL = frozenset((CURSOR,))
 
 
 class ClosedWithOthersError(Exception):
-    """A consumer rolled back a subscription, and was closed with all its consumers."""
+    """A SUBSCRIBE with a rollback, which closed the new consumer and all other consumers.
+
+    The subscription existed, and was not durable.
+    """
 
 
 class Subscriptions(SubscriptionsByName[Subscription]):
-    """The subscriptions of one topic by name, recovered from the ledger or created by clients."""
+    """The subscriptions of a persistent topic by name, restored from the ledger or new."""
 
     def __init__(self, topic: SubscribedTopic) -> None:
         super().__init__()
@@ -63,13 +66,13 @@ class Subscriptions(SubscriptionsByName[Subscription]):
                 self._by_name[name] = Subscription(name, topic, cursor, self)
 
     def get(self, name: str) -> Subscription | None:
-        """Return a subscription; None if unknown."""
+        """Return the subscription with the given name, or None."""
         return self._by_name.get(name)
 
     # -- making and deleting ------------------------------------------------------------------
 
     async def open(self, asked: pb.CommandSubscribe, host: str) -> Subscription:
-        """Return the subscription named by a client, created and stored if missing.
+        """Return the subscription that a client requests, after creating it if missing.
 
         Raises:
             RequestError: See SubscriptionsByName.
@@ -108,7 +111,7 @@ class Subscriptions(SubscriptionsByName[Subscription]):
         return self._by_name.get(asked.subscription) or created
 
     def _start(self, asked: pb.CommandSubscribe) -> Position | None:
-        """Return the requested first entry of a new subscription, otherwise None."""
+        """Return the first entry that a new non-durable subscription requests, or None."""
         if not asked.durable and asked.HasField("start_message_id"):
             start = from_wire(asked.start_message_id.ledgerId, asked.start_message_id.entryId)
             # For an entry beyond the end the initial position decides (recorded).
@@ -117,7 +120,10 @@ class Subscriptions(SubscriptionsByName[Subscription]):
         return None
 
     async def _rolled_back(self, asked: pb.CommandSubscribe) -> Position | None:
-        """Return the first entry of the requested rollback, otherwise None."""
+        """Return the first entry published since the rollback time that a client requests.
+
+        None if the client requests no rollback.
+        """
         if asked.start_message_rollback_duration_sec <= 0:
             return None
         back_ms = asked.start_message_rollback_duration_sec * 1000
@@ -133,7 +139,7 @@ class Subscriptions(SubscriptionsByName[Subscription]):
         properties: Mapping[str, str] | None = None,
         limited: bool = True,
     ) -> Subscription:
-        """Create a subscription.
+        """Create a subscription with a new cursor.
 
         Args:
             name: A new name.
@@ -166,13 +172,13 @@ class Subscriptions(SubscriptionsByName[Subscription]):
         return subscription
 
     def _mark_before(self, first: Position) -> Position:
-        """Return the mark-delete position of a cursor whose next entry is ``first``."""
+        """Return the mark-delete position of a new cursor whose next entry is ``first``."""
         ledger = self._topic.ledger
         last = ledger.last_confirmed
         return last if first > last else ledger.preceding(first)
 
     def delete(self, name: str) -> None:
-        """Delete a subscription whose consumers are disconnected or closed."""
+        """Delete a subscription, whose consumers are disconnected already."""
         subscription = self._by_name.pop(name, None)
         if subscription is not None:
             self._topic.touched()
@@ -186,7 +192,7 @@ class Subscriptions(SubscriptionsByName[Subscription]):
             self.moved()
 
     def became_empty(self, subscription: Subscription) -> None:
-        """Delete a non-durable subscription.
+        """Delete a subscription that has lost its last consumer, unless it is durable.
 
         After a SEEK the cursor is kept for the next subscriber of the name, even of a durable
         subscription, which becomes non-durable. A real broker keeps the cursor as long as the
@@ -206,7 +212,7 @@ class Subscriptions(SubscriptionsByName[Subscription]):
             self._left[name] = cursor, timer
 
     def keeps(self, subscription: Subscription) -> bool:
-        """Return True if a new SUBSCRIBE would find the subscription or its cursor."""
+        """Return True if a new SUBSCRIBE would get this subscription or its cursor."""
         name = subscription.name
         left, _ = self._left.get(name, (None, None))
         is_here = self._by_name.get(name) is subscription or left is subscription.cursor
@@ -221,17 +227,17 @@ class Subscriptions(SubscriptionsByName[Subscription]):
     # -- notifications of the topic -----------------------------------------------------------
 
     def entries_added(self) -> None:
-        """Deliver new entries."""
+        """Deliver new entries to the consumers of all subscriptions."""
         for subscription in self:
             subscription.entries_added()
 
     def terminated(self) -> None:
-        """Notify the consumers without remaining messages."""
+        """Tell consumers without remaining messages that the topic is terminated."""
         for subscription in self:
             subscription.tell_end()
 
     def policies_changed(self) -> None:
-        """Follow the effective policies."""
+        """Apply the topic's changed policies to all subscriptions."""
         self.topic_rate.change(self._topic.policies.dispatch_rate)
         self._subscribe_rate.change(self._topic.policies.subscribe_rate)
         for subscription in self:
@@ -239,19 +245,22 @@ class Subscriptions(SubscriptionsByName[Subscription]):
 
     @property
     def slowest(self) -> Position:
-        """The first entry needed by a durable subscription; behind the last entry if unneeded."""
+        """The position of the first entry that any durable subscription needs.
+
+        The position after the last entry if all entries are acknowledged.
+        """
         ledger = self._topic.ledger
         needed = [one.cursor.first_left for one in self._by_name.values() if one.durable]
         return min(needed, default=ledger.following(ledger.last_confirmed))
 
     def clear_backlogs(self, *, internal: bool) -> None:
-        """Move all cursors to the end; the broker's own only with ``internal``."""
+        """Acknowledge all entries in all subscriptions; in internal ones only if ``internal``."""
         for subscription in self:
             if internal or not subscription.internal:
                 subscription.skip_through(self._topic.ledger.last_confirmed)
 
     def left_entries(self) -> None:
-        """Drop ledgers that the slowest subscription has left."""
+        """Delete the ledgers whose entries no subscription needs any more."""
         while self._holder is not None and not self._still_holds(self._holder):
             self._holder = next(self._others, None)
         if self._holder is None:
@@ -265,12 +274,12 @@ class Subscriptions(SubscriptionsByName[Subscription]):
         return is_here and subscription.cursor.first_left.ledger_id <= self._held
 
     def moved(self) -> None:
-        """Drop unneeded ledgers, as far as retention allows."""
+        """Delete ledgers that no subscription needs, as far as retention allows."""
         bounds = self._topic.policies.retention.bounds(self._topic.clock.wall_ms())
         self._topic.ledger.trim(self._needed, *bounds)
 
     def trimmed_at_ms(self) -> float:
-        """Return when ``moved`` may next drop a ledger, in ms since 1970; inf for never.
+        """Return when ``moved`` can next delete a ledger, in ms since 1970; inf for never.
 
         A ledger is dropped once unneeded and beyond retention; only the latter comes with time.
         """
@@ -285,7 +294,7 @@ class Subscriptions(SubscriptionsByName[Subscription]):
 
     @property
     def _needed(self) -> Position:
-        """The first entry still needed by a subscription or a cursor of the broker."""
+        """The position of the first entry that a subscription or internal cursor still needs."""
         ledger = self._topic.ledger
         ours = [ledger.cursors[name].mark_delete for name in INTERNAL if name in ledger.cursors]
         return min([self.slowest, *map(ledger.following, ours)])
@@ -293,12 +302,12 @@ class Subscriptions(SubscriptionsByName[Subscription]):
     # -- saving -------------------------------------------------------------------------------
 
     def save(self) -> None:
-        """Store the changed cursors in the ledger."""
+        """Store all changed cursors in the ledger."""
         for subscription in self._by_name.values():
             subscription.cursor.save()
 
     def changed(self) -> None:
-        """Schedule saving the changed cursors within a second."""
+        """Schedule saving all changed cursors within a second."""
         if self._timer is None and not self._is_closed:
             clock = self._topic.clock
             self._timer = clock.call_at(clock.now() + SAVE_SECONDS, self._save_due)
@@ -315,12 +324,12 @@ class Subscriptions(SubscriptionsByName[Subscription]):
                 yield
 
     def forget(self) -> None:
-        """Free the memory of cursors in steps, after the topic is unloaded."""
+        """Free the memory of all cursors in steps, because the topic is unloaded."""
         for subscription in self:
             subscription.forget()
 
     def close(self) -> None:
-        """Stop all timers; call ``save`` to store the cursors."""
+        """Stop all timers, without saving cursors; ``save`` does that."""
         self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -332,13 +341,13 @@ class Subscriptions(SubscriptionsByName[Subscription]):
 
 
 def reserved_name() -> RequestError:
-    """Return the refusal of a reserved subscription name."""
+    """Return the error for a subscription whose name is reserved for the broker."""
     text = "Subscription with reserved subscription name attempted"
     return RequestError(pb.ProducerBusy, text)
 
 
 def check_type_allowed(topic: TopicWithPolicies, asked: pb.CommandSubscribe) -> None:
-    """Refuse a consumer of a type disallowed by the topic's policies.
+    """Refuse a consumer whose subscription type the topic's policies do not allow.
 
     Raises:
         RequestError: The type is disallowed.
@@ -350,7 +359,7 @@ def check_type_allowed(topic: TopicWithPolicies, asked: pb.CommandSubscribe) -> 
 
 
 def check_room(topic: TopicWithPolicies, consumer_count: int) -> None:
-    """Refuse a consumer above the topic's limit.
+    """Refuse a consumer if the topic already has its maximum of consumers.
 
     Raises:
         RequestError: The limit is reached.

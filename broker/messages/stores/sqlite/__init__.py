@@ -1,1 +1,1 @@
-"""Messages in a SQLite database: one file per broker."""
+"""A message store in a SQLite database, with one file per broker."""

@@ -29,17 +29,17 @@ _KEYS = {"store": 1, "topics": 1, "ledgers": 1, "cursors": 2, "properties": 2}
 
 
 class Writing(Protocol):
-    """A topic waiting for entries to be stored."""
+    """A topic that waits until its entries are stored."""
 
     def stored(self, last: Position) -> None:
-        """Confirm all entries up to a position."""
+        """Record that all entries up to a position are stored."""
 
     def not_stored(self, error: MessageStoreError) -> None:
-        """Give up the unstored entries after a failure."""
+        """Give up the topic's unstored entries, because writing failed."""
 
 
 class DroppedLedger:
-    """An unneeded ledger, whose entries are deleted in steps.
+    """An unneeded ledger, whose entries are deleted from the database in steps.
 
     Attributes:
         ledger_id: The ledger's number.
@@ -56,7 +56,7 @@ class DroppedLedger:
         self.deleted = 0
 
     def delete_some(self, connection: sqlite3.Connection) -> bool:
-        """Delete the next entries in a separate transaction; return True when finished."""
+        """Delete some entries in a transaction of its own; return True once all are deleted."""
         first = (self.ledger_id << ENTRY_BITS) + self.deleted
         end = first + self.rows_a_step
         connection.execute("BEGIN IMMEDIATE")
@@ -70,7 +70,9 @@ class DroppedLedger:
 
 
 class Batch:
-    """The writes made in one turn, or during the previous transaction.
+    """The writes that one transaction stores.
+
+    The batch collects the writes of one turn, or those made during the previous transaction.
 
     Attributes:
         entries: Row id, bytes and digest of each entry.
@@ -98,7 +100,10 @@ class Batch:
 
     @property
     def page_bytes(self) -> int:
-        """Most bytes of the entries' pages: each entry leaves one page partly filled."""
+        """The most bytes that the database pages of the entries can take.
+
+        Each entry may leave one page partly filled.
+        """
         return self.size_bytes + sum(min(len(data), PAGE_BYTES) for _, data, _ in self.entries)
 
     def add_entry(
@@ -109,7 +114,7 @@ class Batch:
         data: bytes,
         digest: MessageDigest,
     ) -> None:
-        """Add an entry."""
+        """Add a new entry of a topic to the batch."""
         row_id = (position.ledger_id << ENTRY_BITS) + position.entry_id
         self.entries.append((row_id, data, digest))
         self.last[topic] = position
@@ -122,7 +127,7 @@ class Batch:
         self.size_bytes += len(data)
 
     def set_state(self, key: tuple[Any, ...], statement: str, *values: object) -> None:
-        """Add a statement, replacing a statement with the same key."""
+        """Add a SQL statement, which replaces any earlier statement with the same key."""
         self.states.pop(key, None)
         self.states[key] = statement, values
 
@@ -133,7 +138,7 @@ class Batch:
         self.dropped.append(DroppedLedger(ledger.ledger_id, len(ledger), ledger.size_bytes))
 
     def seal(self) -> None:
-        """Record the final sizes of ledgers: no more entries are added."""
+        """Add the statements that store the final sizes of ledgers; no more entries follow."""
         for ledger in self.changed:
             if ledger.topic_id != NOBODY:
                 self._set_ledger(ledger)
@@ -143,7 +148,7 @@ class Batch:
         self.put("ledgers", ledger.ledger_id, ledger.topic_id, *sizes)
 
     def take_states(self, batch: Batch, growing: Container[int]) -> None:
-        """Move statements that do not depend on a later batch's entries to this batch.
+        """Move a later batch's statements that do not depend on unstored entries to this batch.
 
         Args:
             batch: Keeps its entries, and the states of their ledgers.
@@ -184,17 +189,17 @@ class Batch:
     # -- states -------------------------------------------------------------------------------
 
     def put(self, table: str, *row: Any) -> None:  # noqa: ANN401
-        """Store a row of the catalog, with a checksum."""
+        """Add the statement that stores a row with its checksum in a table except ``entries``."""
         statement = f"REPLACE INTO {table} VALUES ({'?, ' * len(row)}?)"
         self.set_state((table, *row[: _KEYS[table]]), statement, *row, row_checksum(*row))
 
     def forget(self, table: str, topic_id: int, name: str) -> None:
-        """Delete a subscription or a property of a topic."""
+        """Add the statement that deletes a subscription or a property of a topic."""
         statement = f"DELETE FROM {table} WHERE topic_id = ? AND name = ?"
         self.set_state((table, topic_id, name), statement, topic_id, name)
 
     def forget_topic(self, topic_id: int) -> None:
-        """Delete a topic with all subscriptions and properties."""
+        """Add the statements that delete a topic with all its subscriptions and properties."""
         for table in ("topics", "cursors", "properties"):
             statement = f"DELETE FROM {table} WHERE topic_id = ?"
             self.set_state((table, topic_id), statement, topic_id)

@@ -65,13 +65,13 @@ _SUMMED = Struct("<qiQq")
 
 
 def head_of(row_id: int, data: bytes, digest: MessageDigest) -> bytes:
-    """Return the head of an entry's row: digest, and a CRC32C of the whole row."""
+    """Return the ``head`` column of an entry's row: the digest, and a CRC32C of the whole row."""
     checksum = google_crc32c.extend(google_crc32c.value(_SUMMED.pack(row_id, *digest)), data)
     return _HEAD.pack(*digest, checksum)
 
 
 def digest_in(row_id: int, head: object, data: object) -> MessageDigest | None:
-    """Return the digest of an entry's row; None if the row is damaged."""
+    """Return the digest in an entry's row after comparing its checksum; None if damaged."""
     if not (isinstance(head, bytes) and isinstance(data, bytes) and len(head) == _HEAD.size):
         return None
     *digest, checksum = _HEAD.unpack(head)
@@ -80,7 +80,7 @@ def digest_in(row_id: int, head: object, data: object) -> MessageDigest | None:
 
 
 def unchecked_digest(head: object) -> MessageDigest:
-    """Return the digest of an entry without reading the bytes.
+    """Return the digest in an entry's row, without reading and checking the entry's bytes.
 
     Raises:
         MessageStoreError: The digest is missing or damaged.
@@ -91,7 +91,10 @@ def unchecked_digest(head: object) -> MessageDigest:
 
 
 def row_checksum(*values: object) -> int:
-    """Return the CRC32C of a row of the catalog; SQLite has no checksums."""
+    """Return the CRC32C of a row in a table except ``entries``.
+
+    SQLite itself has no checksums.
+    """
     parts: list[bytes] = []
     for one in values:
         # A single flipped bit turns bytes into text.
@@ -100,7 +103,7 @@ def row_checksum(*values: object) -> int:
 
 
 def is_intact(row: tuple[object, ...]) -> bool:
-    """Return True if a row of the catalog matches its checksum, the last column."""
+    """Return True if a row in a table except ``entries`` matches its last column, the checksum."""
     return row_checksum(*row[:-1]) == row[-1]
 
 
@@ -111,7 +114,7 @@ ERRORS = (sqlite3.Error, UnicodeDecodeError)
 
 
 def is_damage(error: Exception) -> bool:
-    """Return True if an error means a damaged file, not a temporarily unreadable file."""
+    """Return True if an error shows a damaged file, not a file that is unreadable for now."""
     if not isinstance(error, ERRORS):
         return False
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)  # Missing in decoding errors.
@@ -119,19 +122,22 @@ def is_damage(error: Exception) -> bool:
 
 
 def is_locked(error: Exception) -> bool:
-    """Return True if another process holds the database's lock for long."""
+    """Return True if an error shows that another process keeps the database locked."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
 
 
 def what_to_do(error: Exception) -> str:
-    """Return the remedy for a database error, as the end of a sentence."""
+    """Return the remedy for a damaged database, as the end of a sentence.
+
+    Empty for other errors.
+    """
     if not is_damage(error):
         return ""
     return f"; {FROM_A_COPY}, or move it away to begin with an empty one"
 
 
 class NoRoomError(sqlite3.OperationalError):
-    """Entries would leave too little free space on the disk."""
+    """A refused write of entries, which would leave too little free space on the disk."""
 
     sqlite_errorcode = sqlite3.SQLITE_FULL
 
@@ -140,7 +146,7 @@ class NoRoomError(sqlite3.OperationalError):
 
 
 class DatabaseFile:
-    """The file of a database, locked for one process.
+    """The file of a message database, locked so that only one process uses it.
 
     Args:
         path: The file; a missing folder is created.
@@ -165,7 +171,7 @@ class DatabaseFile:
             raise MessageStoreError(f"the message database {path}: {reason}") from None
 
     def writer(self, max_pages: int = 0) -> sqlite3.Connection:
-        """Return the writing connection; missing tables are created.
+        """Open the connection for writing, and create missing tables.
 
         Args:
             max_pages: Most pages of the file; 0 is no bound.
@@ -207,7 +213,7 @@ class DatabaseFile:
             raise MessageStoreError(f"the message database {self.path} may not be written")
 
     def reader(self) -> sqlite3.Connection:
-        """Return a reading connection, which never waits for the writer or blocks the writer.
+        """Open a connection for reading, which neither waits for the writer nor blocks it.
 
         Raises:
             sqlite3.Error: The file cannot be read.
@@ -219,12 +225,14 @@ class DatabaseFile:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the file and the write-ahead log."""
+        """The total bytes of the database file and its write-ahead log."""
         files = (self.path, self.path.with_name(self.path.name + "-wal"))
         return sum(one.stat().st_size for one in files if one.exists())
 
     def is_nearly_full(self, size_bytes: int) -> bool:
-        """Return True if a transaction with so many bytes of entries needs ``check_room``.
+        """Return True if so little disk space is free that ``check_room`` must be called.
+
+        The argument is the bytes of the entries in the next transaction.
 
         Raises:
             OSError: The database's folder is missing.
@@ -232,7 +240,9 @@ class DatabaseFile:
         return self._free_bytes() < 4 * size_bytes + RESERVE_BYTES + 2 * _WAL_BYTES
 
     def check_room(self, connection: sqlite3.Connection, page_bytes: int) -> None:
-        """Check the disk space for a transaction, with a reserve for deletions after new entries.
+        """Raise an error if the disk has too little free space for a transaction.
+
+        New entries must leave a reserve of free space, which later deletions need.
 
         The write-ahead log needs space first, then the file when the log is copied: without space
         for the copy, deletions would fail too.
@@ -263,7 +273,7 @@ class DatabaseFile:
         return int(disk.f_bavail * disk.f_frsize)
 
     def has_no_room(self, error: Exception) -> bool:
-        """Return True if an error means a full disk, or a reached bound of the database."""
+        """Return True if an error means that the disk or the database is full."""
         code = getattr(error, "sqlite_errorcode", 0)
         if code == sqlite3.SQLITE_FULL:
             return True
@@ -276,14 +286,14 @@ class DatabaseFile:
             return False  # The folder is missing.
 
     def release(self) -> None:
-        """Release the file's lock; delete a temporary file with its folder."""
+        """Release the database's lock, and delete a temporary database with its folder."""
         if self.temporary:
             shutil.rmtree(self.path.parent, ignore_errors=True)
         self._lock.close()
 
 
 def _locked(path: Path) -> FileIO:
-    """Lock and return the file beside a database; the kernel releases the lock with the process."""
+    """Lock and return a database's lock file; the kernel unlocks it when the process ends."""
     lock = open(path.with_name(path.name + ".lock"), "ab+", buffering=0)  # noqa: SIM115
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -308,7 +318,7 @@ DATABASE_NAME = "messages.db"
 
 
 def temporary_database(place: Path) -> Path:
-    """Return the path of a new database, in an exclusive folder.
+    """Return the path for a new temporary database, in a new folder of its own.
 
     Folders of killed brokers are deleted first.
 
@@ -321,7 +331,10 @@ def temporary_database(place: Path) -> Path:
 
 
 def _delete_left(folder: Path) -> None:
-    """Delete a folder left by a broker that no longer runs, as its free lock shows."""
+    """Delete the folder of a broker that no longer runs.
+
+    Such a broker's lock file is not locked.
+    """
     try:
         with open(folder / f"{DATABASE_NAME}.lock", "rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

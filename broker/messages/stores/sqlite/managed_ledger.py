@@ -28,7 +28,7 @@ _WORD_RANGE = 1 << 64
 
 
 def cursor_bytes(state: CursorState) -> bytes:
-    """Return a cursor's state as bytes: a line of JSON, then columns.
+    """Encode a cursor's state as bytes: a line of JSON, then columns of numbers and bitmaps.
 
     The encoding is fast, because a cursor may have many bitmaps and tens of thousands of batches,
     encoded in one turn.
@@ -55,7 +55,7 @@ def cursor_bytes(state: CursorState) -> bytes:
 
 
 def cursor_state(value: bytes) -> CursorState:
-    """Return a cursor's state from bytes.
+    """Decode a cursor's state from bytes.
 
     Raises:
         MessageStoreError: The bytes are not a valid state.
@@ -88,7 +88,7 @@ def _cursor_state(value: bytes) -> CursorState:
 
 
 def _taken(column: array[int], count: int, data: bytes) -> bytes:
-    """Fill a column from the start of some bytes; return the remaining bytes."""
+    """Fill an array from the start of the given bytes; return the remaining bytes."""
     size = count * column.itemsize
     column.frombytes(data[:size])
     return data[size:]
@@ -117,11 +117,11 @@ _NEVER = 1 << 63
 
 
 class DatabaseParts(NamedTuple):
-    """The parts of a store used by topics.
+    """The parts of the database store that each topic's ledger uses.
 
     Attributes:
         next_id: Returns a new unique number.
-        now_ms: The time in ms since 1970.
+        now_ms: Returns the time in ms since 1970.
     """
 
     writer: DatabaseWriter
@@ -154,7 +154,7 @@ class SqliteManagedLedger(ManagedLedger):
     # -- writing ------------------------------------------------------------------------------
 
     def append(self, data: bytes, digest: MessageDigest) -> Position:
-        """Add an entry; the listener is notified once the entry is stored.
+        """Add an entry, and return its position; the listener is notified once it is stored.
 
         Raises:
             MessageStoreFullError: The store has no capacity for the entry.
@@ -177,7 +177,7 @@ class SqliteManagedLedger(ManagedLedger):
         return position
 
     def stored(self, last: Position) -> None:
-        """Report all entries up to a position as stored."""
+        """Record that all entries up to a position are stored, and notify the listener."""
         waiting = self._waiting
         while waiting and waiting[0].confirmed == len(waiting[0]):
             waiting.popleft()
@@ -186,7 +186,7 @@ class SqliteManagedLedger(ManagedLedger):
             self.listener.confirmed(last)
 
     def not_stored(self, error: MessageStoreError) -> None:
-        """Give up unconfirmed entries, and refuse writes until the topic is reopened."""
+        """Give up the unstored entries, and refuse writes until the topic is opened again."""
         for ledger in self._waiting:
             entries, size_bytes = ledger.cut()
             self._room.charge(-entries, -size_bytes)
@@ -197,13 +197,13 @@ class SqliteManagedLedger(ManagedLedger):
             self.listener.failed(error)
 
     def save_cursor(self, subscription: str, state: CursorState) -> None:
-        """Store a subscription's state."""
+        """Store the state of a subscription's cursor."""
         self._check_open()
         self._topic.cursors[subscription] = state
         self._writer.batch().put("cursors", self._topic_id, subscription, cursor_bytes(state))
 
     def delete_cursor(self, subscription: str) -> None:
-        """Delete a subscription's state."""
+        """Delete the stored state of a subscription's cursor."""
         self._check_open()
         if self._topic.cursors.pop(subscription, None) is not None:
             self._writer.batch().forget("cursors", self._topic_id, subscription)
@@ -229,7 +229,7 @@ class SqliteManagedLedger(ManagedLedger):
     # -- reading ------------------------------------------------------------------------------
 
     def read(self, first: Position, max_entries: int, max_bytes: int) -> list[Entry] | None:
-        """Return stored entries from a position on; None if the first is not in memory."""
+        """Return stored entries, starting at a position; None if the first is not in memory."""
         found = self._first_stored(first)
         if found is None:
             return []
@@ -244,7 +244,7 @@ class SqliteManagedLedger(ManagedLedger):
         ]
 
     async def fetch(self, first: Position, max_entries: int, max_bytes: int) -> list[Entry]:
-        """Return the entries of ``read``, from memory or the database.
+        """Return the same entries as ``read``, fetched from the database if not in memory.
 
         Raises:
             MessageStoreError: The entries are damaged, or cannot be read.
@@ -270,7 +270,10 @@ class SqliteManagedLedger(ManagedLedger):
             first = Position(ledger.ledger_id, end)
 
     def read_each(self, positions: Sequence[Position]) -> list[Entry] | None:
-        """Return the still stored entries of some positions; None if an entry is not in memory."""
+        """Return the stored entries at the given positions, without missing entries.
+
+        If any stored entry is not in memory, the whole result is None.
+        """
         entries = []
         for position in positions:
             found = self._row.holding(position)
@@ -284,7 +287,7 @@ class SqliteManagedLedger(ManagedLedger):
         return entries
 
     async def fetch_each(self, positions: Sequence[Position]) -> list[Entry]:
-        """Return the undamaged entries of ``read_each``, from memory or the database."""
+        """Return the undamaged entries at the given positions, fetched if not in memory."""
         entries = self.read_each(positions)
         if entries is not None:
             return entries
@@ -294,7 +297,7 @@ class SqliteManagedLedger(ManagedLedger):
         return fetched
 
     def digest(self, position: Position) -> MessageDigest | None:
-        """Return the digest of a stored entry; None if missing or unreadable."""
+        """Return the message count and times of a stored entry; None if missing or unreadable."""
         found = self._row.holding(position)
         if found is None:
             return None

@@ -1,4 +1,4 @@
-"""Reads of entries in a message database, on separate threads."""
+"""A reader of entries in a message database, which uses threads of its own."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _HEAD = "SELECT head FROM entries WHERE row_id = ?"
 
 
 class Read(NamedTuple):
-    """The result of a read.
+    """The result of reading consecutive entries.
 
     Attributes:
         entries: Whole entries, in order.
@@ -55,11 +55,13 @@ class Read(NamedTuple):
 
 
 class DatabaseReads:
-    """Reads a database beside the writer. Damaged rows are never returned.
+    """A reader of a message database, independent of its writer.
+
+    Damaged rows are never returned.
 
     Args:
         file: The database.
-        skip_damaged: Skip damaged entries, and continue behind.
+        skip_damaged: Skip damaged entries, and continue with the next entries.
     """
 
     def __init__(self, file: DatabaseFile, *, skip_damaged: bool) -> None:
@@ -100,7 +102,9 @@ class DatabaseReads:
         return read(connection)
 
     async def range(self, ledger_id: int, first: int, end: int, max_bytes: int) -> Read:
-        """Read consecutive entries of a ledger; at least one, if undamaged.
+        """Read consecutive entries of a ledger within a limit of bytes.
+
+        At least one entry is returned, if undamaged.
 
         Raises:
             MessageStoreError: The database cannot be read.
@@ -141,7 +145,11 @@ class DatabaseReads:
     def _rows(
         self, connection: sqlite3.Connection, first: int, end: int
     ) -> Iterator[tuple[int, bytes, bytes]]:
-        """Yield rows; when damage is to be skipped, each row that is readable by itself."""
+        """Yield the rows of a range of entries.
+
+        When damage is to be skipped, each row is read separately, so that all readable rows are
+        found.
+        """
         if self.skip_damaged:
             # A misplaced page ends a range early, without an error.
             for one in range(first, end):
@@ -161,7 +169,7 @@ class DatabaseReads:
                 yield from rows
 
     async def each(self, positions: Sequence[Position]) -> list[Entry]:
-        """Read some entries, leaving out missing or damaged entries.
+        """Read the entries at the given positions, leaving out missing or damaged entries.
 
         Raises:
             MessageStoreError: The database cannot be read.
@@ -172,7 +180,7 @@ class DatabaseReads:
         return found
 
     async def states(self, topic_id: int) -> tuple[list[Any], list[Any]]:
-        """Read the rows of a topic's cursors and properties, each with a checksum.
+        """Read the rows that store a topic's cursors and properties, with their checksums.
 
         Raises:
             MessageStoreError: The database cannot be read.
@@ -200,7 +208,7 @@ class DatabaseReads:
             return None  # Fetching the entry reports the damage.
 
     def digest(self, position: Position) -> MessageDigest | None:
-        """Return an entry's digest by a synchronous read; None if missing or damaged."""
+        """Read an entry's digest on the event loop's thread; None if missing or damaged."""
         row_id = (position.ledger_id << ENTRY_BITS) + position.entry_id
         try:
             if self._here is None:
@@ -212,7 +220,7 @@ class DatabaseReads:
             return None
 
     async def close(self) -> None:
-        """Stop the threads, and close all connections."""
+        """Stop the reading threads, and close all connections."""
         self._is_closed = True
         await asyncio.to_thread(self._threads.shutdown)
         for connection in self._connections:
@@ -222,7 +230,10 @@ class DatabaseReads:
 
 
 def _whole_row(connection: sqlite3.Connection, row_id: int) -> list[tuple[int, bytes, bytes]]:
-    """Return a row in a list; an empty list if missing, or on a damaged page."""
+    """Return a list of the row with a given id.
+
+    An empty list if the row is missing, or on a damaged page.
+    """
     try:
         return connection.execute(_ONE, (row_id,)).fetchall()
     except sqlite3.DatabaseError as error:
@@ -249,7 +260,7 @@ def _entry(row_id: int, head: bytes, data: bytes) -> Entry | None:
 
 
 def _left_out(first: int, entries: int) -> str:
-    """Return a sentence on the skipped entries of a range; empty without skipped entries."""
+    """Return a sentence about the skipped entries of a range; empty if none were skipped."""
     if not entries:
         return ""
     return f"{entries} of the entries from {_named(first)} on are damaged, and left out"

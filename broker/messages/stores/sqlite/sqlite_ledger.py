@@ -1,4 +1,4 @@
-"""One ledger of a message database: sizes, and the newest entries in memory."""
+"""One ledger of a message database: its sizes, and its newest entries in memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ENTRY_OVERHEAD_BYTES = 200
 
 
 class SqliteLedger(StoredLedger):
-    """A ledger with entries in the database, the newest also in memory.
+    """A ledger whose entries are in the database, and whose newest entries are also in memory.
 
     The memory of the ledger is bounded: the end is known for every entry at first, then for every
     second, every fourth and so on, and estimated in between.
@@ -50,7 +50,7 @@ class SqliteLedger(StoredLedger):
     def stored(
         cls, ledger_id: int, topic_id: int, entries: int, size_bytes: int, closed_at: int
     ) -> SqliteLedger:
-        """Return a ledger from the database's values."""
+        """Create a ledger from its values in the database."""
         ledger = cls(ledger_id, topic_id)
         ledger.closed_at = closed_at
         ledger.size_bytes = ledger._confirmed_bytes = size_bytes
@@ -62,7 +62,7 @@ class SqliteLedger(StoredLedger):
         return self._count
 
     def add(self, data: bytes, digest: MessageDigest) -> int:
-        """Add an entry to be written; return its number."""
+        """Add an entry that is to be written, and return its number in the ledger."""
         number = self._count
         if number == len(self._marks) * self._stride:
             self._mark()
@@ -78,12 +78,12 @@ class SqliteLedger(StoredLedger):
         self._marks.append(self.size_bytes)
 
     def confirm(self, entries: int, size_bytes: int) -> None:
-        """Count the next entries as stored."""
+        """Count the next unstored entries, of the given number and bytes, as stored."""
         self.confirmed += entries
         self._confirmed_bytes += size_bytes
 
     def cut(self) -> tuple[int, int]:
-        """Forget the unstored entries; return their number and bytes."""
+        """Forget the entries that are not stored; return their number and bytes."""
         entries, size_bytes = self._count - self.confirmed, self.size_bytes - self._confirmed_bytes
         if entries:
             del self.recent[-entries:]
@@ -92,7 +92,7 @@ class SqliteLedger(StoredLedger):
         return entries, size_bytes
 
     def bytes_before(self, number: int) -> int:
-        """Return the approximate bytes of all previous entries.
+        """Return the approximate total bytes of the entries before the entry with a number.
 
         Exact behind all entries, and behind all stored entries.
         """
@@ -111,12 +111,15 @@ class SqliteLedger(StoredLedger):
         return before + (behind - before) * rest // width
 
     def forget_recent(self, entries: int) -> None:
-        """Drop the oldest entries from memory."""
+        """Drop the given number of oldest entries from memory."""
         del self.recent[:entries]
         self.recent_from += entries
 
     def end_of_recent(self, first: int, max_entries: int, max_bytes: int) -> int:
-        """Return the exclusive end of a read from memory, with at least one entry."""
+        """Return the exclusive end of a read from memory that respects both limits.
+
+        A read returns at least one entry.
+        """
         most = min(self.confirmed, first + max(1, max_entries))
         recent, offset, size = self.recent, self.recent_from, 0
         for number in range(first, most):
@@ -141,7 +144,7 @@ class RecentEntries:
         self._most_groups = _MOST_GROUPS
 
     def add(self, ledger: SqliteLedger, entries: int, size_bytes: int) -> None:
-        """Count newly stored entries, and drop the oldest from memory."""
+        """Count newly stored entries, and drop the oldest entries from memory above the bound."""
         if not ledger.recent:
             return  # Dropped before its entries were stored.
         cost = size_bytes + entries * ENTRY_OVERHEAD_BYTES
@@ -154,7 +157,7 @@ class RecentEntries:
                 self.size_bytes -= freed
 
     def forget(self, ledger: SqliteLedger) -> None:
-        """Drop all entries of a dropped ledger from memory."""
+        """Remove all entries of a deleted ledger from memory."""
         stored = ledger.recent[: max(0, ledger.confirmed - ledger.recent_from)]
         self.size_bytes -= sum(len(data) + ENTRY_OVERHEAD_BYTES for data, _ in stored)
         ledger.forget_recent(len(ledger.recent))

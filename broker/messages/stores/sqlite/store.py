@@ -1,4 +1,4 @@
-"""Messages in a SQLite database: durable, or deleted with a temporary file."""
+"""A message store in a SQLite database file, durable or temporary."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ _SPARE_BYTES = 256 * 1024 * 1024
 
 
 class DatabaseOptions(NamedTuple):
-    """The options of a database.
+    """The options for opening a message database.
 
     Attributes:
-        fsync: Confirm a message once on the disk.
-        skip_damaged: Skip damaged data.
+        fsync: Confirm a message only once it is on the disk.
+        skip_damaged: Skip damaged data instead of raising an error.
         temporary: Create the database in a folder, and delete it at the end.
     """
 
@@ -69,7 +69,10 @@ class DatabaseOptions(NamedTuple):
 
 
 class _Catalog(NamedTuple):
-    """Rows read when the store is opened; their number does not grow with the entries."""
+    """The rows that are read when the store is opened.
+
+    Their number does not grow with the entries.
+    """
 
     store: dict[str, str]
     topics: list[tuple[int, str]]
@@ -77,7 +80,7 @@ class _Catalog(NamedTuple):
 
 
 class SqliteMessageStore(MessageStore):
-    """Keeps messages and cursors in a database (``floodgateMessageStore=sqlite:///path``).
+    """A store of messages and cursors in a database (``floodgateMessageStore=sqlite:///path``).
 
     Args:
         path: The file; for a temporary database the parent folder.
@@ -108,7 +111,7 @@ class SqliteMessageStore(MessageStore):
     # -- life cycle ---------------------------------------------------------------------------
 
     async def open(self) -> None:
-        """Open the database, and read the catalog.
+        """Open the database, and read its topics and ledgers.
 
         Raises:
             MessageStoreError: The database cannot be opened, or the catalog is damaged.
@@ -179,7 +182,7 @@ class SqliteMessageStore(MessageStore):
         )
 
     def _intact(self, rows: Iterable[tuple[Any, ...]], what: str) -> list[tuple[Any, ...]]:
-        """Return rows of the catalog without checksums.
+        """Compare rows with their checksums; return the undamaged rows without checksums.
 
         Raises:
             MessageStoreError: A row is damaged.
@@ -201,7 +204,7 @@ class SqliteMessageStore(MessageStore):
             )
 
     def _take(self, catalog: _Catalog) -> list[DroppedLedger]:
-        """Create topics from the rows; return the ledgers with entries still to be deleted."""
+        """Create the stored topics; return the ledgers whose entries are still to be deleted."""
         dropped = []
         by_id: dict[int, SqliteTopic] = {}
         for topic_id, name in catalog.topics:
@@ -223,7 +226,7 @@ class SqliteMessageStore(MessageStore):
         return dropped
 
     async def close(self) -> None:
-        """Write pending entries, and release the file."""
+        """Write pending entries, and close the database file."""
         if self._file is None:
             return
         file, self._file = self._file, None
@@ -243,7 +246,7 @@ class SqliteMessageStore(MessageStore):
         await self._parts.writer.flushed()
 
     def next_id(self) -> int:
-        """Return a new unique number.
+        """Return a new unique id.
 
         Raises:
             MessageStoreError: The store accepts no writes, or all numbers are used.
@@ -260,7 +263,7 @@ class SqliteMessageStore(MessageStore):
         return self._next_id - 1
 
     async def open_ledger(self, name: str) -> ManagedLedger:
-        """Return the ledger of a topic, empty at first; the same ledger until closed.
+        """Open a topic's ledger, or return the ledger if it is already open.
 
         Raises:
             MessageStoreError: The ledger cannot be read, or the store accepts no writes.
@@ -282,7 +285,9 @@ class SqliteMessageStore(MessageStore):
         return found if found is not None else self._open_now(name)
 
     async def unopened_ledger(self, name: str) -> ManagedLedger | None:
-        """Return the ledger of an unopened topic as stored; None without entries.
+        """Return the stored ledger of a topic that is not open.
+
+        None if the topic is open, or has no stored entries.
 
         Raises:
             MessageStoreError: The ledger cannot be read.
@@ -353,7 +358,7 @@ class SqliteMessageStore(MessageStore):
     # -- the store as a whole -----------------------------------------------------------------
 
     def figures(self) -> StoreFigures:
-        """Return the contents and write statistics, for metrics."""
+        """Return the store's contents and write statistics, for metrics."""
         figures = super().figures()
         if self._file is None:
             return figures

@@ -1,4 +1,4 @@
-"""The writer of a message database: a transaction per turn, on one thread."""
+"""The writer of a message database: one transaction per event-loop turn, on its own thread."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RETRY_SECONDS = 0.5
 
 
 class DatabaseWriter:
-    """Writes batches in order, one at a time; writes made meanwhile form the next batch.
+    """A writer that stores batches one by one; writes made meanwhile form the next batch.
 
     A full disk holds up the current batch and all later entries until space is free: no entry is
     confirmed or lost. Meanwhile cursors are stored and dropped ledgers deleted, with the space
@@ -93,7 +93,7 @@ class DatabaseWriter:
     # -- on the event loop --------------------------------------------------------------------
 
     def batch(self) -> Batch:
-        """Return the batch of the current turn.
+        """Return the batch that collects the writes of the current turn.
 
         Raises:
             MessageStoreError: The writer has failed or is closed.
@@ -111,14 +111,14 @@ class DatabaseWriter:
         return self._next
 
     def drop(self, ledger: SqliteLedger, batch: Batch) -> None:
-        """Drop a ledger's entries: from memory now, from the database in steps after a batch."""
+        """Delete a ledger's entries from memory now, and from the database in later steps."""
         self._recent.forget(ledger)
         if len(ledger):
             batch.drop(ledger)
 
     @property
     def unwritten_bytes(self) -> int:
-        """Bytes of entries waiting to be stored."""
+        """The total bytes of the entries that wait to be stored."""
         return sum(batch.size_bytes for batch in self._unwritten)
 
     @property
@@ -224,7 +224,7 @@ class DatabaseWriter:
             self._retry = self._clock.call_at(self._clock.now() + RETRY_SECONDS, self._write_again)
 
     def _write_again(self) -> None:
-        """Retry the delayed batch, first its statements that free space."""
+        """Retry the batch that failed, after the statements that free disk space."""
         self._retry = None
         assert self._written is not None  # Held up, therefore not None.
         if self._written.entries:
@@ -242,7 +242,7 @@ class DatabaseWriter:
         self._give_up(self._error)
 
     def _give_up(self, error: MessageStoreError) -> None:
-        """Report a failure to all waiters."""
+        """Report a failure to all topics and callers that wait for writes."""
         self._error = self._error or error
         batches = self._unwritten
         self._written, self._ahead, self._next = None, Batch(), Batch()
@@ -258,7 +258,7 @@ class DatabaseWriter:
             self._closing.set_result(None)
 
     async def close(self) -> None:
-        """Write pending batches, and stop the thread; held-up batches are given up."""
+        """Write pending batches, and stop the thread; give up batches that cannot be written."""
         self._closing = self._loop.create_future()
         if self._error is not None:
             self._closing.set_result(None)
@@ -302,7 +302,7 @@ class DatabaseWriter:
         return error
 
     def _delete_some(self) -> bool:
-        """Delete a few entries of a dropped ledger; return False if impossible now."""
+        """Delete some entries of a dropped ledger; return False if deletion fails for now."""
         if not self._dropped:
             return True
         try:

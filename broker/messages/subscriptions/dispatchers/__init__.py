@@ -1,1 +1,1 @@
-"""Dispatchers: reading a subscription's entries and delivering them to consumers."""
+"""Dispatchers, which read a subscription's entries and deliver them to its consumers."""

@@ -1,4 +1,4 @@
-"""The base of dispatchers: scheduling, reading, and waiting."""
+"""The common base of dispatchers, which decides when they run and reads entries."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ BYTES_AS_AN_ENTRY = 16_384
 
 
 class Dispatcher(ABC):
-    """Delivers the entries of one subscription to its consumers.
+    """The common base of dispatchers, which deliver a subscription's entries to its consumers.
 
     Runs when delivery may be possible: new entries, new permits, a timer. Each obstacle wakes the
     dispatcher when it ends: a full connection wakes it once writable again.
@@ -83,11 +83,11 @@ class Dispatcher(ABC):
     # -- scheduling ---------------------------------------------------------------------------
 
     def wake(self) -> None:
-        """Schedule a run, because something may have become deliverable."""
+        """Schedule a run of the dispatcher, because it may be able to deliver something now."""
         self._run_later()
 
     def _run_later(self) -> None:
-        """Schedule a run, round robin with all dispatchers; repeated requests are merged."""
+        """Schedule a run, taking turns with all dispatchers; repeated requests cause one run."""
         if not self._is_due:
             self._is_due = True
             self._topic.turns.later(self._run_due)
@@ -97,7 +97,7 @@ class Dispatcher(ABC):
         self.run()
 
     def run(self) -> None:
-        """Deliver as much as possible now; continue in another turn if more remains."""
+        """Deliver as many entries as possible now; continue in another turn if more remain."""
         if not self.consumers or self._read_timer is not None or self._fetching is not None:
             return
         try:
@@ -117,7 +117,10 @@ class Dispatcher(ABC):
     # -- reading ------------------------------------------------------------------------------
 
     def _read(self, first: Position, most: int) -> list[Entry] | None:
-        """Return entries from a position on; None while fetching, which wakes the dispatcher."""
+        """Return entries, starting at a position; None while they are fetched from the store.
+
+        The end of the fetch wakes the dispatcher.
+        """
         first = self._ledger.following(Position(first.ledger_id, first.entry_id - 1))
         if self._asked == first:
             return self._take_fetched(most)
@@ -135,7 +138,7 @@ class Dispatcher(ABC):
     def _read_each(
         self, positions: Sequence[Position]
     ) -> tuple[Sequence[Position], list[Entry]] | None:
-        """Return the first of some positions, with those of their entries that are still stored.
+        """Return the first of the given positions, with the entries that are still stored there.
 
         None while fetching, which wakes the dispatcher.
         """
@@ -153,7 +156,7 @@ class Dispatcher(ABC):
         return positions, read
 
     def _fetched_at_once(self) -> int:
-        """Return how many entries of the topic's mean size fit in FETCH_BYTES; at least one."""
+        """Return how many entries of average size fit into FETCH_BYTES; at least one."""
         ledger = self._ledger
         entries = ledger.count(EARLIEST, ledger.last_confirmed)
         return max(1, FETCH_BYTES * entries // max(1, ledger.size_bytes))
@@ -189,7 +192,7 @@ class Dispatcher(ABC):
         self._fetched, self._asked = [], None
 
     def _begin_anew(self) -> None:
-        """Close the consumers, which reconnect and read undelivered entries again."""
+        """Close the consumers; they reconnect, and undelivered entries are read again."""
         self._read_timer = None
         if self.consumers:
             self.consumers[0].subscription.close_consumers()
@@ -209,12 +212,12 @@ class Dispatcher(ABC):
 
     @staticmethod
     def _work_of(entries: list[Entry]) -> int:
-        """Return the number of small entries that take as long to send."""
+        """Return how many small entries take as long to send as the given entries."""
         return len(entries) + sum(len(entry.data) for entry in entries) // BYTES_AS_AN_ENTRY
 
     @abstractmethod
     def _deliver(self, most: int) -> int:
-        """Deliver about ``most`` entries at most; return the number of processed entries."""
+        """Deliver at most about ``most`` entries; return how many were processed."""
 
     def _call_when_writable(self, consumers: Iterable[Consumer]) -> None:
         for consumer in consumers:
@@ -224,12 +227,12 @@ class Dispatcher(ABC):
     # -- reading at the end -------------------------------------------------------------------
 
     def _wait_at_end(self, entries: int) -> None:
-        """Note that a read of ``entries`` entries waits for the next new entry."""
+        """Record that a read of up to ``entries`` entries waits for the next new entry."""
         if not self._waiting_for:
             self._waiting_for = min(READ_ENTRIES, entries)
 
     def _end_wait(self, entries: int) -> int:
-        """Return the number of entries to read; after a wait at most the number requested then.
+        """Return how many entries to read now; an earlier ``_wait_at_end`` may limit the number.
 
         The first entry of a ledger is stored alone, and ends such a read. (Both recorded: the read
         size decides how many batches a consumer gets beyond its permits.)
@@ -242,7 +245,7 @@ class Dispatcher(ABC):
     # -- reasons for waiting ------------------------------------------------------------------
 
     def waits(self, consumer: Consumer) -> Waits | None:
-        """Return a consumer's reason for waiting; None if a message is next."""
+        """Return why a consumer receives no message now; None if it is about to receive one."""
         if (own := consumer.waits) is not None:
             return own
         if self._read_timer is not None or self._fetching is not None:
@@ -251,13 +254,13 @@ class Dispatcher(ABC):
         return Waits.RATE if reason is None and self._rate_timer is not None else reason
 
     def _waits_for_entries(self, _: Consumer) -> Waits | None:
-        """Return why no entry is available for a consumer that could receive one."""
+        """Return why there is no entry for a consumer that could receive one, or None."""
         return Waits.NOTHING_LEFT if self._cursor.at_end else None
 
     # -- rates --------------------------------------------------------------------------------
 
     def policies_changed(self) -> None:
-        """Apply the effective dispatch rates."""
+        """Apply the topic's changed dispatch rates."""
         topic = self._topic
         policies, name = topic.policies, self._cursor.name
         rate = policies.dispatch_rates.get(name, policies.subscription_dispatch_rate)
@@ -270,7 +273,7 @@ class Dispatcher(ABC):
             self.wake()
 
     def _allowed(self, entries: int) -> int:
-        """Return the number of entries to read now; if 0, schedule a wake-up."""
+        """Return how many entries the dispatch rates allow now; if 0, schedule a wake-up."""
         for rate in self._rates:
             messages, size_bytes = rate.available()
             entries = min(entries, messages) if size_bytes > 0 else 0
@@ -296,7 +299,7 @@ class Dispatcher(ABC):
 
     @abstractmethod
     def add(self, consumer: Consumer) -> None:
-        """Add a consumer.
+        """Add a newly connected consumer.
 
         Raises:
             RequestError: The consumer does not fit the subscription.
@@ -304,15 +307,18 @@ class Dispatcher(ABC):
 
     @abstractmethod
     def remove(self, consumer: Consumer) -> None:
-        """Remove a consumer, and redeliver the unacknowledged entries."""
+        """Remove a disconnected consumer, and redeliver its unacknowledged entries."""
 
     def remove_all(self) -> None:
-        """Remove all consumers, in order of arrival."""
+        """Remove all consumers, in the order of their arrival."""
         for consumer in list(self.consumers):
             self.remove(consumer)
 
     def tell(self, consumers: Iterable[Consumer], words: Callable[[Consumer], object]) -> None:
-        """Notify consumers, many in steps; skip consumers removed meanwhile."""
+        """Call a function for each of the consumers, in steps if they are many.
+
+        Consumers that are removed meanwhile are skipped.
+        """
         self._topic.turns.in_steps(self._telling(list(consumers), words))
 
     def _telling(
@@ -326,21 +332,21 @@ class Dispatcher(ABC):
             yield
 
     def flowed(self, consumer: Consumer) -> None:
-        """Deliver to a consumer with new permits."""
+        """Deliver entries to a consumer that has received new permits."""
         self.wake()
 
     @abstractmethod
     def redeliver(
         self, consumer: Consumer, positions: Iterable[Place] | None, *, more: bool = False
     ) -> None:
-        """Redeliver a consumer's entries; None for all.
+        """Redeliver a consumer's entries at the given positions, or all its entries (None).
 
         With ``more``, further entries follow before any delivery.
         """
 
     @abstractmethod
     def cursor_moved(self, before: Position) -> None:
-        """Forget entries acknowledged by skip, expiry or REST.
+        """Forget the entries that the cursor has passed because of a skip, expiry or REST call.
 
         Args:
             before: The previous mark-delete.
@@ -350,7 +356,7 @@ class Dispatcher(ABC):
     def acknowledged(
         self, consumer: Consumer, position: Position, newly: int, *, done: bool
     ) -> None:
-        """Process an acknowledgement.
+        """Update the dispatcher's state after messages of an entry were acknowledged.
 
         Args:
             consumer: The acknowledging consumer.
@@ -360,12 +366,12 @@ class Dispatcher(ABC):
         """
 
     def entries_added(self) -> None:
-        """Deliver new entries, immediately if the turn has time."""
+        """Deliver new entries, immediately if the current turn has time left."""
         if not self._is_due and not self._topic.turns.now(self.run):
             self.wake()
 
     def close(self) -> None:
-        """Stop timers and fetches."""
+        """Stop all timers, and all reads from the store."""
         self._forget_fetched()
         if self._rate_timer is not None:
             self._rate_timer.cancel()

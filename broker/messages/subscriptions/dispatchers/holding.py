@@ -1,4 +1,4 @@
-"""The base of dispatchers with pending entries per consumer."""
+"""The base of dispatchers that know which consumer holds each unacknowledged entry."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ LEAVING_A_TURN = 1_000
 
 
 class _Leaving(NamedTuple):
-    """Entries to take back from a consumer, for another delivery.
+    """A request to take entries back from the consumers that hold them.
 
     Attributes:
         consumer: The present or past holder; None: the current holder of each entry.
         positions: The entries; some may be acknowledged meanwhile.
-        then: Takes consumer, entry, the remaining messages, and the hash of the key.
+        then: Called with consumer, entry, the remaining messages, and the hash of the key.
     """
 
     consumer: Consumer | None
@@ -43,12 +43,12 @@ class _Leaving(NamedTuple):
 
 
 class HoldingDispatcher(Dispatcher):
-    """Knows the holder of each pending entry.
+    """A dispatcher that knows which consumer holds each unacknowledged entry.
 
     Attributes:
-        replay: Read entries waiting for delivery or redelivery.
+        replay: Entries that were read already, and wait for delivery or redelivery.
         unacked: Unacknowledged messages of all consumers.
-        blocked: Too many unacknowledged messages for new reads.
+        blocked: There are too many unacknowledged messages to read further entries.
     """
 
     def __init__(self, subscription: AnySubscription, topic_rate: RateLimiter) -> None:
@@ -80,7 +80,7 @@ class HoldingDispatcher(Dispatcher):
         self._members[consumer.number] = consumer
 
     def _gets(self, consumer: Consumer, place: Place, messages: int, sticky_hash: int) -> None:
-        """Record the delivery of an entry to a consumer."""
+        """Record that an entry is sent to a consumer, which holds it until it is acknowledged."""
         consumer.pending.put(place, messages << HASH_BITS | sticky_hash)
         self._holders.put(place, consumer.number)
         policies = self._topic.policies
@@ -105,7 +105,7 @@ class HoldingDispatcher(Dispatcher):
     def acknowledged(
         self, consumer: Consumer, position: Position, newly: int, *, done: bool
     ) -> None:
-        """Remove acknowledged messages from the holder, whichever consumer acknowledged."""
+        """Remove acknowledged messages from their holder, even if another consumer sent the ack."""
         if not done:
             self._acknowledged_in_part(position, newly)
         elif (number := self._holders.pop(position)) != NOTHING:
@@ -137,12 +137,12 @@ class HoldingDispatcher(Dispatcher):
         return None if number == NOTHING else self._members[number]
 
     def _let_go(self, consumer: Consumer, sticky_hash: int) -> None:
-        """Update the state after a consumer no longer holds an entry with a key hash."""
+        """Update the state after a consumer stops holding an entry with a key hash."""
 
     def redeliver(
         self, consumer: Consumer, positions: Iterable[Place] | None, *, more: bool = False
     ) -> None:
-        """Redeliver a consumer's pending entries, with an increased redelivery count."""
+        """Redeliver a consumer's pending entries, and increase their redelivery counts."""
         if consumer not in self.consumers:
             return  # Closed while the command was processed in steps.
         if more:
@@ -159,7 +159,10 @@ class HoldingDispatcher(Dispatcher):
         self.wake()
 
     def _all_of(self, consumer: Consumer) -> Iterator[Place]:
-        """Yield a consumer's pending entries until none is left; nothing is delivered meanwhile."""
+        """Yield a consumer's pending entries until none is left.
+
+        Nothing is delivered meanwhile.
+        """
         while place := consumer.pending.any_place():
             yield place
         self._gave_back_all.discard(consumer)
@@ -172,7 +175,7 @@ class HoldingDispatcher(Dispatcher):
         return new
 
     def _let_leave(self) -> int:
-        """Take back some of the entries queued for redelivery; return their number."""
+        """Take some entries back from consumers, as queued requests demand; return how many."""
         taken = 0
         while self._leaving:
             of, positions, then = self._leaving[0]
@@ -191,7 +194,7 @@ class HoldingDispatcher(Dispatcher):
     def _leaves(
         self, consumer: Consumer, position: Place, then: Callable[[Consumer, Place, int, int], None]
     ) -> None:
-        """Take an entry from a consumer, if the consumer still holds it."""
+        """Take an entry back from a consumer, if the consumer still holds it."""
         held = consumer.pending.pop(position)
         self._has_left(consumer, position)
         if held != NOTHING:
@@ -207,7 +210,7 @@ class HoldingDispatcher(Dispatcher):
         return consumer in self._gave_back_all or position in already
 
     def _has_left(self, consumer: Consumer, position: Place) -> None:
-        """Record that a consumer no longer holds an entry, which may be delivered to it again."""
+        """Forget that an entry was queued for redelivery, as its consumer no longer holds it."""
         already = self._given_back_already.get(consumer)
         if already is not None:
             already.discard(position)
@@ -230,7 +233,7 @@ class HoldingDispatcher(Dispatcher):
         self._redeliveries.pop(position)
 
     def cursor_moved(self, before: Position) -> None:
-        """Forget acknowledged entries and take them from their holders."""
+        """Forget the entries that the cursor has passed, and take them from their consumers."""
         mark = self._cursor.mark_delete
         if not self.consumers:
             return  # Without consumers no entry is pending.
@@ -251,7 +254,7 @@ class HoldingDispatcher(Dispatcher):
             position = self._ledger.following(position)
 
     def _all_passed(self) -> Iterator[Place]:
-        """Yield all acknowledged positions that are still queued or pending."""
+        """Yield all positions up to the mark-delete position that are still queued or pending."""
         self._looks_through_all = False
         mark = self._cursor.mark_delete
         yield from self.replay.discarded(mark)
@@ -261,14 +264,14 @@ class HoldingDispatcher(Dispatcher):
     # -- removal of consumers -----------------------------------------------------------------
 
     def _begins_to_leave(self, consumer: Consumer) -> None:
-        """Redeliver a removed consumer's entries, without increasing counts."""
+        """Redeliver a removed consumer's entries, without increasing redelivery counts."""
         self._given_back_already.pop(consumer, None)
         self._gave_back_all.discard(consumer)
         self._more_follow.discard(consumer)
         self._leaving.append(_Leaving(consumer, self._all_it_had(consumer), self._given_back))
 
     def _all_it_had(self, consumer: Consumer) -> Iterator[Place]:
-        """Yield a removed consumer's entries until none is left, then forget the consumer."""
+        """Yield a removed consumer's pending entries until none is left; then forget it."""
         while place := consumer.pending.any_place():
             yield place
         self._has_gone(consumer)
@@ -277,7 +280,7 @@ class HoldingDispatcher(Dispatcher):
         del self._members[consumer.number]
 
     def _forget_all(self) -> None:
-        """Reset the state for the next consumer; memory is freed in steps."""
+        """Reset the state after the last consumer left; memory is freed in steps."""
         free = self._topic.turns.in_steps
         for consumer in self._members.values():
             if consumer.pending:

@@ -1,4 +1,4 @@
-"""Dispatch by key: Key_Shared."""
+"""The dispatcher of Key_Shared subscriptions, which delivers by key."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HASH_ZERO = 1 << 16
 
 
 class KeySharedDispatcher(SharedDispatcher):
-    """Delivers the messages of a key to one consumer at a time, in order.
+    """A dispatcher that delivers each key's messages to one consumer at a time, in order.
 
     A message waits while the consumer has no permits, while an earlier message of the key waits,
     and while another consumer still has unacknowledged messages of the key.
@@ -50,18 +50,21 @@ class KeySharedDispatcher(SharedDispatcher):
 
     @property
     def drains(self) -> bool:
-        """True if the messages of a moved key wait until earlier messages are acknowledged."""
+        """True if messages of a key that changes its consumer wait for acknowledgements.
+
+        They wait until the previous consumer's messages of the key are acknowledged.
+        """
         return self.mode == pb.AUTO_SPLIT and not self.allows_disorder
 
     def wake(self) -> None:
-        """Schedule a run that searches all waiting entries for a ready consumer."""
+        """Schedule a run that checks again whether consumers can receive waiting entries."""
         self.replay.changed()
         super().wake()
 
     # -- delivering ---------------------------------------------------------------------------
 
     def _waiting_entries(self, most: int) -> list[Entry] | None:
-        """Return the first waiting entries with a ready consumer; None if there are none."""
+        """Return the first waiting entries whose consumer can receive them, or None."""
         found = self._those_left(self.replay.search(most, self._may_go))
         return [] if found is None and self.replay.searching else found
 
@@ -76,7 +79,7 @@ class KeySharedDispatcher(SharedDispatcher):
 
     @property
     def _most_ahead(self) -> int:
-        """Most entries read past waiting keys."""
+        """The most entries that may wait for their consumers while later entries are read."""
         rules = self._topic.rules.dispatch
         return min(rules.look_ahead, rules.look_ahead_per_consumer * len(self.consumers))
 
@@ -97,7 +100,7 @@ class KeySharedDispatcher(SharedDispatcher):
         return None if len(self.replay) >= self._most_ahead else super()._new_entries(most)
 
     def _share_out(self, entries: list[Entry]) -> None:
-        """Deliver each entry to the consumer of the key, or queue it.
+        """Deliver each entry to the consumer of its key, or queue it until that is possible.
 
         From one read a consumer gets as many entries as permits, batches or not, as from a real
         broker.
@@ -132,7 +135,7 @@ class KeySharedDispatcher(SharedDispatcher):
     # -- consumers ----------------------------------------------------------------------------
 
     def add(self, consumer: Consumer) -> None:
-        """Add a consumer of the same mode, which takes over a part of the keys.
+        """Add a consumer of the same Key_Shared mode, which takes over some of the keys.
 
         Raises:
             RequestError: The mode differs, or the ranges are taken.
@@ -156,7 +159,7 @@ class KeySharedDispatcher(SharedDispatcher):
             )
 
     def remove(self, consumer: Consumer) -> None:
-        """Remove a consumer; the keys move, and unacknowledged entries are redelivered first."""
+        """Remove a consumer and release its keys; its unacknowledged entries are redelivered."""
         self.ring.remove(consumer)
         super().remove(consumer)
 
@@ -165,7 +168,7 @@ class KeySharedDispatcher(SharedDispatcher):
         super()._has_gone(consumer)
 
     def remove_all(self) -> None:
-        """Remove all consumers and their hashes in one step."""
+        """Remove all consumers, and release their keys, in one step."""
         self.ring = self._topic.rules.nobodys_hashes(self.mode)
         super().remove_all()
 
@@ -176,7 +179,7 @@ class KeySharedDispatcher(SharedDispatcher):
 
 
 def check_mode(ours: pb.KeySharedMode.ValueType, theirs: pb.KeySharedMode.ValueType) -> None:
-    """Refuse a consumer of another mode.
+    """Refuse a consumer whose Key_Shared mode differs from that of the subscription.
 
     Raises:
         RequestError: The modes differ.

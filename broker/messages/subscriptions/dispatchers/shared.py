@@ -1,4 +1,4 @@
-"""Round-robin dispatch to all consumers: Shared."""
+"""The dispatcher of Shared subscriptions, which delivers to all consumers round robin."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WORDS_A_STEP = 16
 
 
 class SharedDispatcher(HoldingDispatcher):
-    """Delivers to all consumers round robin; returned entries go to any consumer.
+    """A dispatcher to all consumers round robin; any consumer may get a returned entry.
 
     Source: upstream PersistentDispatcherMultipleConsumers.
 
@@ -87,14 +87,14 @@ class SharedDispatcher(HoldingDispatcher):
         return handled
 
     def _waiting_entries(self, most: int) -> list[Entry] | None:
-        """Return the first entries of the replay queue; None if the queue is empty.
+        """Return the entries at the start of the replay queue; None if the queue is empty.
 
         May be fewer or empty, if entries are acknowledged, dropped, or being fetched.
         """
         return self._those_left(self.replay.first(most))
 
     def _those_left(self, positions: list[Position]) -> list[Entry] | None:
-        """Return the unacknowledged entries at some positions of the replay queue."""
+        """Return the unacknowledged entries at the given positions of the replay queue."""
         if not positions:
             return None
         left = [at for at in positions if not self._cursor.is_acknowledged(at)]
@@ -140,7 +140,7 @@ class SharedDispatcher(HoldingDispatcher):
         return None if self.replay else self._waits_for_new(Waits.NOTHING_LEFT)
 
     def _waits_for_new(self, at_end: Waits) -> Waits | None:
-        """Return why no new entry is available; ``at_end`` if all are read and none is delayed."""
+        """Return why there is no new entry; ``at_end`` if all are read and none is delayed."""
         if self._is_time:
             return None
         if self._cursor.at_end:
@@ -179,7 +179,7 @@ class SharedDispatcher(HoldingDispatcher):
                     break
 
     def _share_of(self, consumer: Consumer, messages: int, mean: int) -> int:
-        """Return the number of entries for a consumer before the next consumer.
+        """Return how many entries a consumer receives before the next consumer receives any.
 
         The permits are divided by the mean size of the read entries (recorded: 5 permits get
         batches of 3, 3 and 1, not only the first two).
@@ -196,7 +196,7 @@ class SharedDispatcher(HoldingDispatcher):
         return max(1, min(self._topic.rules.dispatch.round_robin_messages, -(-messages // mean)))
 
     def _in_turn(self) -> Iterator[Consumer]:
-        """Yield the consumers with permits round robin, from the highest level with permits.
+        """Yield the consumers with permits round robin, those of the highest priority level first.
 
         Permits do not grow meanwhile: an exhausted consumer is checked once.
         """
@@ -217,7 +217,7 @@ class SharedDispatcher(HoldingDispatcher):
                     again.append(at)
 
     def _send(self, consumer: Consumer, entry: Entry, sticky_hash: int = 0) -> int:
-        """Deliver an entry; return the number of remaining messages."""
+        """Deliver an entry to a consumer; return the number of its unacknowledged messages."""
         place, batches = (entry.ledger_id, entry.entry_id), self._cursor.batches
         words, count = None, entry.message_count
         if batches:
@@ -235,7 +235,7 @@ class SharedDispatcher(HoldingDispatcher):
         return count
 
     def policies_changed(self) -> None:
-        """Apply the effective rates and limits of unacknowledged messages."""
+        """Apply the topic's changed dispatch rates and limits of unacknowledged messages."""
         super().policies_changed()
         policies = self._topic.policies
         self.delayed.change_tick(policies.delayed_tick_ms)
@@ -246,7 +246,7 @@ class SharedDispatcher(HoldingDispatcher):
     # -- consumers ----------------------------------------------------------------------------
 
     def add(self, consumer: Consumer) -> None:
-        """Add a consumer."""
+        """Add a newly connected consumer."""
         if not self.consumers:
             self._forget_delayed()  # Shown until now (recorded).
             self._cursor.rewind()
@@ -265,7 +265,7 @@ class SharedDispatcher(HoldingDispatcher):
         return levels
 
     def remove(self, consumer: Consumer) -> None:
-        """Remove a consumer, and redeliver its unacknowledged entries without increasing counts."""
+        """Remove a consumer, and redeliver its unacknowledged entries as if for the first time."""
         self.consumers.remove(consumer)
         self._levels = None
         if not self.consumers:
@@ -275,13 +275,13 @@ class SharedDispatcher(HoldingDispatcher):
         self.wake()
 
     def remove_all(self) -> None:
-        """Remove all consumers in one step: no consumer remains for redelivery."""
+        """Remove all consumers in one step; nothing is redelivered, as no consumer remains."""
         self.consumers.clear()
         self._levels = None
         self._forget_all()
 
     def _forget_all(self) -> None:
-        """Reset the state for the next consumer, at the first unacknowledged entry."""
+        """Reset the state, so that the next consumer starts at the first unacknowledged entry."""
         super()._forget_all()
         self._next_in.clear()
         self._waiting_for = 0
@@ -291,7 +291,7 @@ class SharedDispatcher(HoldingDispatcher):
         self._cursor.rewind()
 
     def cursor_moved(self, before: Position) -> None:
-        """Forget acknowledged entries and take them from their holders."""
+        """Forget the entries that the cursor has passed, and take them from their consumers."""
         if self.delayed:
             self.delayed.discard_through(self._cursor.mark_delete)
             if not self.delayed:
@@ -315,7 +315,10 @@ class SharedDispatcher(HoldingDispatcher):
         self._timer = clock.call_at(clock.now() + seconds, self._look)
 
     def _look(self) -> None:
-        """Deliver due messages; otherwise check again later, as the wall clock may be set."""
+        """Deliver delayed messages that are due; if none is due yet, check again later.
+
+        The wall clock, which decides, may have been set.
+        """
         self._timer = None
         now_ms = self._topic.clock.wall_ms()
         if now_ms < self._due_ms:
@@ -335,7 +338,7 @@ class SharedDispatcher(HoldingDispatcher):
             self._timer = None
 
     def close(self) -> None:
-        """Stop all timers."""
+        """Stop all timers, and forget all delayed messages."""
         super().close()
         self._disarm()
         self._forget_delayed()

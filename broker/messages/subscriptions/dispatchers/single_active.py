@@ -1,4 +1,4 @@
-"""Dispatch to one consumer: Exclusive, and Failover with standby consumers."""
+"""The dispatchers of Exclusive and Failover subscriptions, which deliver to one consumer."""
 
 from __future__ import annotations
 
@@ -51,20 +51,20 @@ def active_of(consumers: Sequence[Consumer], topic: TopicName) -> int:
 
 
 def rank(consumer: Consumer) -> tuple[int, str]:
-    """Return the sort key of a consumer: level, then name."""
+    """Return the sort key of a consumer: its priority level, then its name."""
     return consumer.priority_level, consumer.name
 
 
 @lru_cache(maxsize=10_000)
 def _distance(name: str, target: int) -> int:
-    """Return the distance from the target to a name's next point on the ring."""
+    """Return the distance on the ring from a target hash to the next point of a name."""
     return min(
         (murmur(f"{name}{number}".encode()) - target) % _HASHES for number in range(POINTS_PER_NAME)
     )
 
 
 class SingleActiveDispatcher(Dispatcher):
-    """Delivers in order to the active consumer; further consumers stand by.
+    """A dispatcher that delivers in order to one active consumer; further ones stand by.
 
     Source: upstream PersistentDispatcherSingleActiveConsumer.
 
@@ -96,13 +96,13 @@ class SingleActiveDispatcher(Dispatcher):
         return handled
 
     def waits(self, consumer: Consumer) -> Waits | None:
-        """Return a consumer's reason for waiting; None if a message is next."""
+        """Return why a consumer receives no message now; None if it is about to receive one."""
         if consumer is self.active:
             return super().waits(consumer)
         return Waits.NO_ACTIVE_CONSUMER if self.active is None else Waits.ACTIVE_CONSUMER
 
     def _next_entries(self, active: Consumer) -> list[Entry] | None:
-        """Return as many entries as the consumer has permits, even if the entries are batches.
+        """Return as many entries as the consumer has permits, counting a batch as one entry.
 
         None while fetching.
         """
@@ -121,7 +121,7 @@ class SingleActiveDispatcher(Dispatcher):
         return self._read(cursor.read_position, allowed)
 
     async def _fetch_compacted(self, most: int) -> list[Entry]:
-        """Fetch compacted entries; behind them, read the topic.
+        """Fetch the next compacted entries; after the last of them, the topic's later entries.
 
         A new compaction may replace and delete the compacted entries during a fetch.
         """
@@ -143,12 +143,12 @@ class SingleActiveDispatcher(Dispatcher):
         return await self._ledger.fetch(cursor.read_position, most, FETCH_BYTES)
 
     def _compacted(self) -> CompactedEntries | None:
-        """Return the topic's compacted entries, if read by the active consumer."""
+        """Return the topic's compacted entries if the active consumer reads compacted, or None."""
         reads_it = self.active is not None and self.active.options.read_compacted
         return self._topic.compaction.compacted if reads_it else None
 
     def _behind(self, position: Position) -> Position:
-        """Return the position after an entry; the ledgers of compacted entries may be dropped."""
+        """Return the next position to read after an entry, whose ledger may have been deleted."""
         if self._compacted() is not None:
             return Position(position.ledger_id, position.entry_id + 1)
         return self._ledger.following(position)
@@ -177,7 +177,7 @@ class SingleActiveDispatcher(Dispatcher):
         self._count(entry, count)
 
     def add(self, consumer: Consumer) -> None:
-        """Add the only consumer."""
+        """Add the subscription's only consumer; refuse any further consumer."""
         if self.consumers:
             raise RequestError(pb.ConsumerBusy, "Exclusive consumer is already connected")
         self.consumers.append(consumer)
@@ -185,7 +185,7 @@ class SingleActiveDispatcher(Dispatcher):
         self._rewind()
 
     def remove(self, consumer: Consumer) -> None:
-        """Remove a consumer, and redeliver the unacknowledged entries."""
+        """Remove a consumer; its unacknowledged entries are read again for the next consumer."""
         self.consumers.remove(consumer)
         if self.active is consumer:
             self.active = None
@@ -194,7 +194,7 @@ class SingleActiveDispatcher(Dispatcher):
     def redeliver(
         self, consumer: Consumer, positions: Iterable[Place] | None, *, more: bool = False
     ) -> None:
-        """Redeliver all unacknowledged entries, regardless of the requested positions."""
+        """Redeliver all unacknowledged entries, whichever positions the consumer requested."""
         if consumer is self.active:
             self._rewind()
             self.wake()
@@ -202,15 +202,15 @@ class SingleActiveDispatcher(Dispatcher):
     def acknowledged(
         self, consumer: Consumer, position: Position, newly: int, *, done: bool
     ) -> None:
-        """Do nothing: pending messages are not counted here (recorded)."""
+        """Do nothing: as on a real broker, pending messages are not counted here."""
 
     def cursor_moved(self, _: Position) -> None:
-        """Continue behind the skipped entries."""
+        """Continue delivery after the entries that the cursor has passed."""
         self.wake()
 
 
 class FailoverDispatcher(SingleActiveDispatcher):
-    """Delivers to one consumer chosen by a rule, and to a successor when that consumer leaves.
+    """A dispatcher to one chosen consumer, and to a successor when that consumer leaves.
 
     A change is announced, and delivery starts, after a delay: many simultaneous arrivals and
     departures cause one change. All consumers present then are notified, even if all were gone in
@@ -228,7 +228,7 @@ class FailoverDispatcher(SingleActiveDispatcher):
         return super()._waits_for_entries(consumer) if self._change is None else Waits.CHANGE
 
     def add(self, consumer: Consumer) -> None:
-        """Add a consumer; a standby consumer is notified immediately."""
+        """Add a consumer, and choose the active consumer; notify a new standby immediately."""
         insort(self.consumers, consumer, key=rank)
         if not self._choose() and self.active is not None:
             self._whether_active(consumer)
@@ -254,7 +254,7 @@ class FailoverDispatcher(SingleActiveDispatcher):
         consumer.tell_active(is_active=consumer is self.active)
 
     def remove(self, consumer: Consumer) -> None:
-        """Remove a consumer, and choose again.
+        """Remove a consumer, and choose the active consumer again.
 
         Choosing takes time, and a connection may leave with a thousand consumers: without
         partitions only the active consumer's end can change the choice.
@@ -267,7 +267,9 @@ class FailoverDispatcher(SingleActiveDispatcher):
             self._choose()
 
     def disconnect_active(self) -> Consumer | None:
-        """Remove the active consumer; a successor is chosen when the next consumer arrives (SEEK).
+        """Remove and return the active consumer, because of a SEEK.
+
+        A successor is chosen when the next consumer arrives.
 
         A pending change is still announced to the remaining consumers (recorded).
         """
@@ -279,7 +281,7 @@ class FailoverDispatcher(SingleActiveDispatcher):
         return active
 
     def close(self) -> None:
-        """Stop all timers."""
+        """Stop all timers, including the failover delay."""
         super().close()
         if self._change is not None:
             self._change.cancel()

@@ -1,4 +1,4 @@
-"""Draining hashes, which wait for unacknowledged messages of their previous consumer."""
+"""Draining key hashes, which wait for unacknowledged messages of their previous consumer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FORGOTTEN_AT_ONCE = 1_000
 
 
 class DrainingHash(NamedTuple):
-    """A draining hash, as shown in statistics.
+    """A key hash that waits for its previous consumer, as shown in statistics.
 
     Attributes:
         sticky_hash: The hash.
@@ -31,7 +31,7 @@ class DrainingHash(NamedTuple):
 
 
 class DrainingHashes(Generic[C]):
-    """Pending entries by hash, and the hashes draining from a consumer.
+    """The pending entries of each key hash, and the hashes that wait for a previous consumer.
 
     Source: upstream DrainingHashesTracker.
     """
@@ -49,7 +49,7 @@ class DrainingHashes(Generic[C]):
         return len(self._draining)
 
     def delivered(self, consumer: C, sticky_hash: int) -> None:
-        """Count a delivered entry of a hash."""
+        """Count an entry with a key hash as delivered to a consumer."""
         held = self._held.setdefault(sticky_hash, {})
         if consumer in held:
             held[consumer] += 1
@@ -58,7 +58,7 @@ class DrainingHashes(Generic[C]):
             self._hashes.setdefault(consumer, set()).add(sticky_hash)
 
     def settled(self, consumer: C, sticky_hash: int) -> bool:
-        """Count an acknowledged or returned entry of a hash.
+        """Count an entry with a key hash as acknowledged, or as returned by its consumer.
 
         Returns:
             True if waiting messages of the hash are now deliverable.
@@ -73,14 +73,17 @@ class DrainingHashes(Generic[C]):
         return self._none_left(consumer, sticky_hash)
 
     def moved(self, changes: Iterable[MovedHashes[C]]) -> None:
-        """Start draining the moved hashes with pending entries at the previous consumer."""
+        """Start draining those moved hashes whose previous consumer has pending entries."""
         for first, last, source, _ in changes:
             if source is not None and source in self._hashes:
                 for sticky_hash in self._between(source, first, last):
                     self._draining.setdefault(sticky_hash, source)
 
     def blocks(self, consumer: C, sticky_hash: int) -> bool:
-        """Return True if a message of a hash must wait before delivery to a consumer."""
+        """Return True if a consumer may not receive messages of a hash yet.
+
+        The hash is still draining from its previous consumer.
+        """
         draining = self._draining.get(sticky_hash)
         if draining is None:
             return False
@@ -92,16 +95,16 @@ class DrainingHashes(Generic[C]):
         return True
 
     def source(self, sticky_hash: int) -> C | None:
-        """Return the consumer from which a hash drains; None if not draining."""
+        """Return the previous consumer of a draining hash; None if the hash is not draining."""
         return self._draining.get(sticky_hash)
 
     def lost(self, consumer: C) -> None:
-        """Forget a removed consumer without pending entries."""
+        """Forget a removed consumer that has no pending entries left."""
         self._hashes.pop(consumer, None)
         self._cleared.pop(consumer, None)
 
     def emptied(self) -> Iterator[None]:
-        """Forget all pending entries of an unneeded tracker, in steps."""
+        """Forget all pending entries in steps, because they are no longer needed."""
         for part in (self._held, self._hashes, self._draining, self._attempts):
             while part:
                 for _ in range(min(len(part), FORGOTTEN_AT_ONCE)):
@@ -109,7 +112,7 @@ class DrainingHashes(Generic[C]):
                 yield
 
     def of(self, consumer: C) -> Generator[None, None, list[DrainingHash]]:
-        """Return the hashes draining from a consumer, in order (drainingHashes); in steps.
+        """Return the sorted hashes that drain from a consumer (drainingHashes), in steps.
 
         Their number is drainingHashesCount, the sum of their entries drainingHashesUnackedMessages.
         """
@@ -124,18 +127,21 @@ class DrainingHashes(Generic[C]):
         return found
 
     def cleared_total(self, consumer: C) -> int:
-        """Return the number of hashes drained from a consumer (drainingHashesClearedTotal)."""
+        """Return how many hashes have finished draining from a consumer.
+
+        Shown as drainingHashesClearedTotal.
+        """
         return self._cleared.get(consumer, 0)
 
     def _between(self, consumer: C, first: int, last: int) -> list[int]:
-        """Return the hashes in a range with pending entries at a consumer."""
+        """Return the hashes from ``first`` to ``last`` that have pending entries at a consumer."""
         hashes = self._hashes[consumer]
         if last - first < len(hashes):
             return [one for one in range(first, last + 1) if one in hashes]
         return [one for one in hashes if first <= one <= last]
 
     def _none_left(self, consumer: C, sticky_hash: int) -> bool:
-        """Forget a consumer's hash; return True if the hash was draining from the consumer."""
+        """Forget a hash whose entries have all left a consumer; return True if it was draining."""
         held = self._held[sticky_hash]
         del held[consumer]
         if not held:

@@ -1,4 +1,4 @@
-"""AUTO_SPLIT: consumers divide the hashes by a ring of points."""
+"""A ring of points that assigns key hashes to consumers (Key_Shared mode AUTO_SPLIT)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_SINGLY = 1_000
 
 
 class HasName(Protocol):
-    """The part of a consumer used by the ring."""
+    """The attribute of a consumer that the hash ring uses."""
 
     @property
     def name(self) -> str:
@@ -25,14 +25,14 @@ C = TypeVar("C", bound=HasName)
 
 
 class _Place(NamedTuple):
-    """A consumer's points, and its number among consumers of the same name."""
+    """A consumer's points on the ring, and its number among consumers of the same name."""
 
     points: tuple[int, ...]
     number: int
 
 
 class ConsistentHashRing(Generic[C]):
-    """A ring of points, 100 per consumer; a hash belongs to the first point at or behind it.
+    """A ring of points, 100 per consumer; the first point at or after a hash owns the hash.
 
     Joining and leaving takes the same few ms with 1,000 consumers as with two.
 
@@ -50,11 +50,11 @@ class ConsistentHashRing(Generic[C]):
 
     @staticmethod
     def hash_of(key: bytes) -> int:
-        """Return the hash of a key: 1 to 65,535, as 0 means no hash."""
+        """Return the hash of a key, from 1 to 65,535; 0 means no hash."""
         return murmur(key) % HASHES + 1
 
     def add(self, consumer: C) -> list[MovedHashes[C]]:
-        """Add a consumer; return the hashes taken over, with the previous consumers."""
+        """Add a consumer; return the hashes that it takes over, with their previous consumers."""
         if self._gone:
             self._forget_gone()
         number = self._next_number(consumer.name)
@@ -84,7 +84,7 @@ class ConsistentHashRing(Generic[C]):
         self._gone += place.points
 
     def _forget_gone(self) -> None:
-        """Remove the points of removed consumers from the list, many in one pass."""
+        """Remove the points of removed consumers from the list; many are removed in one pass."""
         points = self._points
         if len(self._gone) > _MOST_SINGLY:
             self._points = list(filter(self._owners.__contains__, points))
@@ -94,7 +94,7 @@ class ConsistentHashRing(Generic[C]):
         self._gone = []
 
     def select(self, sticky_hash: int) -> C | None:
-        """Return the consumer of a hash; None without consumers."""
+        """Return the consumer that owns a hash; None without consumers."""
         if self._gone:
             self._forget_gone()
         if not self._points:
@@ -103,7 +103,7 @@ class ConsistentHashRing(Generic[C]):
         return self._owners[self._points[index if index < len(self._points) else 0]]
 
     def ranges(self, consumer: C) -> list[tuple[int, int]]:
-        """Return the hashes of a consumer as inclusive ranges."""
+        """Return the hashes that a consumer owns, as inclusive ranges."""
         place = self._places.get(consumer)
         if place is None:
             return []
@@ -126,11 +126,11 @@ class ConsistentHashRing(Generic[C]):
         return number
 
     def _moved(self, point: int, source: C | None, target: C) -> list[MovedHashes[C]]:
-        """Return the hashes that a new point takes over: back to the previous point."""
+        """Return the ranges of hashes that a new point takes over from their previous owner."""
         return [MovedHashes(first, last, source, target) for first, last in self._range_of(point)]
 
     def _range_of(self, point: int) -> list[tuple[int, int]]:
-        """Return the hashes of a present or future point: those after the previous point."""
+        """Return the hashes that a point owns, or would own: those after the previous point."""
         index = bisect_left(self._points, point)
         if index:
             return [(self._points[index - 1] + 1, point)]

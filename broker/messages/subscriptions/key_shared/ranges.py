@@ -1,4 +1,7 @@
-"""Ranges of hashes by consumer: fixed (STICKY), or halved (AUTO_SPLIT without a ring)."""
+"""Ranges of key hashes that belong to consumers (Key_Shared without a hash ring).
+
+Ranges are fixed (STICKY), or halved for new consumers (AUTO_SPLIT).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ C = TypeVar("C")
 
 
 def murmur(data: bytes) -> int:
-    """Return the Murmur3 hash (32 bit, x86, seed 0) of some bytes without the sign: 0..2^31-1.
+    """Return the 32-bit Murmur3 hash (x86, seed 0) of bytes without its sign: 0..2^31-1.
 
     Source: upstream Murmur3_32Hash.makeHash.
     """
@@ -26,7 +29,7 @@ def murmur(data: bytes) -> int:
 
 
 class MovedHashes(NamedTuple, Generic[C]):
-    """A range of hashes with a new consumer; both ends are included.
+    """A range of hashes that moves to another consumer; both ends are included.
 
     Attributes:
         first: The lowest hash.
@@ -47,7 +50,7 @@ MOST_RANGES = 4_096
 
 
 class FixedRanges(Generic[C]):
-    """The hash ranges taken by consumers; some hashes may be free.
+    """The hash ranges that consumers requested and own; hashes outside all ranges are free.
 
     Source: upstream HashRangeExclusiveStickyKeyConsumerSelector.
     """
@@ -67,7 +70,7 @@ class FixedRanges(Generic[C]):
         return murmur(key) % HASHES
 
     def add(self, consumer: C, ranges: Sequence[tuple[int, int]]) -> list[MovedHashes[C]]:
-        """Give a consumer the requested ranges, both ends included; return the ranges.
+        """Assign the requested hash ranges, both ends included, to a consumer; return the ranges.
 
         Raises:
             RequestError: No ranges, too many ranges, or a conflict; the state is unchanged.
@@ -89,7 +92,7 @@ class FixedRanges(Generic[C]):
         return [MovedHashes(first, last, None, consumer) for first, last in taken]
 
     def remove(self, consumer: C) -> list[MovedHashes[C]]:
-        """Remove a consumer; return its now free ranges."""
+        """Remove a consumer; return its hash ranges, which are free now."""
         left = self._of.pop(consumer, [])
         self._some_left = True
         return [MovedHashes(first, last, consumer, None) for first, last in left]
@@ -100,7 +103,7 @@ class FixedRanges(Generic[C]):
             self._some_left = False
 
     def select(self, sticky_hash: int) -> C | None:
-        """Return the consumer of a hash; None for a free hash."""
+        """Return the consumer that owns a hash; None if the hash is free."""
         index = bisect_right(self._firsts, sticky_hash) - 1
         if index < 0 or self._ranges[index][1] < sticky_hash:
             return None
@@ -108,11 +111,11 @@ class FixedRanges(Generic[C]):
         return holder if holder in self._of else None
 
     def ranges(self, consumer: C) -> list[tuple[int, int]]:
-        """Return the hashes of a consumer as inclusive ranges."""
+        """Return the hashes that a consumer owns, as inclusive ranges."""
         return list(self._of.get(consumer, ()))
 
     def conflicting(self, meta: pb.KeySharedMeta) -> C | None:
-        """Return a consumer with hashes requested by a newcomer."""
+        """Return a consumer that owns hashes which a new consumer requests for itself, or None."""
         if meta.keySharedMode != pb.STICKY:
             return None
         self._forget_those_left()
@@ -132,7 +135,7 @@ class FixedRanges(Generic[C]):
 
 
 def _joined(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the ranges in order, merging overlapping ranges."""
+    """Return the ranges in ascending order, with overlapping ranges merged."""
     joined: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
         if joined and first <= joined[-1][1]:
@@ -147,7 +150,9 @@ def _refused(text: str) -> RequestError:
 
 
 class HalvedRanges(Generic[C]):
-    """One range of hashes per consumer; a removed consumer's range joins the next range above.
+    """One range of hashes per consumer; a new consumer takes half of the largest range.
+
+    A removed consumer's range joins the next range above.
 
     Names do not matter: consumers joining in the same order get the same ranges.
 
@@ -166,7 +171,7 @@ class HalvedRanges(Generic[C]):
         return murmur(key) % HASHES
 
     def add(self, consumer: C) -> list[MovedHashes[C]]:
-        """Give a consumer half of the largest range; return the range and its previous consumer.
+        """Assign half of the largest range to a consumer; return the range and its old consumer.
 
         The consumer gets the lower half.
 
@@ -197,11 +202,11 @@ class HalvedRanges(Generic[C]):
 
     @staticmethod
     def _first(below: int) -> int:
-        """Return the first hash behind the end of another range, or 0 without another range."""
+        """Return the first hash of the range above a given last hash; 0 for the lowest range."""
         return below + 1 if below else 0
 
     def remove(self, consumer: C) -> None:
-        """Join a consumer's range to the next range above; the uppermost to the range below."""
+        """Join a removed consumer's range to the next range above, or the highest to that below."""
         last = self._last_of.pop(consumer, None)
         if last is None:
             return
@@ -211,13 +216,13 @@ class HalvedRanges(Generic[C]):
             self._hold(HASHES, heir)
 
     def select(self, sticky_hash: int) -> C | None:
-        """Return the consumer of a hash; None without consumers."""
+        """Return the consumer that owns a hash; None without consumers."""
         if not self._lasts:
             return None
         return self._of[self._lasts[bisect_left(self._lasts, sticky_hash)]]
 
     def ranges(self, consumer: C) -> list[tuple[int, int]]:
-        """Return the hashes of a consumer as an inclusive range."""
+        """Return the hashes that a consumer owns, as a list of one inclusive range."""
         last = self._last_of.get(consumer)
         if last is None:
             return []

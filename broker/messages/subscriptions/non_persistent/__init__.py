@@ -1,1 +1,1 @@
-"""Subscriptions of non-persistent topics: messages without a ready consumer are lost."""
+"""Subscriptions of non-persistent topics, which drop messages without a ready consumer."""

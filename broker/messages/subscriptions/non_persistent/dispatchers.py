@@ -22,7 +22,7 @@ SubType = pb.CommandSubscribe.SubType
 
 
 class DirectDispatcher(ABC):
-    """Chooses among the consumers of one subscription (upstream: NonPersistentDispatcher).
+    """The base of all choices of a consumer for an entry (upstream: NonPersistentDispatcher).
 
     Attributes:
         consumers: The connected consumers.
@@ -32,7 +32,7 @@ class DirectDispatcher(ABC):
         self.consumers: list[Consumer] = []
 
     def add(self, consumer: Consumer) -> None:
-        """Add a consumer.
+        """Add a newly connected consumer.
 
         Raises:
             RequestError: The consumer does not fit the subscription.
@@ -40,19 +40,19 @@ class DirectDispatcher(ABC):
         self.consumers.append(consumer)
 
     def remove(self, consumer: Consumer) -> None:
-        """Remove a consumer."""
+        """Remove a disconnected consumer."""
         self.consumers.remove(consumer)
 
     @abstractmethod
     def choose(self, entry: Entry) -> Consumer | None:
-        """Return the consumer for an entry; None without an eligible consumer with permits."""
+        """Return the consumer to which an entry is sent; None if no consumer can receive it."""
 
 
 class DirectSingleActive(DirectDispatcher):
-    """Exclusive: the only consumer gets all messages within its permits."""
+    """The choice in an Exclusive subscription: the only consumer, while it has permits."""
 
     def add(self, consumer: Consumer) -> None:
-        """Add the only consumer.
+        """Add the subscription's only consumer.
 
         Raises:
             RequestError: A consumer is connected.
@@ -62,12 +62,14 @@ class DirectSingleActive(DirectDispatcher):
         super().add(consumer)
 
     def choose(self, _: Entry) -> Consumer | None:
-        """Return the consumer if it has permits."""
+        """Return the only consumer if it has permits, else None."""
         return _with_room(self.consumers[0]) if self.consumers else None
 
 
 class DirectFailover(DirectDispatcher):
-    """Failover: the active consumer gets all messages, immediately and without notification.
+    """The choice in a Failover subscription: the active consumer, while it has permits.
+
+    A new active consumer receives entries immediately, and is not notified.
 
     Only an arriving standby consumer is notified (recorded).
     """
@@ -79,7 +81,7 @@ class DirectFailover(DirectDispatcher):
         self._ranked: list[Consumer] = []
 
     def add(self, consumer: Consumer) -> None:
-        """Add a consumer, and choose again."""
+        """Add a consumer, and choose the active consumer again."""
         super().add(consumer)
         insort(self._ranked, consumer, key=rank)
         before = self._active
@@ -88,7 +90,7 @@ class DirectFailover(DirectDispatcher):
             consumer.tell_active(is_active=False)
 
     def remove(self, consumer: Consumer) -> None:
-        """Remove a consumer; choose again with partitions, or if the consumer was active."""
+        """Remove a consumer, and choose the active consumer again if the choice may change."""
         super().remove(consumer)
         self._ranked.remove(consumer)
         if consumer is self._active or self._topic.partition_index >= 0:
@@ -99,12 +101,15 @@ class DirectFailover(DirectDispatcher):
         self._active = consumers[active_of(consumers, self._topic)] if consumers else None
 
     def choose(self, _: Entry) -> Consumer | None:
-        """Return the active consumer if it has permits."""
+        """Return the active consumer if it has permits, else None."""
         return _with_room(self._active)
 
 
 class DirectShared(DirectDispatcher):
-    """Shared: each entry goes to the next consumer with permits, higher levels first."""
+    """The choice in a Shared subscription: the next consumer that has permits.
+
+    Consumers of higher priority levels come first.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -112,12 +117,12 @@ class DirectShared(DirectDispatcher):
         self._levels: list[list[Consumer]] | None = None
 
     def add(self, consumer: Consumer) -> None:
-        """Add a consumer at the end of the order."""
+        """Add a consumer after the other consumers of its priority level."""
         super().add(consumer)
         self._levels = None
 
     def remove(self, consumer: Consumer) -> None:
-        """Remove a consumer."""
+        """Remove a disconnected consumer."""
         super().remove(consumer)
         self._levels = None
 
@@ -128,7 +133,7 @@ class DirectShared(DirectDispatcher):
         return [levels[level] for level in sorted(levels)]
 
     def choose(self, _: Entry) -> Consumer | None:
-        """Return the next consumer with permits."""
+        """Return the next consumer with permits, or None."""
         if self._levels is None:
             self._levels = self._sorted()
         for members in self._levels:
@@ -141,7 +146,10 @@ class DirectShared(DirectDispatcher):
 
 
 class DirectKeyShared(DirectDispatcher):
-    """Key_Shared: each key has one consumer; without permits the key's messages are lost."""
+    """The choice in a Key_Shared subscription: the owner of the entry's key, if it has permits.
+
+    Otherwise the entry is lost.
+    """
 
     def __init__(self, meta: pb.KeySharedMeta, rules: SubscriptionRules) -> None:
         super().__init__()
@@ -149,7 +157,7 @@ class DirectKeyShared(DirectDispatcher):
         self.ring = rules.nobodys_hashes(self._mode)
 
     def add(self, consumer: Consumer) -> None:
-        """Add a consumer of the same mode.
+        """Add a consumer of the same Key_Shared mode, and assign keys to it.
 
         Raises:
             RequestError: The mode differs, or the ranges are taken.
@@ -159,12 +167,12 @@ class DirectKeyShared(DirectDispatcher):
         super().add(consumer)
 
     def remove(self, consumer: Consumer) -> None:
-        """Remove a consumer and move its keys."""
+        """Remove a consumer, and release its keys."""
         super().remove(consumer)
         self.ring.remove(consumer)
 
     def choose(self, entry: Entry) -> Consumer | None:
-        """Return the consumer of the entry's key if it has permits."""
+        """Return the consumer that owns the entry's key if it has permits, else None."""
         key = key_of(entry.data)
         return _with_room(self.ring.select(self.ring.hash_of(key)))
 
@@ -175,7 +183,7 @@ def dispatcher_of(
     meta: pb.KeySharedMeta,
     rules: SubscriptionRules,
 ) -> DirectDispatcher:
-    """Return a dispatcher without consumers for a type of subscription."""
+    """Return a new dispatcher, without consumers, for a subscription type."""
     if sub_type == pb.CommandSubscribe.Exclusive:
         return DirectSingleActive()
     if sub_type == pb.CommandSubscribe.Failover:

@@ -29,14 +29,16 @@ logger = logging.getLogger(__name__)
 
 
 class NoCursor:
-    """The cursor of a non-persistent subscription, for consumer statistics."""
+    """A stub of a cursor, with the values that statistics show for non-persistent topics."""
 
     backlog = 0
     mark_delete = EARLIEST
 
 
 class NonPersistentSubscription(AnySubscription):
-    """A subscription that exists while consumers are connected (upstream: the same name).
+    """A subscription of a non-persistent topic, which exists while it has consumers.
+
+    Upstream's class has the same name.
 
     Attributes:
         durable: Always False: unreceived messages are lost.
@@ -62,11 +64,11 @@ class NonPersistentSubscription(AnySubscription):
 
     @property
     def ring(self) -> Hashes | None:
-        """The consumer of each hash; None if not Key_Shared."""
+        """The assignment of key hashes to consumers; None if the type is not Key_Shared."""
         return self._dispatcher.ring if isinstance(self._dispatcher, DirectKeyShared) else None
 
     def publish(self, entry: Entry) -> None:
-        """Send an entry to one consumer with permits, or drop it."""
+        """Send an entry to one consumer that has permits; drop the entry if there is none."""
         consumer = self._dispatcher.choose(entry)
         if consumer is None:
             self.messages_dropped += entry.message_count
@@ -76,7 +78,7 @@ class NonPersistentSubscription(AnySubscription):
     # -- consumers ----------------------------------------------------------------------------
 
     def add_consumer(self, cnx: ClientConnection, options: ConsumerOptions) -> Consumer:
-        """Connect a consumer.
+        """Create a consumer for a client, and connect it to the subscription.
 
         Raises:
             RequestError: An Exclusive consumer is connected, or the types differ.
@@ -93,7 +95,7 @@ class NonPersistentSubscription(AnySubscription):
         return consumer
 
     def remove_consumer(self, consumer: Consumer) -> None:
-        """Disconnect a consumer."""
+        """Disconnect a consumer from the subscription."""
         if consumer in self.consumers:
             self.topic.touched()
             self._dispatcher.remove(consumer)
@@ -114,17 +116,17 @@ class NonPersistentSubscription(AnySubscription):
     # -- commands of consumers ----------------------------------------------------------------
 
     def flow(self, consumer: Consumer, permits: int) -> None:
-        """Add permits for future messages to a consumer."""
+        """Add permits that a consumer's client has granted."""
         consumer.flowed(permits)
 
     def acknowledge(self, consumer: Consumer, ids: Sequence[pb.MessageIdData]) -> None:
-        """Count the acknowledgement, without further effect."""
+        """Count an acknowledgement for the statistics, without further effect."""
         self.topic.touched()
         consumer.last_acked_at = self.topic.clock.wall_ms()
         consumer.messages_acked += len(ids)
 
     def acknowledge_cumulatively(self, consumer: Consumer, _: pb.MessageIdData) -> None:
-        """Record the acknowledgement's time, without further effect."""
+        """Record the time of an acknowledgement for the statistics, without further effect."""
         consumer.last_acked_at = self.topic.clock.wall_ms()
 
     def redeliver(
@@ -138,11 +140,11 @@ class NonPersistentSubscription(AnySubscription):
         """Do nothing: sent messages are not stored."""
 
     def seek(self, first: Position) -> None:
-        """Do nothing: no messages are stored (recorded: SEEK succeeds)."""
+        """Do nothing: no messages are stored. SEEK succeeds, as on a real broker."""
 
 
 class NonPersistentSubscriptions(SubscriptionsByName[NonPersistentSubscription]):
-    """The subscriptions of one topic by name; each exists while consumers are connected."""
+    """The subscriptions of a non-persistent topic by name; each exists while it has consumers."""
 
     def __init__(self, topic: TopicWithPolicies) -> None:
         super().__init__()
@@ -151,11 +153,11 @@ class NonPersistentSubscriptions(SubscriptionsByName[NonPersistentSubscription])
         self._opened: WeakValueDictionary[str, NonPersistentSubscription] = WeakValueDictionary()
 
     def get(self, name: str) -> NonPersistentSubscription | None:
-        """Return a subscription, also before the first consumer; None if unknown."""
+        """Return the subscription with the given name, even before its first consumer, or None."""
         return self._opened.get(name)
 
     async def open(self, asked: pb.CommandSubscribe, host: str) -> NonPersistentSubscription:
-        """Return the subscription named by a client, created if missing.
+        """Return the subscription that a client requests, after creating it if missing.
 
         The subscribe rate is not limited here (recorded).
 
@@ -171,18 +173,18 @@ class NonPersistentSubscriptions(SubscriptionsByName[NonPersistentSubscription])
         return found
 
     def has_consumers(self, subscription: NonPersistentSubscription) -> None:
-        """Start delivering to a subscription."""
+        """Start delivering to a subscription, which has its first consumer."""
         if subscription.name not in self._by_name:
             self._is_back(subscription)
             self._by_name[subscription.name] = subscription
 
     def became_empty(self, subscription: NonPersistentSubscription) -> None:
-        """Remove a subscription."""
+        """Remove a subscription that has lost its last consumer."""
         if self._by_name.pop(subscription.name, None) is not None:
             self._has_gone(subscription)
 
     def publish(self, entry: Entry) -> None:
-        """Send an entry to one consumer of each subscription, if any has permits."""
+        """In each subscription, send an entry to one consumer that has permits, if any."""
         for subscription in self._by_name.values():
             try:
                 subscription.publish(entry)
@@ -192,7 +194,7 @@ class NonPersistentSubscriptions(SubscriptionsByName[NonPersistentSubscription])
                 logger.exception("a message of %s of %s cannot be delivered", name, topic)
 
     def close(self) -> None:
-        """Do nothing: no state is stored."""
+        """Do nothing: subscriptions of a non-persistent topic have no timers."""
 
     def policies_changed(self) -> None:
         """Do nothing: policies are read for each new consumer."""
