@@ -16,7 +16,7 @@ _CREDENTIALS = re.compile(r"\A([\w+.-]+://)?.*@", re.DOTALL)
 
 
 def excerpt(text: str, most_bytes: int = TEXT_BYTES) -> str:
-    """Return a text, cut to ``most_bytes`` of UTF-8; a cut text ends with its full length."""
+    """Return a text; if longer than ``most_bytes`` of UTF-8, cut it and append its full length."""
     # A character has at least one byte, so the rest of a long text is never needed.
     return _cut(text[: most_bytes + 1], len(text), most_bytes)
 

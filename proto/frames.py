@@ -80,11 +80,11 @@ class Frame:
         self.parts = parts
 
     def body(self) -> bytes:
-        """Return all bytes after the first length field, joined."""
+        """Return all bytes after the frame's length field, joined."""
         return b"".join(self.parts)
 
     def start(self, size: int) -> bytes:
-        """Return up to ``size`` bytes after the first length field."""
+        """Return the first ``size`` bytes after the frame's length field, or fewer."""
         return _first_bytes(self.parts, size)
 
     def command_type(self) -> int | None:

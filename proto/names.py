@@ -34,7 +34,7 @@ MAX_CACHED_NAME_CHARACTERS = 256
 
 
 class InvalidNameError(ValueError):
-    """A topic or namespace name is invalid; the message is a real broker's."""
+    """Invalid name of a topic or namespace; the message equals that of a real broker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ def is_system_topic(name: str) -> bool:
 
 
 def is_transaction_topic(name: str) -> bool:
-    """Return True if a broker uses the topic internally for transactions.
+    """Return True if brokers use the topic internally, for transactions.
 
     Source: upstream SystemTopicNames.isTransactionInternalName.
     """

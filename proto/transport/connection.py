@@ -150,7 +150,7 @@ class Connection(asyncio.Protocol):
         """
 
     def lost(self, error: Exception | None) -> None:
-        """Handle the end of the connection, after its entries have released their resources."""
+        """Handle the end of the connection, after its outbound entries have been released."""
 
     def when_lost(self, *told: Callable[[Any], object]) -> None:
         """Add callbacks that receive this connection when it is lost, called in order.
@@ -252,7 +252,7 @@ class Connection(asyncio.Protocol):
             self._drain_soon()
 
     def take_frames(self) -> None:
-        """Handle received frames; while the gate is closed, only frames that may overtake others.
+        """Handle received frames: all, or while reading is paused those that may overtake others.
 
         The connection's exception boundary: an error here closes this connection only.
         """

@@ -67,7 +67,7 @@ class FrameIntake:
 
     @property
     def wants_more(self) -> bool:
-        """True if the socket is still to be read although the gate is closed."""
+        """True if the socket is still to be read although the read gate is closed."""
         waiting = self.parked_bytes + self._decoder.buffered_bytes
         return self._may_park and waiting < MAX_PARKED_BYTES
 
