@@ -220,7 +220,7 @@ class FairAdmission(Places):
         return None
 
     def ends_stall(self, room: int) -> tuple[Waiter, bool] | None:
-        """Return the growth to grant or to refuse when all permits wait to grow, or None.
+        """Return the request to grant or refuse when all permits wait to grow, or None.
 
         Grants the oldest growth within ``room``, or refuses the youngest.
         """

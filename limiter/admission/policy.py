@@ -61,7 +61,7 @@ class Admission:
         return turn if turn.needed <= available else None
 
     def ends_stall(self, room: int) -> tuple[Waiter, bool] | None:
-        """Return a growth to grant (with True) or refuse (with False) if all permits wait to grow.
+        """Return a request to grant (True) or refuse (False) when all permits wait to grow.
 
         None if there is no such stall, or nothing to end it.
 
