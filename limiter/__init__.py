@@ -1,4 +1,4 @@
-"""A library of memory limits and flow control: bytes, waiters and clocks, nothing of Pulsar's wire.
+"""Library of memory limits and flow control, independent of Pulsar's wire protocol.
 
 docs/limiter-library.md shows its use.
 """

@@ -1,4 +1,4 @@
-"""Delays between attempts, doubling until an attempt succeeds."""
+"""Retry delays that double until an attempt succeeds."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ class Backoff:
         return max(self._first_seconds, delay * (1 - _MOST_JITTER * self._jitter()))
 
     def reset(self) -> None:
-        """Start again from the first delay, after a success."""
+        """Restart with the first delay, after a success."""
         self._next_seconds = self._first_seconds

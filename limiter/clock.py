@@ -1,4 +1,4 @@
-"""Clock and timers as a dependency: no other module reads a clock or arms a timer.
+"""Clock and timers, passed as a dependency: no other module reads a clock or arms a timer.
 
 Deadlines go through a :class:`Clock`, so that 25 seconds pass in a microsecond in tests, on any
 event loop (uvloop's own clock cannot be patched).
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class TimerHandle(Protocol):
-    """An armed timer."""
+    """A timer that calls its callback when due, unless disarmed."""
 
     def cancel(self) -> None:
         """Disarm the timer; no-op after the timer fired."""
@@ -47,7 +47,7 @@ class LoopClock:
         return time.time_ns() // 1_000_000
 
     def call_at(self, when: float, callback: Callable[..., object], *args: object) -> TimerHandle:
-        """Arm a timer on the running loop."""
+        """Call ``callback(*args)`` at the moment ``when`` of the running loop's clock."""
         return asyncio.get_running_loop().call_at(when, callback, *args)
 
 
@@ -62,7 +62,7 @@ def elapsed_seconds() -> float:
 
 @asynccontextmanager
 async def deadline(clock: Clock, seconds: float | None) -> AsyncIterator[None]:
-    """Bound a block of waiting by ``seconds`` of ``clock``; ``None`` waits without end.
+    """Limit an ``async with`` block to ``seconds`` of ``clock``; None sets no limit.
 
     Raises:
         TimeoutError: The block did not end in time; its await was cancelled.
@@ -104,6 +104,6 @@ async def clock_sleep(clock: Clock, seconds: float) -> None:
 
 
 def wake(future: asyncio.Future[None]) -> None:
-    """End a sleep."""
+    """Wake the task that awaits ``future``; no-op if the future is done."""
     if not future.done():
         future.set_result(None)

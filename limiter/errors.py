@@ -1,4 +1,4 @@
-"""The errors of requests for permits.
+"""Errors raised when a request for permits is not granted.
 
 PermitAcquireError
     PermitAcquireTimeoutError      not granted in time
@@ -20,7 +20,7 @@ ErrorT = TypeVar("ErrorT", bound=Exception)
 
 
 class PermitAcquireError(Exception):
-    """Base of the refusals that a caller turns into TooManyRequests."""
+    """Base class of the errors of refused requests, which servers report as TooManyRequests."""
 
 
 class PermitAcquireTimeoutError(PermitAcquireError):
@@ -61,14 +61,14 @@ class PermitAcquireCancelledError(PermitAcquireError):
 
 
 class PermitAcquireClosedError(PermitAcquireError):
-    """The limiter was closed."""
+    """The limiter was closed, and grants no more permits."""
 
     def __str__(self) -> str:
         return "Semaphore is closed"
 
 
 class PermitAcquireStalledError(PermitAcquireError):
-    """Growth was refused to end a stall: all held permits were waiting to grow."""
+    """A permit may not grow: all held permits waited to grow, so one had to be refused."""
 
     def __str__(self) -> str:
         return "Permit growth was refused to end a stall"
@@ -100,7 +100,7 @@ class PermitAcquireRefusedError(PermitAcquireError):
 
 
 class LimitScope(Enum):
-    """The scope of a limit."""
+    """Scope to which a limit applies: all requests, or a connection, namespace or tenant."""
 
     ALL = "all"
     CONNECTION = "connection"
@@ -109,7 +109,7 @@ class LimitScope(Enum):
 
 
 class PermitTooLargeError(ValueError):
-    """A request larger than a limit, so that waiting cannot help.
+    """A request is larger than a limit, so that waiting cannot help.
 
     Attributes:
         requested: The requested permits.
@@ -125,7 +125,7 @@ class PermitTooLargeError(ValueError):
 
 
 def raised_anew(error: ErrorT) -> ErrorT:
-    """Return a copy of an error, to be raised.
+    """Return a copy of a stored error, to be raised instead of the original.
 
     Raising an error stored on a request would attach a traceback whose frames refer to the request:
     a reference cycle that keeps a topic list alive until the garbage collector runs.

@@ -1,4 +1,4 @@
-"""Imports of optional packages: errors name the extra of a distribution that installs them."""
+"""Imports of optional packages, with errors that name the pip extra to install."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class MissingExtraError(ImportError):
 
 @contextmanager
 def extra(name: str, distribution: str = CLIENT, needed_by: str = "") -> Iterator[None]:
-    """Import the packages of an extra in a block.
+    """Run the imports of an optional package in a ``with`` block, explaining a missing package.
 
     Args:
         name: The extra.

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class SingleFlight(Generic[T]):
-    """Work in progress, by key.
+    """Work in progress by key, shared by concurrent callers with the same key.
 
     A caller that leaves does not affect the rest; the last caller that leaves cancels the work. An
     error is raised to all waiting callers, and not cached.
@@ -39,7 +39,7 @@ class SingleFlight(Generic[T]):
             flight.task.cancel()
 
     async def join(self, key: Hashable, work: Callable[[], Coroutine[object, object, T]]) -> T:
-        """Return the result of the work for ``key``, starting it if not in progress."""
+        """Return the result of the work for ``key``, starting the work if it is not in progress."""
         flight = self._flights.get(key)
         # A finished result is not reused, as it would be reused without end.
         if flight is None or flight.task.done():
@@ -62,7 +62,7 @@ class SingleFlight(Generic[T]):
             task.exception()  # raised to the waiting callers, if any were left
 
     def _close_door(self, key: Hashable, flight: _Flight[T]) -> None:
-        """Prevent joins of work that has ended, or that no caller waits for."""
+        """Stop new callers from joining work that has ended or that no caller waits for."""
         if self._flights.get(key) is flight:
             del self._flights[key]
 

@@ -1,4 +1,4 @@
-"""Background tasks of an object, which end with the object."""
+"""Background tasks that an object starts and cancels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ if TYPE_CHECKING:
 
 
 class BackgroundTasks:
-    """Tasks that no caller awaits; the event loop alone would not keep them alive.
+    """Set of tasks that no caller awaits, kept alive until they end.
+
+    The event loop alone would not keep them alive.
 
     Args:
         failed: Called with the error of a failed task; None: asyncio logs the error.
@@ -24,7 +26,7 @@ class BackgroundTasks:
         return len(self._tasks)
 
     def start(self, work: Coroutine[object, object, object]) -> None:
-        """Run work in a task."""
+        """Run a coroutine in a background task."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended if self._failed else self._tasks.discard)
@@ -40,13 +42,13 @@ class BackgroundTasks:
             task.cancel()
 
     async def finished(self) -> None:
-        """Return when no task is left."""
+        """Wait until all tasks have ended."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
 
 async def ended(task: asyncio.Task[Any] | None) -> None:
-    """Cancel a task (None: a no-op), and wait for its end."""
+    """Cancel a task and wait until it has ended; no-op for None and the current task."""
     if task is not None and task is not asyncio.current_task():
         task.cancel()
         await asyncio.wait([task])

@@ -9,15 +9,15 @@ if TYPE_CHECKING:
 
 
 class TokenBucket:
-    """The number of tokens at a moment. May be overdrawn: later tokens repay the debt.
+    """Token bucket that may be overdrawn: tokens that accrue later repay the debt.
 
     Args:
         a_second: Tokens accrued in a second.
-        most: Capacity, and the first tokens.
+        most: Capacity, and the initial number of tokens.
         now: The clock's current time.
 
     Attributes:
-        tokens: The tokens at the last refill; takers subtract.
+        tokens: Number of tokens at the last refill, less those used since.
     """
 
     __slots__ = ("_since", "a_second", "most", "tokens")
@@ -29,19 +29,19 @@ class TokenBucket:
         self._since = now
 
     def refill(self, now: float) -> float:
-        """Return the tokens now."""
+        """Add the tokens accrued since the last refill, and return the current number of tokens."""
         earned = max(0.0, now - self._since) * self.a_second
         self.tokens = min(self.most, self.tokens + earned)
         self._since = now
         return self.tokens
 
     def seconds_until(self, tokens: float) -> float:
-        """Return the time from the last refill until ``tokens`` are there; may be negative."""
+        """Return the seconds from the last refill until it holds ``tokens``; may be negative."""
         return (tokens - self.tokens) / self.a_second
 
 
 class Rate:
-    """Requests per second; unused requests are kept for a second.
+    """Rate limit in requests per second, with bursts of up to one second's requests.
 
     Source: upstream limits HTTP requests by Guava's RateLimiter, which after a pause admits a
     single request beyond its rate, and makes the next wait. So does this class.
@@ -59,5 +59,5 @@ class Rate:
         return True
 
     def give_back(self) -> None:
-        """Uncount a request."""
+        """Undo the counting of a request."""
         self._kept.tokens += 1

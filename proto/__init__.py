@@ -1,4 +1,4 @@
-"""Wire protocol: frames, commands, names and topic lists. Bytes in, values out.
+"""Pulsar's wire protocol: encoding and decoding of frames, commands, names and topic lists.
 
 Only proto.transport does I/O.
 """

@@ -49,7 +49,7 @@ _LENGTH = struct.Struct(">I")
 
 
 class CommandRecord(Protocol):
-    """Receiver of the commands of a connection."""
+    """Interface of an object that records the commands that a connection sends and receives."""
 
     def received(self, frame: Frame) -> None:
         """Record a received command."""
@@ -59,12 +59,15 @@ class CommandRecord(Protocol):
 
 
 def is_read() -> bool:
-    """Return True if the log's level is debug."""
+    """Return True if debug logging of commands is enabled."""
     return logger.isEnabledFor(logging.DEBUG)
 
 
 def connection_made(peer: str, local: str, fields: Fields) -> None:
-    """Log a new connection; ``fields`` are for structured logging, here and below."""
+    """Log that a connection was made.
+
+    In all functions of this module, ``fields`` are extra fields for structured logging.
+    """
     logger.debug("connection between %s (peer) and %s", peer, local, extra=fields)
 
 
@@ -81,18 +84,18 @@ def received(peer: str, frame: Frame, fields: Fields) -> None:
 def sent(
     peer: str, buffers: Sequence[Buffer], size_bytes: int, fields: Fields, *, in_a_pipe: bool
 ) -> None:
-    """Log sent frames; in a pipe, the number of bytes."""
+    """Log each sent frame; of bytes that a proxy pipes through, log only their number."""
     for line in sent_lines(buffers, size_bytes, in_a_pipe=in_a_pipe):
         logger.debug("sent to %s: %s", peer, line, extra=fields)
 
 
 def received_line(frame: Frame) -> str:
-    """Return a description of a received command."""
+    """Return the log text that describes a received command."""
     return described(frame.total_size, _start(frame.parts))
 
 
 def sent_lines(buffers: Sequence[Buffer], size_bytes: int, *, in_a_pipe: bool) -> Iterator[str]:
-    """Yield descriptions of sent commands; in a pipe, the number of bytes."""
+    """Yield the log text of each sent command; of bytes that a proxy pipes, only their number."""
     if in_a_pipe:
         yield f"{size_bytes} bytes of a pipe"
         return
@@ -105,7 +108,7 @@ def sent_lines(buffers: Sequence[Buffer], size_bytes: int, *, in_a_pipe: bool) -
 
 
 def described(total_size: int, body: bytes) -> str:
-    """Return a description of a command.
+    """Return a command's description for the log: its type, size and fields.
 
     Args:
         total_size: The value of the frame's length field.
@@ -140,7 +143,7 @@ def _start(buffers: Sequence[Buffer]) -> bytes:
 
 
 def _frames(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield length and body of each frame that begins within ``data``."""
+    """Yield the length field and the body of each frame that begins within ``data``."""
     at = 0
     while at + _LENGTH.size < len(data):
         (total_size,) = _LENGTH.unpack_from(data, at)

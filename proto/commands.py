@@ -1,4 +1,4 @@
-"""Error commands, and the check that a command has its body.
+"""Functions that build error commands, and a check that a command has its body field.
 
 All outgoing errors are made here, so that their sizes are bounded by proto.excerpts.
 """
@@ -15,7 +15,7 @@ NO_REQUEST = 2**64 - 1
 
 
 def error_command(request_id: int, error: pb.ServerError.ValueType, message: str) -> pb.BaseCommand:
-    """Build an ERROR."""
+    """Build an ERROR command that answers a request."""
     return pb.BaseCommand(
         type=Type.ERROR,
         error=pb.CommandError(request_id=request_id, error=error, message=_shown(error, message)),
@@ -23,7 +23,7 @@ def error_command(request_id: int, error: pb.ServerError.ValueType, message: str
 
 
 def success_command(request_id: int) -> pb.BaseCommand:
-    """Build the SUCCESS of a request."""
+    """Build the SUCCESS command that answers a request."""
     return pb.BaseCommand(
         type=pb.BaseCommand.SUCCESS, success=pb.CommandSuccess(request_id=request_id)
     )
@@ -63,7 +63,7 @@ def partitions_failed(
 def get_schema_failed(
     request_id: int, error: pb.ServerError.ValueType, message: str
 ) -> pb.BaseCommand:
-    """Build a failed GET_SCHEMA_RESPONSE, since the C++ client does not accept ERROR here."""
+    """Build a failed GET_SCHEMA_RESPONSE, since the C++ client does not accept ERROR instead."""
     response = pb.CommandGetSchemaResponse(
         request_id=request_id, error_code=error, error_message=_shown(error, message)
     )
@@ -82,7 +82,7 @@ def get_or_create_schema_failed(
 
 
 def with_body(command: pb.BaseCommand, field: str) -> pb.BaseCommand:
-    """Return the command after checking that its body is present.
+    """Return the command unchanged after checking that its body, the field ``field``, is present.
 
     Raises:
         RemoteProtocolError: The body is missing.

@@ -1,4 +1,4 @@
-"""Exceptions of the protocol.
+"""Exceptions raised when a peer violates the wire protocol.
 
 RemoteProtocolError       the peer broke the protocol: its connection is closed
     FrameTooLargeError    a length field above the limit
@@ -13,7 +13,7 @@ class RemoteProtocolError(Exception):
 
 
 class FrameTooLargeError(RemoteProtocolError):
-    """A length field announced more than the limit.
+    """A frame's length field announced more bytes than allowed.
 
     Attributes:
         size_bytes: The announced size.
@@ -33,7 +33,7 @@ class FrameTooLargeError(RemoteProtocolError):
 
 
 class CommandTooLargeError(RemoteProtocolError):
-    """A length field announced a command above the bound of its type.
+    """A command's length field announced more bytes than commands of its type may have.
 
     Attributes:
         what: The name of the command.

@@ -1,4 +1,4 @@
-"""Bounded excerpts of a peer's texts, for errors and log lines."""
+"""Shortened excerpts of texts received from a peer, for error messages and log lines."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ _CREDENTIALS = re.compile(r"\A([\w+.-]+://)?.*@", re.DOTALL)
 
 
 def excerpt(text: str, most_bytes: int = TEXT_BYTES) -> str:
-    """Return a text, or its beginning with its length, in at most ``most_bytes`` of UTF-8."""
+    """Return a text; if longer than ``most_bytes`` of UTF-8, cut it and append its full length."""
     # A character has at least one byte, so the rest of a long text is never needed.
     return _cut(text[: most_bytes + 1], len(text), most_bytes)
 
 
 def one_line(text: str) -> str:
-    """Return an excerpt with line breaks and other control characters escaped."""
+    """Return an excerpt of a text with line breaks and other control characters escaped."""
     start = _UNPRINTABLE.sub(lambda found: repr(found.group())[1:-1], text[: TEXT_BYTES + 1])
     return _cut(start, len(text), TEXT_BYTES)
 
 
 def quoted(text: str) -> str:
-    """Return a text, or its beginning, in quotes with unprintable characters escaped."""
+    """Return a text in quotes, cut if long, with unprintable characters escaped."""
     if len(text) <= QUOTED_CHARACTERS:
         return repr(text)
     return f"{text[:QUOTED_CHARACTERS]!r}... ({len(text)} characters)"
 
 
 def without_credentials(url: str) -> str:
-    """Return a URL, with or without a scheme, with user and password hidden."""
+    """Return a URL, with or without a scheme, with its user and password replaced."""
     return _CREDENTIALS.sub(r"\1(hidden)@", url)
 
 
 def _cut(start: str, characters: int, most_bytes: int) -> str:
-    """Return the start of a text of ``characters`` characters, cut if too long."""
+    """Return ``start``; if too long, cut it and append the whole text's length."""
     data = start.encode(errors="backslashreplace")
     if len(data) <= most_bytes:
         return start

@@ -1,4 +1,4 @@
-"""Frames: length fields around protobuf commands. Bytes in, frames out.
+"""Frames of the wire protocol: protobuf commands preceded by length fields.
 
 A frame consists of views of the received chunks, so that a large response can be forwarded without
 a copy. The decoder stops between frames: its owner decides when to take the next frame, so that
@@ -43,7 +43,7 @@ _TYPE_TAG, _TYPE_END, _LONG_VARINT = 0x08, 6, 0x80
 
 
 def command_type_in(head: bytes) -> int | None:
-    """Return the type of an unparsed command; None if it is not at the start.
+    """Return an unparsed command's type; None if the command does not begin with it.
 
     Every serializer used by clients writes the type first.
 
@@ -57,13 +57,16 @@ def command_type_in(head: bytes) -> int | None:
 
 
 def command_size_in(head: bytes) -> int:
-    """Return the announced size of a command in bytes; ``head`` as in command_type_in."""
+    """Return the size of the command in bytes, as announced by its frame.
+
+    ``head`` is as in command_type_in.
+    """
     (size,) = _LENGTH.unpack_from(head)
     return int(size)
 
 
 class Frame:
-    """A frame: its announced size, and the bytes after the length field.
+    """A received frame: its announced size and the bytes after its length field.
 
     Attributes:
         total_size: The value of the length field: the number of bytes after it.
@@ -77,19 +80,22 @@ class Frame:
         self.parts = parts
 
     def body(self) -> bytes:
-        """Return all bytes after the first length field, joined."""
+        """Return all bytes after the frame's length field, joined."""
         return b"".join(self.parts)
 
     def start(self, size: int) -> bytes:
-        """Return up to ``size`` bytes after the first length field."""
+        """Return the first ``size`` bytes after the frame's length field, or fewer."""
         return _first_bytes(self.parts, size)
 
     def command_type(self) -> int | None:
-        """Return the type of the unparsed command; see command_type_in."""
+        """Return the type of the unparsed command, or None; see command_type_in."""
         return command_type_in(self.start(_TYPE_END))
 
     def work_bytes(self) -> int:
-        """Return the frame's work in bytes; a payload counts less, as it is only copied."""
+        """Return the cost of handling the frame, in bytes.
+
+        The payload's bytes count a quarter, since they are only copied.
+        """
         size = self.total_size
         if size < PAYLOAD_FROM_BYTES:
             return size
@@ -97,7 +103,7 @@ class Frame:
         return size - max(0, payload) * 3 // 4
 
     def command_bytes(self) -> bytes:
-        """Return the command's protobuf bytes, without touching a payload.
+        """Return the command's protobuf bytes, without copying the payload.
 
         Raises:
             RemoteProtocolError: The command's length does not fit the frame.
@@ -115,13 +121,13 @@ class Frame:
 
 
 def split_body(body: bytes, total_size: int) -> tuple[bytes, bytes]:
-    """Return the command's bytes and the rest (the payload of SEND and MESSAGE)."""
+    """Split a frame's body into the command's bytes and the payload (of SEND and MESSAGE)."""
     end = _command_end(body, total_size)
     return body[_LENGTH.size : end], body[end:]
 
 
 def _command_end(head: bytes, total_size: int) -> int:
-    """Return the end of a frame's command, counted from the end of the first length field."""
+    """Return the offset of a command's end, counted from the end of the frame's length field."""
     if total_size < _LENGTH.size:
         raise RemoteProtocolError(f"a frame of {total_size} bytes has no room for a command")
     end = _LENGTH.size + command_size_in(head)
@@ -144,13 +150,13 @@ def _first_bytes(parts: Iterable[memoryview], size: int) -> bytes:
 
 
 def encode_command(command: pb.BaseCommand) -> bytes:
-    """Return the frame of a command without payload."""
+    """Encode a command without a payload as a frame."""
     data = command.SerializeToString()
     return _LENGTHS.pack(len(data) + _LENGTH.size, len(data)) + data
 
 
 def encode_payload_command(command: pb.BaseCommand, metadata: bytes, payload: bytes) -> bytes:
-    """Return the frame of a command with a payload (SEND, MESSAGE), checksum included."""
+    """Encode a command with a payload (SEND, MESSAGE) as a frame, with a checksum."""
     data = command.SerializeToString()
     tail = _LENGTH.pack(len(metadata)) + metadata + payload
     checked = _CHECKSUM_MAGIC + _LENGTH.pack(google_crc32c.value(tail)) + tail
@@ -158,7 +164,7 @@ def encode_payload_command(command: pb.BaseCommand, metadata: bytes, payload: by
 
 
 def verify_checksum(tail: bytes) -> bool:
-    """Return True if the bytes after a command match their CRC32C, or have none."""
+    """Return True if the bytes after a command match their CRC32C, or have no checksum."""
     if not tail.startswith(_CHECKSUM_MAGIC):
         return True
     if len(tail) < _HASHED_FROM:
@@ -168,7 +174,7 @@ def verify_checksum(tail: bytes) -> bool:
 
 
 class FrameDecoder:
-    """Splits a stream of chunks into frames.
+    """Decoder that splits a stream of received chunks of bytes into frames.
 
     Holds at most one announced frame and the rest of the last chunk.
 
@@ -195,26 +201,29 @@ class FrameDecoder:
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes received and not returned in a frame."""
+        """Number of bytes received and not yet returned as part of a frame."""
         return self._buffered
 
     @property
     def within_frame(self) -> bool:
-        """True within a frame."""
+        """True if bytes of a frame have been received, but the frame is not yet returned."""
         return self._expected is not None or self._buffered > 0 or self._draining > 0
 
     @property
     def unfinished_bytes(self) -> int:
-        """Bytes received of an incomplete frame whose length is known."""
+        """Number of bytes received of an incomplete frame whose length is known."""
         return 0 if self._expected is None else self._buffered
 
     @property
     def between_frames(self) -> bool:
-        """True if the buffered bytes begin with a frame, so ``take_residue`` is complete."""
+        """True if the buffered bytes begin at the start of a frame.
+
+        Only then does ``take_residue`` return all bytes of that frame.
+        """
         return self._expected is None and not self._draining
 
     def feed(self, data: bytes | memoryview) -> None:
-        """Append a received chunk."""
+        """Append a received chunk of bytes."""
         view = memoryview(data)
         if self._draining:
             skipped = min(self._draining, len(view))
@@ -228,14 +237,14 @@ class FrameDecoder:
                 self._join_small()
 
     def _join_small(self) -> None:
-        """Join the last small chunks: a chunk of a single byte costs two hundred bytes."""
+        """Join the last small chunks, since even a one-byte chunk occupies two hundred bytes."""
         count = min(self._small, len(self._chunks))
         tail = [self._chunks.pop() for _ in range(count)]
         self._chunks.append(memoryview(b"".join(reversed(tail))))
         self._small = 0
 
     def next_frame(self) -> Frame | None:
-        """Return the next complete frame, or None if incomplete.
+        """Return the next frame, or None if it has not been received completely.
 
         Raises:
             FrameTooLargeError: The length field is above the limit.
@@ -254,7 +263,7 @@ class FrameDecoder:
             return Frame(expected, self._take(expected))
 
     def _only_frame(self) -> Frame | None:
-        """Return a small frame that arrived as a single chunk, the common case of requests."""
+        """Return a small frame that arrived as one chunk, as most requests do; otherwise None."""
         size = self._buffered - _LENGTH.size
         if self._expected is not None or not 0 <= size < LARGE_FRAME_BYTES:
             return None
@@ -266,14 +275,14 @@ class FrameDecoder:
         return Frame(size, (chunk[_LENGTH.size :],))
 
     def take_residue(self) -> bytes:
-        """Return and forget the bytes that were received and not decoded.
+        """Return and remove all buffered bytes, undecoded.
 
         Only between frames: a length field already read is not returned.
         """
         return b"".join(self._take(self._buffered))
 
     def discard(self) -> None:
-        """Forget the received bytes."""
+        """Drop all buffered bytes."""
         self._chunks.clear()
         self._buffered = 0
 
@@ -289,7 +298,7 @@ class FrameDecoder:
         return True
 
     def _announce(self) -> bool:
-        """Notify the owner of a large frame; return False if the frame is to be discarded."""
+        """Notify the decoder's owner of a large frame; return False if the owner rejects it."""
         self._announced = True
         size = self._expected or 0
         head = _first_bytes(self._chunks, HEAD_BYTES)

@@ -1,4 +1,4 @@
-"""Invalid rows of a file of topics: all counted, the first described with their numbers."""
+"""Report on the invalid rows of a topic file: counts them all and describes the first ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EXPECTED_NAME = "expected persistent://tenant/namespace/topic"
 
 
 class InvalidRows:
-    """The invalid rows of a file.
+    """Number of a topic file's invalid rows, with descriptions of the first ones.
 
     Bound: MAX_TOLD_ROWS sentences.
 
@@ -31,12 +31,12 @@ class InvalidRows:
         self.count = 0
 
     def add(self, count: int, told: Iterable[str]) -> None:
-        """Count invalid rows; ``told`` are sentences for the first rows, in order."""
+        """Count more invalid rows; ``told`` has a sentence for each of the first rows."""
         self.count += count
         self._told += list(told)[: MAX_TOLD_ROWS - len(self._told)]
 
     def include(self, other: InvalidRows) -> None:
-        """Add the invalid rows of a later part of the file."""
+        """Add the invalid rows counted in a later part of the same file."""
         self.rows += other.rows
         self.add(other.count, other._told)
 
@@ -48,7 +48,7 @@ class InvalidRows:
 
     @property
     def refusal(self) -> str:
-        """The error text for a file with invalid rows, of which no row was imported."""
+        """The error message for a file that is rejected because of its invalid rows."""
         return (
             f"{self}\nnothing was imported: correct the file, "
             "or skip invalid topics with --skip-invalid"
@@ -56,6 +56,6 @@ class InvalidRows:
 
 
 def shown(text: str | bytes) -> str:
-    """Return a text for an error sentence, cut short."""
+    """Return a text quoted for an error message, cut to 80 characters."""
     excerpt = repr(text[:_SHOWN_CHARACTERS])
     return excerpt if len(text) <= _SHOWN_CHARACTERS else f"{excerpt}..."

@@ -1,4 +1,4 @@
-"""Names of topics and namespaces, by the rules of upstream's TopicName and NamespaceName."""
+"""Names of topics and namespaces, parsed as Pulsar's TopicName and NamespaceName do."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ MAX_CACHED_NAME_CHARACTERS = 256
 
 
 class InvalidNameError(ValueError):
-    """A name that breaks the rules, with a real broker's error sentence."""
+    """Invalid name of a topic or namespace; the message equals that of a real broker."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamespaceName:
-    """A namespace, ``tenant/namespace``."""
+    """A namespace's name, ``tenant/namespace``."""
 
     tenant: str
     local_name: str
@@ -49,7 +49,7 @@ class NamespaceName:
 
     @staticmethod
     def parse(text: str) -> NamespaceName:
-        """Parse ``tenant/namespace``.
+        """Parse a namespace's name, ``tenant/namespace``.
 
         Raises:
             InvalidNameError: Not two parts, or an invalid character.
@@ -59,7 +59,9 @@ class NamespaceName:
 
     @staticmethod
     def parse_with_slashes(text: str) -> NamespaceName:
-        """Parse as a real broker does: trailing slashes stay, and match no namespace.
+        """Parse a namespace's name, keeping trailing slashes as a real broker does.
+
+        A name with trailing slashes matches no namespace.
 
         Raises:
             InvalidNameError: See ``parse``.
@@ -86,7 +88,10 @@ _cached_namespace = lru_cache(maxsize=4096)(_namespace)
 
 @dataclass(frozen=True, slots=True)
 class TopicName:
-    """A topic, ``domain://tenant/namespace/local``; the local name may hold any character."""
+    """A topic's name, ``domain://tenant/namespace/local``.
+
+    The local name may contain any character.
+    """
 
     domain: str
     namespace: NamespaceName
@@ -102,17 +107,17 @@ class TopicName:
 
     @property
     def partition_index(self) -> int:
-        """The number after the last ``-partition-``; -1 if not a partition."""
+        """The number after the last ``-partition-``; -1 if the topic is not a partition."""
         return partition_index(self.local_name)
 
     @property
     def partitioned_name(self) -> TopicName:
-        """The topic of a partition; the topic itself if not a partition."""
+        """The partitioned topic of this partition; this topic itself if not a partition."""
         return TopicName(self.domain, self.namespace, without_partition(self.local_name))
 
     @staticmethod
     def parse(text: str) -> TopicName:
-        """Parse a full name or a short form, ``local`` or ``tenant/namespace/local``.
+        """Parse a full topic name or a short one, ``local`` or ``tenant/namespace/local``.
 
         Raises:
             InvalidNameError: With a real broker's error sentence.
@@ -129,7 +134,10 @@ class TopicName:
 
 
 def _full_parts(text: str) -> tuple[str, list[str]]:
-    """Return the domain and the three parts of a full name; domains match in any case."""
+    """Return a full topic name's domain, and its tenant, namespace and local name.
+
+    The domain may be in upper or lower case.
+    """
     domain, path = text.split(_SCHEME, 1)
     parts = path.split("/", _PATH_PARTS)
     if not all(parts[:-1]) or (len(parts) > _PATH_PARTS and not parts[-1]):
@@ -148,7 +156,10 @@ def _full_parts(text: str) -> tuple[str, list[str]]:
 
 
 def _short_parts(text: str) -> list[str]:
-    """Return the three parts of a short form, by the rules of upstream's TopicName.splitBySlash."""
+    """Return the tenant, namespace and local name of a short topic name.
+
+    Follows upstream's TopicName.splitBySlash.
+    """
     # At most four parts are split off: a client may send a megabyte of slashes.
     if text.startswith("/") or "//" in text:
         raise _invalid(text)
@@ -179,12 +190,12 @@ def is_named_entity(text: str) -> bool:
 
 
 def is_blank(text: str) -> bool:
-    """Return True if a text is empty or white space, by Java's definition."""
+    """Return True if a text is empty or only white space, as Java defines it."""
     return _BLANK.fullmatch(text) is not None
 
 
 def partition_index(name: str) -> int:
-    """Return the partition number at the end of a name; -1 if not a partition."""
+    """Return the partition number at the end of a topic name; -1 if it names no partition."""
     found = _PARTITION.search(name)
     if found is None:
         return -1
@@ -193,7 +204,7 @@ def partition_index(name: str) -> int:
 
 
 def without_partition(name: str) -> str:
-    """Return the name without its ``-partition-N``."""
+    """Return a topic name without its suffix ``-partition-N``, if it has one."""
     return name if partition_index(name) < 0 else name[: name.rindex(PARTITION_SEPARATOR)]
 
 
@@ -213,7 +224,7 @@ _PENDING_ACK_SUFFIX = "__transaction_pending_ack"
 
 
 def is_system_topic(name: str) -> bool:
-    """Return True if a full topic name is hidden from topic lists.
+    """Return True if a full topic name is that of a system topic, which topic lists omit.
 
     Source: upstream TopicList.filterSystemTopic, SystemTopicNames.
     """
@@ -223,7 +234,7 @@ def is_system_topic(name: str) -> bool:
 
 
 def is_transaction_topic(name: str) -> bool:
-    """Return True if a full topic name is internal to a broker with transactions.
+    """Return True if brokers use the topic internally, for transactions.
 
     Source: upstream SystemTopicNames.isTransactionInternalName.
     """
@@ -232,7 +243,7 @@ def is_transaction_topic(name: str) -> bool:
 
 
 def is_same_topic(text: str, topic: TopicName) -> bool:
-    """Return True if a text, full or short, names a topic."""
+    """Return True if a text is the full or short name of the given topic."""
     try:
         return TopicName.parse(text) == topic
     except InvalidNameError:

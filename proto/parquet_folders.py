@@ -18,7 +18,7 @@ _HIDDEN = (".", "_")
 
 
 def parquet_files(folder: Path) -> list[Path]:
-    """Return the Parquet files of a folder, and of its folders named ``column=value``."""
+    """Return the Parquet files in a folder and in its subfolders named ``column=value``."""
     found = sorted(folder.rglob("*.parquet"))
     return [
         file
@@ -30,7 +30,10 @@ def parquet_files(folder: Path) -> list[Path]:
 
 
 def values_said(folder: Path, file: Path) -> dict[str, str | None]:
-    """Return columns and their values, as texts, from the names of a file's folders."""
+    """Return a mapping of columns to values, read from the names of a file's folders.
+
+    A null value is None.
+    """
     pairs = (name.partition("=") for name in _folders(folder, file))
     return {unquote(name): None if text == _NULL else unquote(text) for name, _, text in pairs}
 

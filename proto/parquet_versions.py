@@ -19,12 +19,15 @@ _MOST_DIGITS = 9
 
 
 def version_metadata(version: int) -> dict[bytes, bytes]:
-    """Return the metadata of a schema version."""
+    """Return the Parquet metadata that stores a schema version."""
     return {_KEY: str(version).encode()}
 
 
 def why_too_new(metadata: Mapping[bytes, bytes] | None, known: int) -> str:
-    """Return the refusal of a file with a version newer than ``known``, or an empty text."""
+    """Return why a file's schema version cannot be read; an empty text if it can.
+
+    A version newer than ``known`` cannot be read.
+    """
     found = (metadata or {}).get(_KEY, b"0")
     if found.isdigit() and len(found) <= _MOST_DIGITS and int(found) <= known:
         return ""

@@ -1,4 +1,4 @@
-"""Pulsar's hash of a topic list, and the order of its names.
+"""Pulsar's hash of a topic list, and the sort order of names that the hash requires.
 
 The hash is the CRC32C of the names, sorted as Java sorts strings and joined by commas, written as
 its four bytes in little-endian order (upstream: TopicList.calculateHash).
@@ -26,12 +26,12 @@ EMPTY_HASH = "00000000"
 
 
 def java_order(name: bytes) -> bytes:
-    """Return the key that sorts UTF-8 names as Java sorts the same strings."""
+    """Return the sort key that sorts UTF-8 names as Java sorts the same strings."""
     return name.translate(_LIFT)
 
 
 def in_java_order(names: Iterable[bytes]) -> list[bytes]:
-    """Return distinct UTF-8 names sorted as Java sorts strings."""
+    """Return UTF-8 names without duplicates, sorted as Java sorts strings."""
     distinct = set(names)
     if all(map(bytes.isascii, distinct)):
         return sorted(distinct)
@@ -44,19 +44,22 @@ def format_hash(crc: int) -> str:
 
 
 def joined_crc(sorted_names: Iterable[bytes]) -> tuple[int, int]:
-    """Return CRC32C and length in bytes of names in Java's order, joined by commas."""
+    """Return the CRC32C and the byte length of names joined by commas.
+
+    The names must be sorted as Java sorts strings.
+    """
     joined = b",".join(sorted_names)
     return google_crc32c.value(joined), len(joined)
 
 
 def topics_hash(names: Iterable[str]) -> str:
-    """Return the topics hash of a list of full topic names in any order."""
+    """Return Pulsar's hash of a list of full topic names, passed in any order."""
     encoded = sorted((name.encode() for name in names), key=java_order)
     return format_hash(joined_crc(encoded)[0])
 
 
 def combine_joined(left: tuple[int, int, int], right: tuple[int, int, int]) -> tuple[int, int]:
-    """Return CRC and length of two joined lists, concatenated with a comma between.
+    """Return the CRC32C and byte length of two comma-joined lists, joined by a comma.
 
     Args:
         left: Number of names, CRC32C and byte length of the first list.
@@ -73,7 +76,7 @@ def combine_joined(left: tuple[int, int, int], right: tuple[int, int, int]) -> t
 
 
 def combine_crc(first: int, second: int, second_bytes: int) -> int:
-    """Return the CRC32C of the concatenation of two byte strings.
+    """Return the CRC32C of two concatenated byte strings, computed from their CRC32Cs.
 
     Args:
         first: CRC32C of the first string.
@@ -84,7 +87,7 @@ def combine_crc(first: int, second: int, second_bytes: int) -> int:
 
 
 def shift_crc(crc: int, size_bytes: int) -> int:
-    """Return a string's share of the CRC32C of the string followed by ``size_bytes`` bytes.
+    """Return a string's contribution to the CRC32C of the string plus ``size_bytes`` more bytes.
 
     A CRC is a polynomial, and appending a byte multiplies it by x^8: a table look-up for each byte
     of the CRC and each byte of the length, 0.4 us for a name's length and 1 us for a megabyte. A
@@ -115,7 +118,7 @@ def shift_crc(crc: int, size_bytes: int) -> int:
 
 @cache
 def _shift_table(place: int, value: int) -> array[int]:
-    """Return a shift's result for each byte of a CRC and each of its values.
+    """Return a lookup table for shifting a CRC, with an entry for each value of each byte.
 
     Shifts by ``value * 256 ** place`` bytes, composed of shifts by powers of two. Bound: 512 tables
     of 4 KB for each byte of the longest text's length.
@@ -146,7 +149,7 @@ def _shift_table(place: int, value: int) -> array[int]:
 
 
 def _shift_operator(size_bytes: int) -> int:
-    """Return x^(8 * size) modulo the polynomial, by squaring."""
+    """Return the polynomial x^(8 * size_bytes) modulo CRC32C's, computed by squaring."""
     operator, square = 1 << 31, 1 << (31 - 8)
     while size_bytes:
         if size_bytes & 1:
@@ -157,7 +160,10 @@ def _shift_operator(size_bytes: int) -> int:
 
 
 def _multiply(a: int, b: int) -> int:
-    """Multiply two polynomials modulo CRC32C's, bits reflected (bit 31 is x^0)."""
+    """Multiply two polynomials modulo CRC32C's polynomial.
+
+    Bits are reflected: bit 31 is x^0.
+    """
     product = 0
     while a:
         if a & 0x80000000:

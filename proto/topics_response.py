@@ -1,4 +1,4 @@
-"""GET_TOPICS_OF_NAMESPACE_RESPONSE as buffers: a head, the names as passed in, and a tail.
+"""Encoding and reading of GET_TOPICS_OF_NAMESPACE_RESPONSE without copying the topic names.
 
 Writing or reading a response creates neither a protobuf object nor a copy of the names.
 """
@@ -36,7 +36,10 @@ COPY_BYTES = 1 << 20
 
 
 def command_start(kind: pb.BaseCommand.Type.ValueType) -> bytes:
-    """Return a command's type and the tag of its body, whose number is the type."""
+    """Return a command's first bytes: its type field and the tag of its body.
+
+    The body's field number equals the type.
+    """
     return b"\x08" + encode_varint(kind) + encode_varint(kind << 3 | 2)
 
 
@@ -44,7 +47,7 @@ _START = command_start(pb.BaseCommand.GET_TOPICS_OF_NAMESPACE_RESPONSE)
 
 
 class TopicsResponse:
-    """The buffers of a GET_TOPICS_OF_NAMESPACE_RESPONSE frame.
+    """A frame with topic names, encoded as a list of buffers.
 
     Attributes:
         buffers: The frame's bytes in order.
@@ -59,15 +62,15 @@ class TopicsResponse:
 
     @property
     def size(self) -> int:
-        """Bytes of the whole frame."""
+        """Size of the whole frame in bytes."""
         return self.command_bytes + _LENGTHS.size
 
     def joined(self) -> TopicsResponse:
-        """Return an equal response in a single private buffer."""
+        """Return a copy of the response in a single buffer."""
         return TopicsResponse([b"".join(self.buffers)], self.command_bytes)
 
     def copying(self) -> Generator[None, None, TopicsResponse]:
-        """Return an equal response in buffers of about COPY_BYTES, a buffer in each step."""
+        """Copy the response in steps, a buffer of about COPY_BYTES in each; return the copy."""
         copies: list[bytes | memoryview] = []
         some, size = [b""], 0  # Of two or more buffers, even if empty, a copy is made.
         for buffer in self.buffers:
@@ -91,7 +94,7 @@ def encode_topics_response(
     filtered: bool,
     changed: bool,
 ) -> TopicsResponse:
-    """Build the response to a topic-list request around the names to send.
+    """Encode the response to a topic-list request without copying the topic names.
 
     Args:
         request_id: The client's, 0 to 2**64 - 1.
@@ -109,7 +112,7 @@ def encode_topics_response(
 def framed(
     start: bytes, ids: bytes, parts: Sequence[bytes | memoryview], parts_bytes: int, tail: bytes
 ) -> TopicsResponse:
-    """Return the frame of a command: its start, and a body of ids, parts and a tail."""
+    """Build a command's frame from its first bytes and the pieces of its body, without copying."""
     body_size = len(ids) + parts_bytes + len(tail)
     prefix = start + encode_varint(body_size)
     command_size = len(prefix) + body_size
@@ -121,7 +124,7 @@ def framed(
 
 
 def read_topics_head(head: bytes) -> tuple[int, int] | None:
-    """Return the request id at the start of a topic-list response.
+    """Read the request id at the start of an unparsed topic-list response.
 
     Args:
         head: The bytes after the first length field: at least 40, or the whole frame.
@@ -144,7 +147,7 @@ def read_topics_head(head: bytes) -> tuple[int, int] | None:
 
 @dataclass(frozen=True, slots=True)
 class TopicsTail:
-    """The fields after the names of a topic-list response.
+    """The fields that follow the topic names in a topic-list response.
 
     Attributes:
         filtered: Whether the broker applied the client's pattern.
@@ -158,7 +161,7 @@ class TopicsTail:
 
 
 class TopicsAnswer:
-    """A received, undecoded topic-list response, to be forwarded under other request ids.
+    """A received topic-list response, kept undecoded to be forwarded under other request ids.
 
     It lives until the slowest receiver has it, and keeps at most twice its size in memory: its part
     of a chunk with mostly other frames is copied.
@@ -177,17 +180,17 @@ class TopicsAnswer:
         self.command_bytes = total_size - _COMMAND_SIZE_BYTES
 
     def addressed_to(self, request_id: int) -> TopicsResponse:
-        """Return the frame for a client: new lengths and request id before the same bytes."""
+        """Return the response's frame with another request id, without copying the names."""
         ids = _REQUEST_ID_TAG + encode_varint(request_id)
         return framed(_START, ids, self.rest, self.rest_bytes, b"")
 
     @property
     def has_names(self) -> bool:
-        """True if names precede the fields found by ``tail``."""
+        """True if topic names precede the fields that ``tail`` returns."""
         return self.rest_bytes > _TAIL_BYTES
 
     def tail(self) -> TopicsTail | None:
-        """Return the fields after the names, without decoding or joining the response.
+        """Return the fields after the topic names, without decoding or joining the response.
 
         Returns:
             None if the response does not end like Pulsar's encoders end it: filtered, a hash of
@@ -201,7 +204,7 @@ class TopicsAnswer:
         return TopicsTail(filtered == b"\x01", digest.decode(), changed == b"\x01")
 
     def decoded(self) -> pb.CommandGetTopicsOfNamespaceResponse:
-        """Parse the response; its request id is 0.
+        """Parse the response; the result's request id is 0.
 
         Raises:
             RemoteProtocolError: Not protobuf, or a name is not UTF-8.
@@ -209,7 +212,10 @@ class TopicsAnswer:
         return _parsed(b"".join(self.rest))
 
     def pieces(self) -> Iterator[pb.CommandGetTopicsOfNamespaceResponse]:
-        """Parse the response in pieces, each with some of its fields; see ``decoded``."""
+        """Parse the response in pieces, and yield each with some of the names or fields.
+
+        Errors are those of ``decoded``.
+        """
         pending = bytearray()
         for part in self.rest:
             for start in range(0, len(part), PIECE_BYTES):
@@ -263,7 +269,7 @@ def _skip(parts: Sequence[memoryview], size: int) -> list[memoryview]:
 
 
 def _kept(part: memoryview) -> memoryview:
-    """Return a view, copied if it would keep alive a chunk of more than twice its size."""
+    """Return a view, or a copy if the view would keep more than twice its size in memory."""
     chunk = cast("bytes", part.obj)
     return part if 2 * len(part) >= len(chunk) else memoryview(bytes(part))
 

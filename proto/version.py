@@ -1,4 +1,7 @@
-"""Floodgate's names and versions as presented to peers; pyproject.toml has the same version."""
+"""Names and version strings that Floodgate sends to peers.
+
+The version in pyproject.toml is the same.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""WATCH_TOPIC_LIST_SUCCESS and WATCH_TOPIC_UPDATE, built around names shared by many watchers.
+"""Encoding of WATCH_TOPIC_LIST_SUCCESS and WATCH_TOPIC_UPDATE for many watchers at once.
 
 Watchers of the same set differ only in their ids, so the rest is encoded once.
 """
@@ -34,7 +34,7 @@ _PREFIXES = {
 
 
 def encode_names(names: Iterable[bytes], tag: bytes) -> bytes:
-    """Return names as repeated string fields."""
+    """Encode topic names as repeated protobuf string fields with the given tag."""
     prefixes = _PREFIXES[tag]
     return b"".join(
         [
@@ -47,7 +47,7 @@ def encode_names(names: Iterable[bytes], tag: bytes) -> bytes:
 def watch_success(
     request_id: int, watcher_id: int, names: Sequence[bytes], topics_hash: str
 ) -> TopicsResponse:
-    """Return the response to a watch.
+    """Encode the response to a client that starts to watch a topic list.
 
     Args:
         request_id: The client's.
@@ -61,7 +61,7 @@ def watch_success(
 
 
 class WatchUpdate:
-    """A WATCH_TOPIC_UPDATE for any number of watchers.
+    """A WATCH_TOPIC_UPDATE command, encoded once for any number of watchers.
 
     Args:
         names: Added and removed names, as encoded by ``encode_changes``.
@@ -81,20 +81,26 @@ class WatchUpdate:
         self._last_frame = b""
 
     def frame(self, watcher_id: int) -> bytes:
-        """Return the frame for a watcher, cached since subsequent ids are often equal."""
+        """Return the update's frame for a watcher.
+
+        The last frame is cached, since the next watcher often has the same id.
+        """
         if watcher_id != self._last_id:
             self._last_frame = b"".join(self.buffers(watcher_id))
             self._last_id = watcher_id
         return self._last_frame
 
     def buffers(self, watcher_id: int) -> tuple[bytes, ...]:
-        """Return the frame as its own head and the shared bytes."""
+        """Return the update's frame as buffers: the watcher's own head, then the shared bytes."""
         return _update_head(watcher_id, self.body_bytes), *self._parts
 
 
 @lru_cache(maxsize=4_096)
 def _update_head(watcher_id: int, body_bytes: int) -> bytes:
-    """Return the head of an update, cached since sizes are few and ids begin at 0."""
+    """Return the bytes that precede the names in an update's frame.
+
+    Cached, since sizes are few and watcher ids begin at 0.
+    """
     ids = b"\x08" + encode_varint(watcher_id)
     head = _UPDATE_START + encode_varint(len(ids) + body_bytes) + ids
     size_bytes = len(head) + body_bytes
@@ -102,10 +108,10 @@ def _update_head(watcher_id: int, body_bytes: int) -> bytes:
 
 
 def encode_changes(added: Sequence[bytes], removed: Sequence[bytes]) -> bytes:
-    """Return the names of an update: added names, then removed names."""
+    """Encode the names in an update: the added names, then the removed names."""
     return encode_names(added, NEW_TOPIC_TAG) + encode_names(removed, TOPIC_TAG)
 
 
 def command_bytes(*frame: bytes) -> int:
-    """Return the size of the command in a frame, charged as direct memory."""
+    """Return the size in bytes of a frame's command, which is charged as direct memory."""
     return sum(map(len, frame)) - _LENGTHS.size

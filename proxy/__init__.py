@@ -1,1 +1,1 @@
-"""The proxy: forwards lookups and topic lists under its own limiter; pipes all other commands."""
+"""The Pulsar proxy: forwards lookups and topic lists within memory limits, and pipes the rest."""

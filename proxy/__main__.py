@@ -1,4 +1,4 @@
-"""``python -m proxy`` and ``floodgate-proxy``."""
+"""Entry point of ``python -m proxy`` and ``floodgate-proxy``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 async def serve(config: ProxyConfig, _: Imports) -> int:
-    """Serve until a signal requests the drain; return the exit status."""
+    """Run a proxy until a signal requests its shutdown; return the exit status."""
     from proxy.service import ProxyService
 
     with drain_on_signals() as drain:
@@ -44,7 +44,7 @@ PROGRAM = Program(
 
 
 def main() -> None:
-    """Run the proxy."""
+    """Run the proxy's command-line program."""
     run_program(PROGRAM)
 
 

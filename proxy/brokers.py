@@ -1,4 +1,4 @@
-"""Connections from the proxy to brokers, private to a client, or shared by a role or by all.
+"""Connections from the proxy to brokers: private to a client, shared by a role, or by all.
 
 In profile pulsar every client connection has private broker connections, isolating clients from
 each other. Shared connections are used after validation of everything for which a broker closes a
@@ -41,7 +41,7 @@ def connect_options(
     tls: ClientTls | None = None,
     credentials: Credentials | None = None,
 ) -> ConnectOptions:
-    """Return the options of the proxy's connections to brokers.
+    """Return the options with which the proxy connects to brokers.
 
     Args:
         drain_oversized: Whether a frame over the limit fails only its request.
@@ -63,7 +63,7 @@ def connect_options(
 
 
 class ServiceAddresses:
-    """The configured brokers, any of which can answer a first request.
+    """Addresses of the configured brokers, any of which can answer a client's first request.
 
     Args:
         addresses: One or more; the first is used while reachable.
@@ -80,28 +80,28 @@ class ServiceAddresses:
         self._avoided_until: dict[Address, float] = {}
 
     def in_order(self) -> list[Address]:
-        """Return the addresses in the order of attempts."""
+        """Return the addresses in the order in which to try them."""
         now = self._clock.now()
         return sorted(self._addresses, key=lambda one: self._avoided_until.get(one, 0.0) > now)
 
     def unreachable(self, address: Address) -> None:
-        """Mark an address as unreachable, to be tried last for a while."""
+        """Mark a broker's address as unreachable, so that it is tried last for a while."""
         self._avoided_until[address] = self._clock.now() + AVOIDED_SECONDS
 
 
 class BrokerConnections:
-    """One client's connections to brokers, from a pool.
+    """Connections to brokers that the proxy uses on behalf of one client, from a pool.
 
     Args:
         pool: Opens the connections.
         service: The configured brokers; None for a single broker.
-        own: Whether the pool is private to the client, and ends with it.
+        own: Whether the pool is private to the client, and is closed when it leaves.
         asks_for: The client's identity for brokers: answers are shared only between equal
             identities.
         tls: Whether broker connections use TLS.
 
     Attributes:
-        tls: As given.
+        tls: Whether broker connections use TLS.
     """
 
     def __init__(
@@ -121,7 +121,9 @@ class BrokerConnections:
         self._closing: asyncio.Task[None] | None = None
 
     async def get(self, address: Address) -> ClientCnx:
-        """Return a ready connection; any configured broker may stand in for the first.
+        """Return an open connection to the broker at ``address``.
+
+        Any configured broker may stand in for the first.
 
         Raises:
             ConnectError: The broker is unreachable.
@@ -149,7 +151,7 @@ class _Shared:
 
 
 class RolePools:
-    """The pools of all roles with clients.
+    """Pools of broker connections, one for each role that has connected clients.
 
     A connection names its client once, in CONNECT.
 
@@ -175,11 +177,11 @@ class RolePools:
         self._closing = BackgroundTasks()
 
     def __len__(self) -> int:
-        """Return the number of roles sharing a pool."""
+        """Return the number of roles with a shared pool of connections."""
         return len(self._of_role)
 
     def connections_for(self, client: OriginalClient) -> BrokerConnections:
-        """Return the connections of one more client, released when the client leaves."""
+        """Return the broker connections for a new client, to be released when it leaves."""
         if not self._shared or client.credentials is not None:
             # Never shared: an answer could belong to another client.
             pool = self._pool(client)
@@ -193,7 +195,7 @@ class RolePools:
         return RoleConnections(self, client.role, found.pool, self._service, tls=self._speaks_tls)
 
     def leave(self, role: str) -> None:
-        """Remove a client of a role; the last client closes the pool."""
+        """Subtract a departed client of a role; the last one closes the role's pool."""
         found = self._of_role[role]
         found.clients -= 1
         if not found.clients:
@@ -201,7 +203,7 @@ class RolePools:
             self._closing.start(found.pool.close())
 
     async def close(self) -> None:
-        """Close every pool."""
+        """Close all pools and their connections to brokers."""
         for found in self._of_role.values():
             await found.pool.close()
         await self._closing.finished()
@@ -216,7 +218,7 @@ class RolePools:
 
 
 class RoleConnections(BrokerConnections):
-    """One client's share of the connections of its role."""
+    """Connections to brokers that one client shares with all clients of its role."""
 
     def __init__(
         self,
@@ -232,5 +234,5 @@ class RoleConnections(BrokerConnections):
         self._role = role
 
     def release(self) -> None:
-        """See BrokerConnections."""
+        """Give up the shared connections after the client has left."""
         self._pools.leave(self._role)

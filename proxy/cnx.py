@@ -35,7 +35,10 @@ if TYPE_CHECKING:
 
 
 class ProxyConnectionState(Enum):
-    """A stage of a connection's life (upstream: ProxyConnection.State)."""
+    """Stages in the life of a client's connection to the proxy.
+
+    Upstream: ProxyConnection.State.
+    """
 
     INIT = "before CONNECT"
     PROXY_LOOKUP_REQUESTS = "on a connection for lookups, whose CONNECT names no broker"
@@ -46,7 +49,7 @@ class ProxyConnectionState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ProxyRules:
-    """The proxy's rules for clients.
+    """Rules of how the proxy treats clients, which depend on the profile.
 
     Attributes:
         refuses_proxies: Whether clients that are proxies are refused.
@@ -66,7 +69,7 @@ class ProxyRules:
 
 @dataclass(frozen=True, slots=True)
 class ClientAuthentication:
-    """The proxy's parts for authenticating clients.
+    """Settings and services with which the proxy authenticates clients.
 
     Attributes:
         service: Verifies credentials.
@@ -83,7 +86,7 @@ class ClientAuthentication:
 
 @dataclass(frozen=True, slots=True)
 class ProxyParts:
-    """The parts of a proxy shared by all its connections.
+    """Configuration, services and counters that all connections of a proxy share.
 
     Attributes:
         authentication: Identifies clients; None to serve every client.
@@ -107,7 +110,7 @@ class ProxyParts:
 
 
 class ProxyConnection(ServedConnection, PipeLeg):
-    """The proxy's side of one client's connection.
+    """The proxy's side of a connection from one client.
 
     Attributes:
         parts: The proxy's parts.
@@ -135,7 +138,7 @@ class ProxyConnection(ServedConnection, PipeLeg):
         self.brokers.release()
 
     def connected(self) -> None:
-        """Count the connection."""
+        """Count the new connection as open, and as accepted or refused."""
         parts = self.parts
         parts.connections.add(self)
         parts.connection_counters.opened()
@@ -146,14 +149,17 @@ class ProxyConnection(ServedConnection, PipeLeg):
         super().connected()
 
     def frame_received(self, frame: Frame) -> None:
-        """Handle a frame; a pipe forwards its frames."""
+        """Handle a received frame; if the connection is a pipe, forward the frame."""
         if self.takes_frame is not None:
             self.takes_frame(frame)
         else:
             super().frame_received(frame)
 
     def lost(self, error: Exception | None) -> None:
-        """Record the end; resource holders are notified next (see ``when_lost``)."""
+        """Count the connection as closed, and stop checking its credentials.
+
+        Holders of resources are notified next (see ``when_lost``).
+        """
         super().lost(error)
         self.state = ProxyConnectionState.CLOSED
         if self.refresh is not None:
@@ -171,7 +177,7 @@ class ProxyConnection(ServedConnection, PipeLeg):
             super().begin_drain()
 
     async def drain(self) -> None:
-        """Wait for in-flight requests and a pipe's receipts, then close."""
+        """Wait for in-flight requests, or until a pipe may be closed; then close the connection."""
         await self.requests.tasks.finished()
         await self.parts.flights.finished(self)
         await end_pipe(self, self.parts.flow.clock, self.parts.config.pipe_drain_seconds)

@@ -1,4 +1,4 @@
-"""The proxy's configuration: Pulsar's keys in, a frozen group of settings out.
+"""The proxy's configuration, read from Pulsar's keys into an immutable object.
 
 ``ProxyConfig.from_properties`` is pure: file and command line are read elsewhere. Defaults are
 upstream's (in ``proxy_keys.json``, with the broker's six limiter keys), unless a row says
@@ -39,7 +39,9 @@ _REVERSE_PATH = re.compile(r"(/[\w.~-]+)+", re.ASCII)
 
 
 class ReverseProxy(NamedTuple):
-    """A path forwarded to a separate server (upstream: HttpReverseProxyConfig).
+    """A path whose HTTP requests are forwarded to a separate server.
+
+    Upstream: HttpReverseProxyConfig.
 
     Attributes:
         path: Forwarded with all paths below; removed from forwarded requests.
@@ -53,7 +55,7 @@ class ReverseProxy(NamedTuple):
 
 
 class PortRange(NamedTuple):
-    """Ports from ``first`` to ``last``, both included."""
+    """A range of ports from ``first`` to ``last``, both included."""
 
     first: int
     last: int
@@ -127,7 +129,7 @@ class ProxyConfig(ServerConfig):
 
     @property
     def connection_bounds(self) -> ConnectionBounds:
-        """MaxConcurrentInboundConnections and maxConcurrentInboundConnectionsPerIp."""
+        """Limits of concurrent client connections, in total and for each IP address."""
         return ConnectionBounds(
             self.max_concurrent_inbound_connections,
             self.max_concurrent_inbound_connections_per_ip,
@@ -135,12 +137,12 @@ class ProxyConfig(ServerConfig):
 
     @property
     def broker_addresses(self) -> tuple[tuple[str, int], ...]:
-        """Host and port of each broker of brokerServiceURL."""
+        """Host and port of each broker in brokerServiceURL."""
         return parse_service_url(self.broker_service_url).addresses
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> Self:
-        """Build the configuration from the keys of proxy.conf.
+        """Build the configuration from the keys and values of proxy.conf.
 
         Raises:
             ConfigError: The configuration has problems; all are reported, one sentence each.
@@ -150,7 +152,7 @@ class ProxyConfig(ServerConfig):
 
 @cache
 def known_keys() -> KnownKeys:
-    """Return the keys of Pulsar's proxy, the six limiter keys, and Floodgate's own keys."""
+    """Return all keys of the configuration: Pulsar's, the six limiter keys, and Floodgate's own."""
     packaged = resources.files(module_name("proxy")).joinpath("proxy_keys.json")
     return KnownKeys.from_json(packaged.read_text(encoding="utf-8"))
 
@@ -174,7 +176,10 @@ def _broker_service_url(checked: CheckedKeys) -> str:
 
 
 def _address(checked: CheckedKeys, key: str, scheme: str, url: str) -> str:
-    """Return scheme and ``host:port``, always with the port; else add a problem."""
+    """Return a broker's address as ``scheme://host:port``; report a malformed one as a problem.
+
+    Without a port, the default port is added.
+    """
     default_port = _DEFAULT_TLS_PORT if scheme == _TLS_SCHEME else _DEFAULT_PORT
     try:
         parts = urlsplit(url)
@@ -209,7 +214,7 @@ def _broker_web_service_url(checked: CheckedKeys) -> str:
 
 
 def _is_http(url: str, scheme: str = "http") -> bool:
-    """Tell whether a URL names a server and, optionally, a path."""
+    """Return True if a URL names a server by ``scheme`` and host, with or without a path."""
     try:
         parts = urlsplit(url)
         return parts.scheme == scheme and bool(parts.hostname) and _is_plain(url, parts.port)
@@ -222,7 +227,7 @@ def _is_plain(url: str, port: int | None) -> bool:
 
 
 def _reverse_proxies(checked: CheckedKeys) -> tuple[ReverseProxy, ...]:
-    """Return the paths of other servers; incomplete or malformed entries become problems."""
+    """Return the configured reverse proxies; report incomplete or malformed ones as problems."""
     named: dict[str, dict[str, str]] = {}
     for key, value in checked.properties.items():
         if key.startswith(REVERSE_PROXY_PREFIX):
@@ -249,7 +254,7 @@ def _reverse_proxies(checked: CheckedKeys) -> tuple[ReverseProxy, ...]:
 
 
 def _only_an_address(url: str, scheme: str) -> bool:
-    """Tell whether a URL has no user, path or second host, which would be silently ignored."""
+    """Return True if a URL has only a host and port, as further parts would be ignored."""
     rest = url[len(scheme) :].removesuffix("/")
     return bool(rest) and not any(character in rest for character in "/,@?# \t\r\n")
 

@@ -1,4 +1,4 @@
-"""The proxy's credentials for brokers: brokerClientAuthenticationPlugin and its parameters."""
+"""Keys that configure the credentials with which the proxy authenticates at brokers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CERTIFICATE, _KEY = "tlsCertFile", "tlsKeyFile"
 
 
 class BrokerCredentials(NamedTuple):
-    """The proxy's credentials for brokers.
+    """Configured credentials with which the proxy authenticates at brokers.
 
     Attributes:
         kind: ``token``, ``basic`` or ``tls``.
@@ -31,7 +31,10 @@ class BrokerCredentials(NamedTuple):
 
 
 def read_credentials(checked: CheckedKeys) -> BrokerCredentials | None:
-    """Return the configured credentials; None without any. Mistakes become problems."""
+    """Return the proxy's configured credentials for brokers; None if none are configured.
+
+    Mistakes become problems of the configuration.
+    """
     plugin = checked.text(_PLUGIN_KEY)
     parameters = Source(checked.text(_PARAMETERS_KEY) or "")
     if plugin in (None, f"{_CLIENTS}Disabled"):
@@ -60,7 +63,7 @@ def read_credentials(checked: CheckedKeys) -> BrokerCredentials | None:
 def with_own_certificate(
     checked: CheckedKeys, tls: ClientTlsSettings, credentials: BrokerCredentials
 ) -> ClientTlsSettings:
-    """Return the TLS settings for brokers with the certificate of the parameters.
+    """Return the TLS settings for brokers, with the certificate named by the parameters, if any.
 
     Upstream's parameters are ``tlsCertFile:/path,tlsKeyFile:/path``; without parameters the TLS
     keys name the certificate.

@@ -1,4 +1,4 @@
-"""The credentials shown to brokers, and the client represented by the proxy."""
+"""Credentials that the proxy sends to brokers: its own, and those of its clients."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KEY = "brokerClientAuthenticationParameters"
 
 
 class ForwardedCredentials:
-    """A client's most recent credentials, forwarded to brokers.
+    """A client's most recent credentials, which the proxy forwards to brokers.
 
     Satisfies client.connection.connect_options.PassedOnCredentials. Bound of the waiters: the
     client's connections to brokers.
@@ -45,29 +45,29 @@ class ForwardedCredentials:
 
     @property
     def method_name(self) -> str:
-        """See PassedOnCredentials."""
+        """Name of the client's authentication method."""
         return self._method_name
 
     def auth_data(self) -> bytes:
-        """See PassedOnCredentials."""
+        """Return the client's most recent credentials."""
         return self._data
 
     def give_valid(self, take: Callable[[bytes], object]) -> None:
-        """See PassedOnCredentials."""
+        """Call ``take`` with valid credentials, requesting new ones from the client if expired."""
         if self.asks_client():
             self._waiting.add(take)
         else:
             take(self._data)
 
     def renewed(self, data: bytes) -> None:
-        """Store the client's fresh data, and pass it to all waiters."""
+        """Store the client's new credentials, and pass them to all callbacks that wait."""
         self._data = data
         waiting, self._waiting = self._waiting, set()
         for take in waiting:
             take(data)
 
     def client_left(self) -> None:
-        """Drop all waiters, and stop requesting credentials."""
+        """Drop all waiting callbacks, and stop requesting credentials from the client."""
         self.asks_client = _asks_nobody
         self._waiting.clear()
 
@@ -78,7 +78,7 @@ def _asks_nobody() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OriginalClient:
-    """An authenticated client's identity for brokers.
+    """Identity of an authenticated client, as sent to brokers.
 
     Attributes:
         role: The client's role.
@@ -90,23 +90,23 @@ class OriginalClient:
 
 
 class CertificateShown(Authentication):
-    """The certificate of the proxy's TLS with brokers, shown by the TLS handshake itself."""
+    """Credentials of a proxy that authenticates at brokers by its TLS certificate alone."""
 
     def __init__(self) -> None:
-        """Create the credentials without data."""
+        """Create the credentials, which have no data of their own."""
 
     @property
     def method_name(self) -> str:
-        """See Authentication."""
+        """Name of the authentication method in CONNECT, ``tls``."""
         return "tls"
 
     def auth_data(self) -> bytes:
-        """See Authentication."""
+        """Return no data, since the TLS handshake sends the certificate."""
         return b""
 
 
 def broker_credentials(settings: BrokerCredentials | None) -> Authentication | None:
-    """Return the proxy's own credentials; None without any.
+    """Return the proxy's own credentials for brokers; None if none are configured.
 
     Raises:
         StartError: The parameters do not match the kind.
@@ -127,7 +127,10 @@ def broker_credentials(settings: BrokerCredentials | None) -> Authentication | N
 
 
 def _token(parameters: str) -> str:
-    """Return a token or its location: ``token:...``, ``file:///...`` or a JSON object."""
+    """Return the token, or its location, from a parameter that is a text or a JSON object.
+
+    A text is ``token:...`` or ``file:///...``.
+    """
     if not parameters.lstrip().startswith("{"):
         return parameters
     try:

@@ -1,4 +1,4 @@
-"""Translation of broker errors for the proxy's clients.
+"""Translation of brokers' errors into the errors that the proxy sends to clients.
 
 In profile pulsar a lookup's error reaches the client as ServiceNotReady with a JSON text, for every
 broker error; otherwise code and text are forwarded unchanged.
@@ -45,18 +45,21 @@ REFUSALS = {
 
 
 def not_in_time(limit_type: LimitType, error: PermitAcquireError | None = None) -> RequestError:
-    """Return the refusal of a request without a memory grant, by timeout or policy."""
+    """Return the error for a request whose memory was not granted: timed out or refused."""
     return not_granted(error, REFUSALS[limit_type])
 
 
 def too_large(error: PermitTooLargeError, limit_type: LimitType) -> RequestError:
-    """Return the refusal of a list too large for any wait: its size, the limit, the key."""
+    """Return the error for a topic list larger than a memory limit.
+
+    The text names the size, the limit and the configuration key.
+    """
     text = oversized_text("topic list", error, limit_type, "proxy")
     return RequestError(pb.TooManyRequests, text)
 
 
 def too_large_for_a_frame(total_size: int, limit_bytes: int) -> RequestError:
-    """Return the refusal of an answer above all clients' frame limit.
+    """Return the error for an answer larger than the frames that clients accept.
 
     Args:
         total_size: Value of the answer's length field.
@@ -68,7 +71,7 @@ def too_large_for_a_frame(total_size: int, limit_bytes: int) -> RequestError:
 
 @dataclass(frozen=True, slots=True)
 class ErrorForms:
-    """The error forms of the four kinds of requests."""
+    """Forms of the error responses to the four types of requests that a proxy forwards."""
 
     lookup: ErrorForm
     partitions: ErrorForm
@@ -77,7 +80,10 @@ class ErrorForms:
 
     @staticmethod
     def of_profile(*, pulsar_compatible: bool) -> ErrorForms:
-        """Return the forms of a profile; profile pulsar's were observed on a 4.0.8 proxy."""
+        """Return the forms of error responses under profile pulsar or profile floodgate.
+
+        Those of profile pulsar were observed on a 4.0.8 proxy.
+        """
         crowded = RequestError(pb.TooManyRequests, TOO_MANY_LOOKUPS)
         not_ready = RequestError(pb.ServiceNotReady, TOO_MANY_LOOKUPS)
         no_permit = not_ready if pulsar_compatible else crowded
@@ -90,10 +96,10 @@ class ErrorForms:
 
 
 class ErrorTranslation:
-    """Translates errors of broker requests to client errors."""
+    """Translation of errors of broker requests into errors for the client."""
 
     def of(self, error: PulsarException, broker: ClientCnx | None) -> RequestError:
-        """Return the client's error for a lookup or listing: the broker's, unchanged."""
+        """Return the client's error for a failed lookup or listing: the broker's, unchanged."""
         if isinstance(error, AnswerTooLargeError):
             return too_large_for_a_frame(error.total_size, error.limit_bytes)
         if isinstance(error, RequestTooLargeError):
@@ -103,15 +109,18 @@ class ErrorTranslation:
         return RequestError(pb.ServiceNotReady, str(error))
 
     def of_partitions(self, error: PulsarException, broker: ClientCnx | None) -> RequestError:
-        """Return the client's error for a partition query: as ``of``."""
+        """Return the client's error for a failed partition query, the same as ``of``."""
         return self.of(error, broker)
 
 
 class PulsarErrorTranslation(ErrorTranslation):
-    """The translation of a Pulsar proxy: wraps the broker's texts and replaces most codes."""
+    """Translation as in a Pulsar proxy, which wraps error texts and replaces most error codes."""
 
     def of(self, error: PulsarException, broker: ClientCnx | None) -> RequestError:
-        """Return the client's error: ServiceNotReady, unless the client itself was refused."""
+        """Return ServiceNotReady as the client's error, except for failed authorization.
+
+        Authentication and authorization errors of the broker keep their code.
+        """
         if isinstance(error, ServerResponseError):
             passed_on = error.server_error in _PASSED_ON
             code = error.server_error if passed_on else pb.ServiceNotReady
@@ -125,7 +134,10 @@ class PulsarErrorTranslation(ErrorTranslation):
         return super().of(error, broker)
 
     def of_partitions(self, error: PulsarException, broker: ClientCnx | None) -> RequestError:
-        """Keep the broker's code, except for an invalid name, unknown to a 4.0 proxy."""
+        """Return the client's error for a partition query, mostly with the broker's code.
+
+        An invalid name becomes UnknownError, since a 4.0 proxy does not know the code.
+        """
         if not isinstance(error, ServerResponseError):
             return self.of(error, broker)
         unknown = error.server_error == pb.InvalidTopicName
@@ -134,7 +146,7 @@ class PulsarErrorTranslation(ErrorTranslation):
 
 
 def wrapped_text(error: ServerResponseError, broker: ClientCnx | None) -> str:
-    """Wrap a broker's text as upstream's ClientCnx does, without escaping."""
+    """Wrap a broker's error text in JSON as upstream's ClientCnx does, without escaping."""
     remote = broker.peer if broker is not None else "unknown"
     local = broker.local if broker is not None else "unknown"
     host = remote.rsplit(":", 1)[0]

@@ -1,4 +1,6 @@
-"""Forwarding of LOOKUP, PARTITIONED_METADATA and GET_SCHEMA, under the proxy's request ids.
+"""Forwarding of LOOKUP, PARTITIONED_METADATA and GET_SCHEMA to brokers.
+
+The requests are forwarded under the proxy's own request ids.
 
 Source: upstream LookupProxyHandler.
 """
@@ -25,7 +27,7 @@ MAX_REDIRECTS = 10
 
 
 class LookupProxyHandler:
-    """Forwards clients' lookups and partition queries to brokers.
+    """Forwarder of clients' lookups, partition queries and schema requests to brokers.
 
     Args:
         address: The broker requested first.
@@ -39,7 +41,7 @@ class LookupProxyHandler:
     async def lookup(
         self, request: pb.CommandLookupTopic, brokers: BrokerConnections
     ) -> pb.CommandLookupTopicResponse:
-        """Return the broker of a topic, following redirects.
+        """Return the answer to a lookup, after following redirects between brokers.
 
         Raises:
             RequestError: The lookup failed.
@@ -68,7 +70,7 @@ class LookupProxyHandler:
     async def partitions(
         self, request: pb.CommandPartitionedTopicMetadata, brokers: BrokerConnections
     ) -> pb.CommandPartitionedTopicMetadataResponse:
-        """Return the broker's answer to a partition query under the client's request id.
+        """Return the broker's answer to a partition query, with the client's request id.
 
         Raises:
             RequestError: The broker refused or is unreachable.
@@ -92,7 +94,7 @@ class LookupProxyHandler:
     async def schema(
         self, request: pb.CommandGetSchema, brokers: BrokerConnections
     ) -> pb.CommandGetSchemaResponse:
-        """Return the broker's answer to a schema request under the client's request id.
+        """Return the broker's answer to a schema request, with the client's request id.
 
         A missing topic or schema is an answer, forwarded unchanged.
 
@@ -116,7 +118,7 @@ class LookupProxyHandler:
         return answer
 
     def check_topic(self, topic: str) -> None:
-        """Check the topic of a partition query; a no-op, since the broker checks.
+        """Check the topic name in a partition query; a no-op, since the broker checks it.
 
         Raises:
             RemoteProtocolError: A Pulsar proxy closes the connection for an invalid topic.
@@ -135,7 +137,7 @@ class LookupProxyHandler:
 
 
 class PulsarLookupProxyHandler(LookupProxyHandler):
-    """Forwards requests as a Pulsar proxy does.
+    """Forwarder that behaves like a Pulsar proxy, including its deviations.
 
     A lookup drops the client's listener name; the first partition query of a connection requests
     auto-creation regardless of the client's choice; an invalid topic name in a partition query
@@ -143,7 +145,7 @@ class PulsarLookupProxyHandler(LookupProxyHandler):
     """
 
     def check_topic(self, topic: str) -> None:
-        """See LookupProxyHandler.check_topic."""
+        """Raise an error for a topic name that a Pulsar proxy does not accept."""
         if not _known_to_a_pulsar_proxy(topic):
             raise RemoteProtocolError(f"Invalid topic name: {topic}")
 
@@ -161,7 +163,10 @@ class PulsarLookupProxyHandler(LookupProxyHandler):
 
 
 def _known_to_a_pulsar_proxy(topic: str) -> bool:
-    """Tell whether a 4.0 proxy accepts a name, even with a cluster, which brokers refuse."""
+    """Return True if a Pulsar 4.0 proxy accepts a topic name.
+
+    It accepts names with a cluster, which brokers refuse.
+    """
     domain, scheme, path = topic.partition("://")
     if not scheme:
         if "/" not in topic:
@@ -175,7 +180,7 @@ def _known_to_a_pulsar_proxy(topic: str) -> bool:
 
 
 def _through_proxy(request_id: int, url: str) -> pb.CommandLookupTopicResponse:
-    """Return the answer directing a client back to the proxy, naming the broker found.
+    """Return the answer that directs a client to the proxy, naming the broker found.
 
     The answer is the same for TLS and plain brokers: broker connections are the proxy's concern.
     """

@@ -1,4 +1,4 @@
-"""The proxy's instruments: connections, requests, pending lookups, forwarded HTTP requests.
+"""Metrics of the proxy: connections, requests, pending lookups, forwarded HTTP requests.
 
 Names are upstream's ProxyService's; a counter scrapes as ``<name>_total``.
 """
@@ -26,7 +26,7 @@ CONNECTIONS: Table[ConnectionCounters] = table(
 
 @dataclass(slots=True)
 class ProxyCounters:
-    """A proxy's counters since its start; each is a row of ``REQUESTS``."""
+    """Counters of a proxy since its start; each is a metric in ``REQUESTS``."""
 
     new_connections: int = 0
     rejected_connections: int = 0

@@ -1,4 +1,4 @@
-"""A proxy: assembly, and lifecycle from start to drain."""
+"""The proxy as a service: assembly of all parts, start, and shutdown."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class ProxyService(ServerService["ProxyConnection"]):
-    """One proxy: ``async with ProxyService(config) as proxy``.
+    """A running proxy, used as ``async with ProxyService(config) as proxy``.
 
     Source: upstream ProxyService.
     """
@@ -181,7 +181,7 @@ class ProxyService(ServerService["ProxyConnection"]):
 
     @property
     def _frame_limit_bytes(self) -> int | None:
-        """Most a client's length field may announce; unchecked in profile pulsar."""
+        """Largest length field of a frame to clients; None (no check) in profile pulsar."""
         return (
             None if self._pulsar_compatible else self.config.max_message_size + FRAME_PADDING_BYTES
         )
@@ -194,7 +194,7 @@ class ProxyService(ServerService["ProxyConnection"]):
         )
 
     def _new_brokers(self) -> BrokerConnections:
-        """Return a new client's broker connections; shared answers need shared connections."""
+        """Return broker connections for a new client, private or shared by all clients."""
         tls = self._broker_tls is not None
         if self._has_private_connections:
             pool = ConnectionPool(self._private_options(), self._clock)

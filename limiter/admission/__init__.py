@@ -1,1 +1,1 @@
-"""Admission order of waiting requests: first come first served, or fair by owner."""
+"""Order in which waiting requests get permits: first come first served, or fair among owners."""

@@ -1,4 +1,4 @@
-"""Caps on the permits of a connection, namespace or tenant, and accounts parked at full caps."""
+"""Upper limits (caps) on the permits held by a connection, namespace or tenant."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionCaps:
-    """Most permits (bytes) of a connection, namespace or tenant; 0 is unlimited.
+    """Most permits (bytes) that a connection, namespace or tenant may hold; 0 is unlimited.
 
     No single permit is ever larger than a cap. The sum of permits is bounded for new work only:
     admitted work may grow beyond a cap, because blocking the growth would block memory already
@@ -31,7 +31,7 @@ class AdmissionCaps:
 
 
 class OverQuota:
-    """Accounts at their quota, waiting for a release or a larger quota."""
+    """Accounts whose next request exceeds their quota of permits, and waits until it fits."""
 
     def __init__(self) -> None:
         self._by_need: LeastFirst[Account] = LeastFirst()
@@ -40,37 +40,37 @@ class OverQuota:
         return len(self._by_need)
 
     def add(self, account: Account, waiter: Waiter) -> None:
-        """Park an account until the quota is large enough for ``waiter``."""
+        """Let an account wait until the quota is large enough for ``waiter``."""
         self._by_need.put(account, account.weight + waiter.needed)
 
     def discard(self, account: Account) -> None:
-        """Remove an account."""
+        """Remove an account that waits for a larger quota no longer."""
         self._by_need.discard(account)
 
     def first_within(self, quota: int) -> Account | None:
-        """Return an account whose request fits in ``quota``."""
+        """Return a waiting account whose next request fits a quota of ``quota``, or None."""
         account = self._by_need.first()
         return account if account is not None and self._by_need.value_of(account) <= quota else None
 
 
 class CapGroup:
-    """Accounts whose next request does not fit the cap of a connection, namespace or tenant."""
+    """Accounts waiting because their next request would exceed a cap."""
 
     def __init__(self) -> None:
         self.held = 0
         self.parked: OrderedDict[Account, None] = OrderedDict()
 
     def add(self, account: Account, _: Waiter) -> None:
-        """Park an account until the group releases permits; a parked account keeps its position."""
+        """Let an account wait for the group's permits; a waiting account keeps its position."""
         self.parked[account] = None
 
     def discard(self, account: Account) -> None:
-        """Remove an account."""
+        """Remove an account that waits for the cap no longer."""
         self.parked.pop(account, None)
 
 
 class Caps:
-    """Held permits by capped namespace and tenant, and the accounts parked at full caps.
+    """Permits held in each capped namespace and tenant, and accounts waiting at full caps.
 
     Bound: a group for each namespace and tenant with held permits or parked accounts; no groups
     without caps.
@@ -87,7 +87,7 @@ class Caps:
         self.any = bool(self._levels) or caps.per_connection > 0
 
     def validate(self, size: int, *, many_clients: bool) -> None:
-        """Refuse a size larger than a cap.
+        """Raise an error if a request's size alone exceeds a cap.
 
         Raises:
             PermitTooLargeError: ``size`` exceeds a cap, which the error names.
@@ -98,18 +98,18 @@ class Caps:
             raise PermitTooLargeError(size, cap, scope)
 
     def exceeded(self, size: int, *, many_clients: bool) -> tuple[LimitScope, int] | None:
-        """Return the cap that ``size`` alone exceeds."""
+        """Return the scope and size of a cap smaller than ``size``; None without such a cap."""
         if 0 < self.caps.per_connection < size and not many_clients:
             return LimitScope.CONNECTION, self.caps.per_connection
         return next(((scope, cap) for scope, cap in self._levels if size > cap), None)
 
     def connection_allows(self, account: Account, size: int) -> bool:
-        """Return True if a connection may hold ``size`` more permits."""
+        """Return True if the cap per connection allows an account ``size`` more permits."""
         cap = self.caps.per_connection
         return cap <= 0 or account.many_clients or account.weight + size <= cap
 
     def blocking(self, namespace: str, size: int) -> CapGroup | None:
-        """Return the group whose cap does not allow ``size`` more permits now."""
+        """Return the first group whose cap has no room for ``size`` more permits, or None."""
         for scope, cap in self._levels:
             group = self._groups.get((scope, _name(scope, namespace)))
             if group is not None and group.held + size > cap:
@@ -117,7 +117,7 @@ class Caps:
         return None
 
     def took_on(self, permit: Permit) -> None:
-        """Count a permit for its namespace and tenant."""
+        """Count a granted permit for its namespace and tenant."""
         for scope, _ in self._levels:
             key = (scope, _name(scope, permit.namespace))
             group = self._groups.get(key)
@@ -126,14 +126,14 @@ class Caps:
             group.held += permit.size
 
     def gave_back(self, permit: Permit, size: int) -> None:
-        """Subtract ``size`` from the permit's namespace and tenant."""
+        """Subtract ``size`` released permits from the permit's namespace and tenant."""
         for scope, _ in self._levels:
             group = self._groups.get((scope, _name(scope, permit.namespace)))
             if group is not None:  # Permits of size 0 keep no group alive.
                 group.held -= size
 
     def let_go(self, namespace: str) -> list[Account]:
-        """Return the parked accounts whose requests may fit now."""
+        """Return the accounts waiting at a namespace's caps whose next requests may fit now."""
         freed: list[Account] = []
         for scope, cap in self._levels:
             key = (scope, _name(scope, namespace))
@@ -152,7 +152,7 @@ def _name(scope: LimitScope, namespace: str) -> str:
 
 
 def _within(group: CapGroup, room: int) -> list[Account]:
-    """Return the longest-parked accounts of a group whose requests together fit in ``room``."""
+    """Return a group's longest-waiting accounts whose next requests together fit in ``room``."""
     fitting = []
     for account in group.parked:
         waiter = account.first_in_line

@@ -1,4 +1,4 @@
-"""Policy ``fair``: bounds every owner's share, starves no owner, and ends stalls.
+"""Admission policy ``fair``: bounds each owner's permits, starves no owner and ends deadlocks.
 
 1. Growth of admitted work precedes new work, and blocks new work while it waits. An account that
    would exceed its quota (rule 4) grows a single permit at a time; its further growth waits.
@@ -53,7 +53,7 @@ class FairAdmission(Places):
     # -- waiting requests -------------------------------------------------------------------
 
     def validate(self, account: Account | None, size: int) -> None:
-        """See Admission."""
+        """Raise an error if a request's size alone exceeds a cap."""
         if self._caps.any:
             self._caps.validate(size, many_clients=account is None or account.many_clients)
 
@@ -72,12 +72,16 @@ class FairAdmission(Places):
         return place is self._last and size <= self._left_for_last(available)
 
     def precedes(self, waiter: Waiter) -> bool:
-        """Return True if a request may overtake: no waiter can go on, or growth meets new work."""
+        """Return True if a request may be granted before all waiting requests.
+
+        It may if no waiting request can be granted, or if it enlarges a permit and only new work
+        waits.
+        """
         turn = self.turn()
         return turn is None or (waiter.previous is not None and turn.previous is None)
 
     def add(self, waiter: Waiter) -> None:
-        """See Admission."""
+        """Queue a waiting request: to enlarge a permit, or in the line of its account."""
         account = waiter.account
         if waiter.previous is not None:
             self.growth.begins(waiter, waiter.previous)
@@ -93,7 +97,7 @@ class FairAdmission(Places):
                 self._put_in_place(account)
 
     def discard(self, waiter: Waiter) -> None:
-        """See Admission."""
+        """Remove a refused or abandoned request."""
         self._take_out(waiter)
         if waiter.previous is None:
             self._look_again(waiter.namespace)
@@ -118,7 +122,7 @@ class FairAdmission(Places):
                 self._put_in_place(account)
 
     def admits_growth(self, waiter: Waiter) -> bool:
-        """Return True if a growth is the next request of its account, or of a member's account."""
+        """Return True if a request to enlarge a permit may precede requests for new permits."""
         if waiter.account is None:
             return True
         if type(waiter.holder) is not SharedHolder:
@@ -130,12 +134,12 @@ class FairAdmission(Places):
         return False
 
     def exchanged(self, waiter: Waiter, permit: Permit) -> None:
-        """See Admission."""
+        """Let ``permit`` inherit the right to grow beyond the quota from the replaced permit."""
         if waiter.account is not None and waiter.account.favoured is waiter.previous:
             waiter.account.favoured = permit
 
     def admitted(self, waiter: Waiter, turn: Waiter) -> None:
-        """Charge the account of a granted request; count a request that overtook ``turn``."""
+        """Remove a granted request, and charge its account or count it as overtaking ``turn``."""
         if turn is not waiter:
             turn.passed_permits += waiter.needed
         elif waiter.account is not None and isinstance(waiter.account.place, WaitingLine):
@@ -143,7 +147,9 @@ class FairAdmission(Places):
         self._take_out(waiter)
 
     def crowded_out_by(self, waiter: Waiter) -> Waiter | None:
-        """Return the last request of the longest queue, if ``waiter`` has a shorter queue.
+        """Return the last request of the account with most requests, to free a slot for ``waiter``.
+
+        None if the account of ``waiter`` does not have fewer requests.
 
         Growth always displaces a request while any new work waits.
         """
@@ -157,7 +163,7 @@ class FairAdmission(Places):
     # -- the next request ----------------------------------------------------------------------
 
     def next(self, turn: Waiter, available: int) -> Waiter | None:
-        """See Admission."""
+        """Return ``turn`` if it fits, otherwise a smaller request that may overtake it, or None."""
         if turn.previous is None and turn.account is not None and turn.account.place is self._last:
             available = self._left_for_last(available)
         if turn.needed <= available:
@@ -169,7 +175,7 @@ class FairAdmission(Places):
         return small if allowed else None
 
     def turn(self) -> Waiter | None:
-        """See Admission."""
+        """Return the next request: the oldest to enlarge a permit, or that of the next account."""
         if self.growth:
             return self.growth.oldest()
         account = self._settled(WaitingLine.first, self._served) or self._borrower()
@@ -177,7 +183,7 @@ class FairAdmission(Places):
         return None if account is None else account.first_in_line
 
     def _borrower(self) -> Account | None:
-        """Return an account beyond its quota that may borrow free permits now."""
+        """Return an account beyond its quota that may borrow free permits now, or None."""
         lent = self._lent()
         while (account := self._over_quota.first_within(lent)) is not None:
             waiter = account.first_in_line
@@ -205,7 +211,7 @@ class FairAdmission(Places):
     def _settled(
         self, choose: Callable[[WaitingLine], Account | None], line: Callable[[], WaitingLine]
     ) -> Account | None:
-        """Return a chosen account of the current line, after re-placing accounts that moved."""
+        """Return the account that ``choose`` selects, after updating outdated lines of accounts."""
         while (account := choose(line())) is not None:
             waiter = account.first_in_line
             if waiter is not None and self._place_of_waiter(account, waiter) is account.place:
@@ -214,7 +220,10 @@ class FairAdmission(Places):
         return None
 
     def ends_stall(self, room: int) -> tuple[Waiter, bool] | None:
-        """See Admission: grants the oldest growth within ``room``, or refuses the youngest."""
+        """Return the request to grant or refuse when all permits wait to grow, or None.
+
+        Grants the oldest growth within ``room``, or refuses the youngest.
+        """
         if not self.growth.every_holder_waits():
             return None
         granted = self.growth.oldest_within(room)
@@ -224,7 +233,7 @@ class FairAdmission(Places):
     # -- changes --------------------------------------------------------------------------------
 
     def deferred_changed(self, account: Account) -> None:
-        """See Admission: shared requests move to a sharing account that is not deferred."""
+        """Move shared requests to other members' accounts after a change of ``deferred``."""
         for holder in account.shared:
             holder.put_deferred_last(account)
         for waiter in list(account.line):
@@ -238,7 +247,7 @@ class FairAdmission(Places):
                 self.joined(holder, account)
 
     def joined(self, holder: SharedHolder, account: Account) -> None:
-        """Move shared requests to a new sharer's line if the new sharer is placed better."""
+        """Move shared requests to a new member's account if they are granted earlier there."""
         for waiter in list(holder.waiters):
             if waiter.previous is None:
                 better = self._stands_better(account, waiter)
@@ -248,7 +257,7 @@ class FairAdmission(Places):
                 self._move(waiter, account)
 
     def _stands_better(self, account: Account, waiter: Waiter) -> bool:
-        """Return True if ``account``'s line would serve a request earlier."""
+        """Return True if a request would be granted earlier in the line of ``account``."""
         stands = waiter.account
         if stands is None or stands is account:
             return False
@@ -259,7 +268,7 @@ class FairAdmission(Places):
         return here < there or stands.first_in_line is not waiter
 
     def _rank(self, place: Place | None) -> int:
-        """Return 0 for an account in the line served first, up to 3 for a parked account."""
+        """Return an account's rank by its line: 0 if served first, up to 3 if it must wait."""
         if place is self._hungry:
             return 0
         if place is self._last:
@@ -267,7 +276,7 @@ class FairAdmission(Places):
         return 1 if place is self._holding else _PARKED
 
     def left(self, holder: SharedHolder, account: Account) -> None:
-        """Move the shared requests of a member that left to another member."""
+        """Move shared requests from the account of a departed member to another member's."""
         for waiter in list(holder.waiters):
             if waiter.account is not account or not holder.references:
                 continue
@@ -277,7 +286,9 @@ class FairAdmission(Places):
                 self._move(waiter, self.stands_for(holder, waiter))
 
     def stands_for(self, holder: SharedHolder, waiter: Waiter) -> Account:
-        """Return the best placed of the first few members: examining all would cost too much.
+        """Return the member account in whose line a shared request is granted earliest.
+
+        Only the first few members are examined: examining all would cost too much.
 
         Among equal places, an account without earlier requests of its own wins.
         """

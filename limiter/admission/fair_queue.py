@@ -27,7 +27,7 @@ SLACK_ENTRIES = 32
 
 
 class LeastFirst(Generic[ItemT]):
-    """Items ordered by a number, ascending, oldest first among equals."""
+    """Priority queue of items ordered by a number, oldest first among equals."""
 
     def __init__(self) -> None:
         self._entries: dict[ItemT, tuple[float, int]] = {}
@@ -55,11 +55,11 @@ class LeastFirst(Generic[ItemT]):
         self._entries.pop(item, None)
 
     def value_of(self, item: ItemT) -> float:
-        """Return an item's value."""
+        """Return the number by which an item is ordered."""
         return self._entries[item][0]
 
     def first(self) -> ItemT | None:
-        """Return the least item, or None if empty."""
+        """Return the item with the smallest number, or None if the queue is empty."""
         heap, entries = self._heap, self._entries
         while heap:
             _, number, item = heap[0]
@@ -71,7 +71,7 @@ class LeastFirst(Generic[ItemT]):
 
 
 class TurnQueue(Generic[ItemT]):
-    """Children served round-robin, weighted by served bytes."""
+    """Queue that serves its children round-robin, weighted by the bytes granted to each."""
 
     def __init__(self) -> None:
         self._waiting: LeastFirst[ItemT] = LeastFirst()
@@ -86,7 +86,7 @@ class TurnQueue(Generic[ItemT]):
         return child in self._waiting
 
     def add(self, child: ItemT) -> None:
-        """Add a waiting child, behind the child that is next."""
+        """Add a waiting child, to be served after the child that is next now."""
         first = self._waiting.first()
         if first is not None:
             self._virtual_bytes = max(self._virtual_bytes, self._waiting.value_of(first))
@@ -96,7 +96,7 @@ class TurnQueue(Generic[ItemT]):
         self._waiting.put(child, value)
 
     def discard(self, child: ItemT) -> None:
-        """Remove a waiting child; remember the service of a child served more than the rest."""
+        """Remove a waiting child, but remember a child that was served more than the rest."""
         value = self._waiting.value_of(child)
         self._waiting.discard(child)
         if value > self._virtual_bytes:
@@ -109,17 +109,17 @@ class TurnQueue(Generic[ItemT]):
             self._ahead.discard(child)
 
     def first(self) -> ItemT | None:
-        """Return the next child."""
+        """Return the child to be served next, or None."""
         return self._waiting.first()
 
     def served(self, child: ItemT, size: int) -> None:
-        """Charge a waiting child for ``size`` bytes, behind children with less service."""
+        """Charge a waiting child for ``size`` bytes, moving it behind children served less."""
         self._virtual_bytes += size / len(self._waiting)
         self._waiting.put(child, self._waiting.value_of(child) + size)
 
 
 class FairQueue(Generic[ItemT]):
-    """Round-robin on three levels: tenants, namespaces of a tenant, items of a namespace."""
+    """Round-robin queue on three levels: tenants, namespaces of a tenant, items of a namespace."""
 
     def __init__(self) -> None:
         self._tenants: TurnQueue[str] = TurnQueue()
@@ -130,7 +130,7 @@ class FairQueue(Generic[ItemT]):
         return sum(len(items) for items in self._items.values())
 
     def add(self, namespace: str, item: ItemT) -> None:
-        """Add a waiting item to ``namespace``, which is ``tenant/namespace``."""
+        """Add a waiting item to a namespace, named ``tenant/namespace``."""
         tenant = tenant_of(namespace)
         if tenant not in self._namespaces:
             self._namespaces[tenant] = TurnQueue()
@@ -141,7 +141,7 @@ class FairQueue(Generic[ItemT]):
         self._items[namespace].add(item)
 
     def discard(self, namespace: str, item: ItemT) -> None:
-        """Remove an item, and empty levels."""
+        """Remove an item, and also its namespace and tenant if these become empty."""
         items = self._items[namespace]
         items.discard(item)
         if items:
@@ -160,7 +160,7 @@ class FairQueue(Generic[ItemT]):
         return None if namespace is None else self._items[namespace].first()
 
     def served(self, namespace: str, item: ItemT, size: int) -> None:
-        """Charge a waiting item, its namespace and its tenant for ``size`` bytes."""
+        """Charge a waiting item, its namespace and its tenant for ``size`` granted bytes."""
         tenant = tenant_of(namespace)
         self._tenants.served(tenant, size)
         self._namespaces[tenant].served(namespace, size)
@@ -173,7 +173,7 @@ def tenant_of(namespace: str) -> str:
 
 
 class WaitingLine:
-    """Admissible accounts, in round-robin order and by request size."""
+    """Line of accounts whose next request is admissible, in round-robin order and by size."""
 
     def __init__(self) -> None:
         self._turns: FairQueue[Account] = FairQueue()
@@ -184,7 +184,7 @@ class WaitingLine:
         return len(self._namespaces)
 
     def add(self, account: Account, waiter: Waiter) -> None:
-        """Add an account; its earlier service still counts."""
+        """Add an account, or update its request; bytes granted to it earlier still count."""
         before, now = self._namespaces.get(account), waiter.namespace
         if before != now:
             self._namespaces[account] = now
@@ -194,18 +194,18 @@ class WaitingLine:
         self._by_size.put(account, waiter.needed)
 
     def discard(self, account: Account) -> None:
-        """See Place."""
+        """Remove an account from the line."""
         self._turns.discard(self._namespaces.pop(account), account)
         self._by_size.discard(account)
 
     def served(self, account: Account, size: int) -> None:
-        """Charge a waiting account for its service."""
+        """Charge a waiting account for ``size`` granted bytes."""
         self._turns.served(self._namespaces[account], account, size)
 
     def first(self) -> Account | None:
-        """Return the next account."""
+        """Return the account that is next in round-robin order, or None."""
         return self._turns.first()
 
     def smallest(self) -> Account | None:
-        """Return the account with the smallest request."""
+        """Return the account whose next request is smallest, or None."""
         return self._by_size.first()

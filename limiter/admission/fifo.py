@@ -1,4 +1,4 @@
-"""Policy ``fifo``: first come, first served; growth waits at the tail as well."""
+"""Admission policy ``fifo``: first come, first served, also for requests to enlarge a permit."""
 
 from __future__ import annotations
 
@@ -11,11 +11,16 @@ if TYPE_CHECKING:
 
 
 class FifoAdmission(Admission):
-    """Strict order: the head blocks the queue, and a stall lasts until a request times out.
+    """Admission policy in strict order of arrival: the oldest request blocks all others.
+
+    A deadlock of growing permits lasts until a request times out.
 
     Source: upstream AsyncSemaphoreImpl, its single queue.
     """
 
     def next(self, turn: Waiter, available: int) -> Waiter | None:
-        """Return the head if it fits; as upstream, a size of 0 needs a free permit as well."""
+        """Return the oldest request if it fits, otherwise None.
+
+        As upstream, even a request of size 0 needs a free permit.
+        """
         return turn if 0 < available >= turn.needed else None

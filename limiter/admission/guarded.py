@@ -1,4 +1,4 @@
-"""Guards a semaphore and its callers from faults of a user's admission policy.
+"""Protection of a semaphore from errors in a user's own admission policy.
 
 A failed policy may have lost count of waiting requests and permits. Policy fifo, which needs
 nothing but the queue, replaces a failed policy for good: no permit and no request is lost.
@@ -91,7 +91,9 @@ _ANSWERS: dict[str, tuple[Callable[..., bool], str]] = {
 
 
 class GuardedAdmission(Admission):
-    """Calls a policy until it raises or returns an invalid answer; then policy fifo for good.
+    """Admission policy that calls a user's policy and, once that fails, policy fifo for good.
+
+    A policy fails when it raises or returns an invalid answer.
 
     Attributes:
         fault: The policy's first invalid answer or error; empty while the policy works.

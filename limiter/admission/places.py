@@ -1,4 +1,4 @@
-"""Lines in which accounts wait under policy fair: hungry, holding, over quota, last, or capped."""
+"""Lines in which accounts wait under policy ``fair``, and the choice of an account's line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 class GrowthQueue:
-    """Waiting requests for larger permits (growth), and the permits that wait for none.
+    """Queue of waiting requests to enlarge a held permit (growth).
+
+    Also counts the held permits, to detect that all of them wait to grow.
 
     The smallest growth may overtake the oldest when the oldest does not fit: admitted work is
     finite, and no new work is admitted meanwhile, so the oldest waits for admitted work only.
@@ -39,31 +41,31 @@ class GrowthQueue:
         return waiter in self._queue
 
     def add(self, waiter: Waiter) -> None:
-        """Queue a growth that precedes new work."""
+        """Queue a request to enlarge a permit, which precedes requests for new permits."""
         self._queue[waiter] = None
         self._by_need.put(waiter, waiter.needed)
 
     def discard(self, waiter: Waiter) -> None:
-        """Remove a growth."""
+        """Remove a request from the queue."""
         del self._queue[waiter]
         self._by_need.discard(waiter)
 
     def begins(self, waiter: Waiter, permit: Permit) -> None:
-        """Count a waiting growth of ``permit``, queued here or parked at its account."""
+        """Count a waiting request to enlarge ``permit``, queued here or parked at its account."""
         self._all[waiter] = None
         self._all_by_need.put(waiter, waiter.needed)
         permit.growing += 1
         self._growing_permits += permit.growing == 1 and permit.size > 0
 
     def ends(self, waiter: Waiter, permit: Permit) -> None:
-        """Stop counting a growth of ``permit``."""
+        """Stop counting a request to enlarge ``permit``."""
         del self._all[waiter]
         self._all_by_need.discard(waiter)
         permit.growing -= 1
         self._growing_permits -= permit.growing == 0 and permit.size > 0
 
     def took_on(self, permit: Permit) -> None:
-        """Count a permit whose size is above 0."""
+        """Count a granted permit, unless its size is 0."""
         if permit.size > 0:
             self._held_permits += 1
             self._growing_permits += permit.growing > 0
@@ -75,29 +77,29 @@ class GrowthQueue:
                     self._by_need.put(waiter, waiter.needed)
 
     def gave_back(self, permit: Permit, size: int) -> None:
-        """Count a permit that released all of its ``size``."""
+        """Stop counting a permit that released all of its ``size``."""
         if size > 0:
             self._held_permits -= 1
             self._growing_permits -= permit.growing > 0
 
     def oldest(self) -> Waiter | None:
-        """Return the oldest queued growth."""
+        """Return the oldest queued request, or None."""
         return next(iter(self._queue), None)
 
     def youngest(self) -> Waiter | None:
-        """Return the youngest growth, queued or parked."""
+        """Return the youngest request to enlarge a permit, queued or parked, or None."""
         return next(reversed(self._all), None)
 
     def smallest(self) -> Waiter | None:
-        """Return the smallest queued growth."""
+        """Return the queued request that needs the fewest permits, or None."""
         return _least(self._by_need)
 
     def every_holder_waits(self) -> bool:
-        """Return True if all permits above size 0 wait to grow, so that no release can come."""
+        """Return True if all held permits wait to be enlarged, so that none will be released."""
         return 0 < self._held_permits == self._growing_permits
 
     def oldest_within(self, room: int) -> Waiter | None:
-        """Return the oldest growth, queued or parked, that needs at most ``room`` permits."""
+        """Return the oldest request, queued or parked, for at most ``room`` permits, or None."""
         smallest = _least(self._all_by_need)
         if smallest is None or smallest.needed > room:
             return None
@@ -129,7 +131,7 @@ LAST_DIVISOR = 2
 
 
 class Places(Admission):
-    """Places of accounts for limiter.admission.fair.FairAdmission."""
+    """Base class of FairAdmission; decides in which line each account waits."""
 
     counts_anonymous = True
 
@@ -148,7 +150,7 @@ class Places(Admission):
         self._last_held = 0
 
     def _put_in_place(self, account: Account) -> None:
-        """Move an account to the place of its oldest request."""
+        """Move an account to the line in which its oldest request has to wait."""
         waiter = account.first_in_line
         place = None
         while waiter is not None and waiter.previous and self._grows_first(account, waiter):
@@ -189,20 +191,20 @@ class Places(Admission):
         return self._budget.available_permits // LENT_DIVISOR
 
     def _left_for_last(self, available: int) -> int:
-        """Return the free permits for deferred accounts; without held permits, all of them."""
+        """Return how many permits deferred accounts may get: all free ones if they hold none."""
         if not self._last_held:
             return available
         return min(available, self._budget.max_permits // LAST_DIVISOR - self._last_held)
 
     def _active(self) -> int:
-        """Return active accounts, rounded up by at most a third to keep places stable."""
+        """Return the number of accounts, rounded up by at most a third to keep quotas stable."""
         count = len(self._accounts)
         if count <= EXACT_ACCOUNTS or not 3 * self._counted <= 4 * count <= 4 * self._counted:
             self._counted = count if count <= EXACT_ACCOUNTS else count + count // 8
         return self._counted
 
     def _grows_first(self, account: Account, waiter: Waiter) -> bool:
-        """Return True if a growth precedes new work instead of waiting with its account.
+        """Return True if a request to enlarge a permit precedes requests for new permits.
 
         Beyond the quota a single growth does, so that an account cannot deadlock itself.
         """
@@ -215,18 +217,18 @@ class Places(Admission):
         return True
 
     def _look_again(self, namespace: str) -> None:
-        """Re-place accounts parked at the cap of a namespace or tenant whose requests fit now."""
+        """Move accounts out of the lines of a namespace's caps if their requests fit now."""
         if self._caps.any:
             for account in self._caps.let_go(namespace):
                 self._put_in_place(account)
 
     def holds_changed(self, account: Account) -> None:
-        """See Admission."""
+        """Move an account to another line if its changed permits require it."""
         if account.stands:
             self._put_in_place(account)
 
     def took_on(self, permit: Permit) -> None:
-        """See Admission."""
+        """Count a granted or restored permit."""
         self.growth.took_on(permit)
         if self._accounts.deferred_owners and permit.size and _is_deferred(permit.holder):
             self._last_permits[permit] = permit.size
@@ -235,7 +237,7 @@ class Places(Admission):
             self._caps.took_on(permit)
 
     def gave_back(self, permit: Permit, size: int) -> None:
-        """See Admission."""
+        """Stop counting a released permit, and move accounts whose requests fit now."""
         self.growth.gave_back(permit, size)
         if self._last_permits:
             self._last_held -= self._last_permits.pop(permit, 0)
@@ -244,13 +246,19 @@ class Places(Admission):
             self._look_again(permit.namespace)
 
     def accounts_changed(self) -> None:
-        """Re-place accounts that fit larger quotas, after fewer accounts or a higher limit."""
+        """Move accounts whose requests fit now that quotas are larger.
+
+        Quotas grow with fewer accounts or a higher limit.
+        """
         for over_quota in (self._over_quota, self._over_quota_last):
             while over_quota and (account := over_quota.first_within(self._quota())) is not None:
                 self._put_in_place(account)
 
 
 def _is_deferred(holder: Holder | None) -> bool:
-    """Return True if all members are deferred; a holder lists its other members first."""
+    """Return True if the permit's only owner is deferred, or all owners sharing it are.
+
+    A shared holder lists members that are not deferred first.
+    """
     account = holder.first_member() if isinstance(holder, SharedHolder) else holder
     return isinstance(account, Account) and account.deferred

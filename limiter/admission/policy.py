@@ -1,4 +1,4 @@
-"""Admission policies: the order of requests, refusals, and timeouts.
+"""Base class of admission policies, which decide the order, refusal and timeout of requests.
 
 A policy is notified of events and queried for the next request; the semaphore grants and counts
 permits. docs/your-own-policy.md shows how to write and test a policy.
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Admission:
-    """Base policy of a budget: oldest request first, regardless of owners.
+    """Base class of admission policies: grants the oldest request first, whoever owns it.
 
     Args:
         view: The budget, its queue, and their measurements.
@@ -34,23 +34,23 @@ class Admission:
     # -----------------------------------------------------------------------
 
     def refuses(self, waiter: Waiter) -> PermitAcquireRefusedError | None:
-        """Return the reason to refuse a request before it waits; None to queue it."""
+        """Return the error that refuses a request before it waits; None to let it wait."""
 
     def sheds(self) -> tuple[Waiter, PermitAcquireRefusedError] | None:
-        """Return a waiting request to refuse now, with the reason; None to refuse no request.
+        """Return a waiting request to refuse now, with the error; None to refuse no request.
 
         Called whenever a request may be next, until it returns None.
         """
 
     def wait_seconds(self, waiter: Waiter) -> float:
-        """Return the timeout of a request that begins to wait."""
+        """Return the timeout, in seconds, of a request that begins to wait."""
         return self.view.queue.timeout_seconds
 
     # -- order
     # --------------------------------------------------------------------------------------
 
     def turn(self) -> Waiter | None:
-        """Return the next request; None when no request waits for permits of another owner."""
+        """Return the next request; None if no request waits for permits that other owners hold."""
         return next(iter(self.view.queue.requests), None)
 
     def next(self, turn: Waiter, available: int) -> Waiter | None:
@@ -61,7 +61,9 @@ class Admission:
         return turn if turn.needed <= available else None
 
     def ends_stall(self, room: int) -> tuple[Waiter, bool] | None:
-        """Return a growth to end a stall, with True to grant it; None if not stalled.
+        """Return a request to grant (True) or refuse (False) when all permits wait to grow.
+
+        None if there is no such stall, or nothing to end it.
 
         Args:
             room: The most permits of a granted growth, partly beyond the limit.
@@ -72,35 +74,35 @@ class Admission:
         self.discard(waiter)
 
     def add(self, waiter: Waiter) -> None:
-        """Add a waiting request, the last of ``view.waiting``."""
+        """Add a request that begins to wait, the last of ``view.waiting``."""
 
     def discard(self, waiter: Waiter) -> None:
         """Remove a refused or abandoned request."""
 
     def crowded_out_by(self, waiter: Waiter) -> Waiter | None:
-        """Return the request that loses its slot in a full queue to a new request, if any."""
+        """Return the request to refuse in a full queue so that ``waiter`` gets a slot, or None."""
         return None
 
     # -- requests that need not wait
     # ------------------------------------------------------------------
 
     def validate(self, account: Account | None, size: int) -> None:
-        """Refuse new work larger than a limit, as no wait can make it fit.
+        """Raise an error if a new request can never be granted, as it exceeds a limit.
 
         Raises:
             PermitTooLargeError: The size exceeds a cap of the account.
         """
 
     def admits_new(self, account: Account | None, namespace: str, size: int) -> bool:
-        """Return True if new work that fits may be granted while no request waits."""
+        """Return True if a new request that fits may be granted while no request waits."""
         return True
 
     def stands_for(self, holder: SharedHolder, waiter: Waiter) -> Account | None:
-        """Return the member in whose line a new shared request should wait."""
+        """Return the member account in whose line a new request of a shared holder waits."""
         return holder.first_member()
 
     def admits_growth(self, waiter: Waiter) -> bool:
-        """Return True if growth that fits may be granted while no request precedes it."""
+        """Return True if a request to enlarge a permit may be granted when it fits and is next."""
         return True
 
     def precedes(self, waiter: Waiter) -> bool:
@@ -110,25 +112,25 @@ class Admission:
     # -- held permits ---------------------------------------------------------------------------
 
     def holds_changed(self, account: Account) -> None:
-        """Handle a change of an account's held permits."""
+        """Handle a change in the permits that an account holds."""
 
     def deferred_changed(self, account: Account) -> None:
-        """Handle a change of an account's deferred state."""
+        """Handle that an account was deferred behind all others, or is deferred no longer."""
 
     def exchanged(self, waiter: Waiter, permit: Permit) -> None:
-        """Set ``permit`` as the permit that a waiting update will exchange."""
+        """Handle a granted update: ``permit`` replaces the permit ``waiter.previous``."""
 
     def took_on(self, permit: Permit) -> None:
         """Count a granted or restored permit."""
 
     def gave_back(self, permit: Permit, size: int) -> None:
-        """Count a permit that released all of its ``size``."""
+        """Stop counting a permit that released all of its ``size``."""
 
     def joined(self, holder: SharedHolder, account: Account) -> None:
-        """Handle an account that joined a shared holder."""
+        """Handle an account that became a member of a shared holder."""
 
     def left(self, holder: SharedHolder, account: Account) -> None:
-        """Handle an account that left a shared holder."""
+        """Handle an account that is no longer a member of a shared holder."""
 
     def accounts_changed(self) -> None:
         """Handle a smaller number of accounts, or a changed limit."""

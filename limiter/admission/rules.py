@@ -1,4 +1,4 @@
-"""Configuration of admission: policy, overdraft, caps."""
+"""Configuration of how a semaphore admits requests: policy, overdraft and caps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OVERDRAFT_DIVISOR = 10
 
 
 class AdmissionPolicy(Enum):
-    """The built-in policies, by their values of ``floodgateAdmissionPolicy``."""
+    """The built-in admission policies, as set by ``floodgateAdmissionPolicy``."""
 
     FIFO = "fifo"
     """As upstream: strict order, growth waits at the tail, the head blocks the queue."""
@@ -28,7 +28,7 @@ class AdmissionPolicy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRules:
-    """The order and the bounds by which a semaphore grants requests.
+    """Rules by which a semaphore orders and limits the grants of requests.
 
     Attributes:
         policy: A built-in policy, or a policy class.
@@ -43,20 +43,20 @@ class AdmissionRules:
 
     @property
     def policy_class(self) -> type[Admission]:
-        """The class instantiated for each budget."""
+        """The policy's class, which is instantiated for each budget."""
         if isinstance(self.policy, type):
             return self.policy
         return FairAdmission if self.policy is AdmissionPolicy.FAIR else FifoAdmission
 
     @property
     def policy_name(self) -> str:
-        """The policy's value of ``floodgateAdmissionPolicy``."""
+        """The policy's name, as set by ``floodgateAdmissionPolicy``."""
         if isinstance(self.policy, type):
             return f"{self.policy.__module__}:{self.policy.__qualname__}"
         return self.policy.value
 
     def overdraft_max(self, limit: int) -> int:
-        """Return the bound of an overdraft beyond ``limit``."""
+        """Return how many permits beyond ``limit`` may end a deadlock of growing permits."""
         if self.overdraft_max_permits is not None:
             return self.overdraft_max_permits
         return max(1, limit // OVERDRAFT_DIVISOR)

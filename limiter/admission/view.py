@@ -1,4 +1,4 @@
-"""Read-only view of a budget for its admission policy, and the rate of its grants."""
+"""Read-only view of a semaphore for its admission policy, and a measurement of its grants."""
 
 from __future__ import annotations
 
@@ -49,19 +49,21 @@ class DrainRate:
         self._since = None
 
     def now(self, now: float) -> float | None:
-        """Return permits per second; None until time has passed since the first grant."""
+        """Return the permits granted per second; None if no time passed since the first grant."""
         permits, seconds = self._until(now)
         return permits / seconds if permits and seconds else None
 
     def _until(self, now: float) -> tuple[float, float]:
-        """Return permits and seconds weighted at ``now``, up to ``now``."""
+        """Return granted permits and waiting seconds until ``now``, older ones weighing less."""
         passed = 0.0 if self._since is None else now - self._since
         kept = math.exp(-passed / REMEMBERED_SECONDS)
         return self._permits * kept, self._seconds * kept + passed
 
 
 class BudgetView:
-    """Read-only view of a budget for its policy. Units: permits (bytes), seconds.
+    """Read-only view of a semaphore for its admission policy.
+
+    Units: permits (bytes), seconds.
 
     Attributes:
         budget: Limit and held permits: ``max_permits``, ``acquired``, ``available_permits``.
@@ -96,17 +98,17 @@ class BudgetView:
 
     @property
     def waiting_permits(self) -> int:
-        """Sum of the permits lacked by all waiting requests."""
+        """Sum of the permits that all waiting requests lack."""
         return self.queue.lacking_permits
 
     @property
     def timeout_seconds(self) -> float:
-        """The configured time after which a waiting request is refused."""
+        """The configured seconds after which a waiting request is refused."""
         return self.queue.timeout_seconds
 
     @property
     def oldest_wait_seconds(self) -> float:
-        """Age of the oldest waiting request; 0 with an empty queue."""
+        """Seconds that the oldest request has been waiting; 0 with an empty queue."""
         oldest = self.queue.oldest()
         return 0.0 if oldest is None else self.waited_seconds(oldest)
 
@@ -124,5 +126,5 @@ class BudgetView:
         return self.drain.now(now)
 
     def waited_seconds(self, waiter: Waiter) -> float:
-        """Return the age of a waiting request."""
+        """Return the seconds that a request has been waiting."""
         return self.queue.waited_seconds(waiter)

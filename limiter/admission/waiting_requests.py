@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 class WaitingRequests:
-    """Requests in order of arrival; the admission policy may serve them in another order.
+    """Queue of requests in order of arrival, from which a policy may grant in another order.
 
     Attributes:
         requests: The requests, oldest first, with the permits each lacked on arrival.
         lacking_permits: Sum of the lacked permits.
-        max_size: Slots; 0 or less is unbounded.
+        max_size: Most waiting requests; 0 or less is unbounded.
         timeout_seconds: Default timeout of a new request; the policy may decide otherwise.
         more_seconds: Returns the extension of a request at its deadline; 0 or less is none.
     """
@@ -42,7 +42,7 @@ class WaitingRequests:
 
     @property
     def full(self) -> bool:
-        """True if all slots are taken."""
+        """True if there is no free slot for another request."""
         return 0 < self.max_size <= len(self.requests)
 
     def oldest(self) -> Waiter | None:
@@ -50,11 +50,11 @@ class WaitingRequests:
         return next(iter(self.requests), None)
 
     def waited_seconds(self, waiter: Waiter) -> float:
-        """Return the age of a waiting request."""
+        """Return the seconds that a request has been waiting."""
         return self._clock.now() - waiter.enqueued_at
 
     def add(self, waiter: Waiter) -> None:
-        """Append a request."""
+        """Append a request to the queue, and to the requests of its holder."""
         waiter.enqueued_at = self._clock.now()
         self.requests[waiter] = lacking = waiter.needed
         self.lacking_permits += lacking
@@ -70,11 +70,11 @@ class WaitingRequests:
     def limit_wait(
         self, waiter: Waiter, seconds: float, time_out: Callable[[Waiter], None]
     ) -> None:
-        """Call ``time_out`` after a request has waited for ``seconds``."""
+        """Call ``time_out`` once a request has waited for ``seconds``."""
         waiter.timer = self._clock.call_at(waiter.enqueued_at + seconds, time_out, waiter)
 
     def extend_wait(self, waiter: Waiter, time_out: Callable[[Waiter], None]) -> bool:
-        """Extend a request's deadline; return False without an extension."""
+        """Extend a request's deadline; return False if ``more_seconds`` grants no extension."""
         more = self.more_seconds(waiter) if self.more_seconds is not None else 0.0
         if more > 0:
             waiter.timer = self._clock.call_at(self._clock.now() + more, time_out, waiter)

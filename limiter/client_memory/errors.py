@@ -1,4 +1,4 @@
-"""The errors of a client's memory limit.
+"""Errors raised when a client's memory limit refuses a request.
 
 MemoryReserveError
     MemoryBufferIsFullError            the limit is reached and the caller does not wait
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 
 class MemoryReserveError(Exception):
-    """Base of the refusals of a MemoryLimitController."""
+    """Base class of the errors of requests that a MemoryLimitController refuses."""
 
 
 class MemoryBufferIsFullError(MemoryReserveError):
@@ -77,7 +77,7 @@ class MemoryReserveCancelledError(MemoryReserveError):
 
 
 class MemoryReserveClosedError(MemoryReserveError):
-    """The controller was closed."""
+    """The memory limit controller was closed."""
 
     def __str__(self) -> str:
         return "The memory limit controller is closed"

@@ -57,7 +57,7 @@ SHRINK_THRESHOLD = 0.95
 
 
 class MemoryLimitController:
-    """The memory of a client, or of several clients that share it. For one event loop.
+    """Memory limit of a client, or of several clients that share it, on one event loop.
 
     Args:
         limit_bytes: The limit; 0 or less is unlimited, with usage still counted.
@@ -123,7 +123,7 @@ class MemoryLimitController:
 
     @property
     def limit_bytes(self) -> int:
-        """The limit; 0 or less is unlimited."""
+        """The limit in bytes; 0 or less is unlimited."""
         return self._limit
 
     @property
@@ -142,7 +142,7 @@ class MemoryLimitController:
         return self._usage / self._limit if self.is_memory_limited else 0.0
 
     def statistics(self) -> MemoryLimitStatistics:
-        """Return a snapshot of the figures."""
+        """Return a snapshot of usage, waiting requests and counters."""
         prefetch = self.prefetch
         return MemoryLimitStatistics(
             limit_bytes=self._limit,
@@ -200,7 +200,7 @@ class MemoryLimitController:
         return reservation
 
     async def reserve(self, size: int, timeout_seconds: float | None = None) -> Reservation:
-        """Reserve ``size`` bytes, waiting in order until admitted.
+        """Reserve ``size`` bytes, waiting in the queue until the memory is granted.
 
         A cancelled caller holds nothing, even when granted in the same turn.
 
@@ -251,7 +251,7 @@ class MemoryLimitController:
         threshold: float = SHRINK_THRESHOLD,
         repeat_seconds: float | None = None,
     ) -> MemoryTrigger:
-        """Call back when usage rises to a fraction of the limit from below.
+        """Register a callback for when usage rises to a fraction of the limit from below.
 
         The callback runs inside the reservation that crosses the threshold, after the reservation
         is counted. It may reserve, release and remove triggers, and is not called again while it
@@ -285,7 +285,10 @@ class MemoryLimitController:
     # -- the same without awaiting --------------------------------------------------------------
 
     def request(self, size: int, timeout_seconds: float | None = None) -> MemoryWaiter:
-        """Request memory; the request may be done immediately. Raises as :meth:`reserve`."""
+        """Request memory without awaiting; the returned request may be granted already.
+
+        Raises as :meth:`reserve`.
+        """
         self._validate(size)
         waiter = MemoryWaiter(size)
         # A waiter exists although more is allowed only while a callback runs.
@@ -365,7 +368,7 @@ class MemoryLimitController:
             waiter.timer = self._clock.call_at(due, self._time_out, waiter)
 
     def _grant_waiters(self) -> None:
-        """Serve from the head while the rule allows more; a release wakes only the admitted."""
+        """Grant waiting requests, oldest first, while usage is within the limit."""
         while self._waiters and self._allows_more():
             waiter, _ = self._waiters.popitem(last=False)
             if waiter.caller_left:
@@ -392,7 +395,7 @@ class MemoryLimitController:
         self._observe(outcome, self._waited(waiter))
 
     def _waited(self, waiter: MemoryWaiter) -> float:
-        """Count an ended wait, and return its seconds."""
+        """Count a wait that has ended, and return its length in seconds."""
         seconds = self._clock.now() - waiter.enqueued_at
         self._waits += 1
         self._wait_seconds += seconds

@@ -1,4 +1,4 @@
-"""Memory for prefetched messages: received bytes, promised bytes, and fair turns to prefetch.
+"""Memory for messages that consumers prefetch, granted to the consumers in fair turns.
 
 A broker sends as much as permits allow, and permits cannot be revoked. So a consumer requests a
 *turn* before it grants permits: capacity for an entry, and possibly for more. Granted capacity is
@@ -42,7 +42,7 @@ class TurnTaker(Protocol):
 
     @property
     def kept_bytes(self) -> int:
-        """Bytes held by the application, counted until it is done with them."""
+        """Bytes of received messages that the application has not finished processing."""
 
     @property
     def asking(self) -> bool:
@@ -60,8 +60,8 @@ class Turn:
 
     Attributes:
         taker: The consumer's receiver queue.
-        entry_bytes: Promised for an entry; 0 without a turn, or after the turn passed on.
-        more_bytes: Promised beyond the entry.
+        entry_bytes: Bytes promised for an entry; 0 without a turn, or after the turn passed on.
+        more_bytes: Bytes promised beyond the entry.
         since: Start of the turn; in line, the time of the request.
         used: True if a message came since the last check.
         kept_bytes: Bytes held by the application when the turn came.
@@ -79,19 +79,19 @@ class Turn:
 
 
 class Prefetch:
-    """The prefetched bytes under a limit that several clients may share.
+    """Prefetched and promised bytes under a memory limit, and consumers waiting to prefetch.
 
     Args:
         limit_bytes: The limit of producers and consumers together.
-        own_bytes: The part available to prefetching.
+        own_bytes: The part of the limit that prefetching may use.
         clock: The source of time.
         usage: Returns all reserved bytes.
         less_promised: Called when a promise ends without messages.
 
     Attributes:
-        arrived_bytes: Reserved for arrived messages; changed by the controller.
-        entry_bytes: Promised for an entry of each consumer with a turn.
-        more_bytes: Promised beyond.
+        arrived_bytes: Bytes reserved for arrived messages; changed by the controller.
+        entry_bytes: Bytes promised for an entry of each consumer with a turn.
+        more_bytes: Bytes promised beyond these entries.
         waiting: Number of consumers in line.
         passed_on_total: Turns that passed on for lack of messages.
     """
@@ -128,7 +128,7 @@ class Prefetch:
         return len(self._holders)
 
     def room(self) -> int:
-        """Return the bytes that may be promised beyond an entry; 0 while consumers wait.
+        """Return how many bytes may be promised beyond one entry; 0 while consumers wait.
 
         Half of the free bytes: a promise to a consumer that then receives nothing stays promised,
         and must not take all capacity.
@@ -143,7 +143,7 @@ class Prefetch:
     # -- called by consumers --------------------------------------------------------------------
 
     def ask(self, turn: Turn) -> None:
-        """Request a turn to prefetch: granted immediately, or the consumer stands in line.
+        """Request a turn to prefetch, which is granted now or after waiting in line.
 
         A repeated request moves a consumer whose application now waits to the line of waiting
         applications.
@@ -158,18 +158,18 @@ class Prefetch:
         self.serve()
 
     def stands_in_line(self, turn: Turn) -> bool:
-        """Return True if a consumer awaits its turn."""
+        """Return True if a consumer waits in line for a turn to prefetch."""
         return turn in self._askers or turn in self._others
 
     def step_back(self, turn: Turn) -> None:
-        """Leave the line; no-op outside the line."""
+        """Remove a consumer from the line of waiting consumers, if it is there."""
         for line in (self._askers, self._others):
             if turn in line:
                 del line[turn]
                 self.waiting -= 1
 
     def promise(self, turn: Turn, entry_bytes: int, more_bytes: int) -> None:
-        """Set the bytes promised to a consumer whose turn began, or that was granted more."""
+        """Set the bytes promised to a consumer that begins its turn or is granted more."""
         self._forget(turn)
         turn.since, turn.used = self._clock.now(), False
         turn.entry_bytes, turn.more_bytes = entry_bytes, more_bytes
@@ -178,19 +178,19 @@ class Prefetch:
         self._holders[turn] = None
 
     def came(self, turn: Turn, more_bytes: int) -> None:
-        """Set the remaining promise beyond an entry, after a message arrived."""
+        """Record an arrived message, and set the bytes still promised beyond an entry."""
         self.more_bytes += more_bytes - turn.more_bytes
         turn.more_bytes = more_bytes
         turn.used = True
 
     def end(self, turn: Turn) -> None:
-        """End a turn whose messages have all arrived."""
+        """End a consumer's turn to prefetch, after all of its messages have arrived."""
         self._forget(turn)
         if self.waiting:
             self.serve()
 
     def leave(self, turn: Turn) -> None:
-        """Drop a consumer's promise and its place in line; idempotent."""
+        """Drop the bytes promised to a consumer, and its place in line; idempotent."""
         if turn is self._beyond:
             self._beyond = None
         self.step_back(turn)
@@ -207,7 +207,7 @@ class Prefetch:
     # -- the next turn ----------------------------------------------------------------------------
 
     def serve(self) -> None:
-        """Give turns to consumers in line whose entries fit; call after memory is released."""
+        """Give turns to consumers in line whose entries fit; call after releasing memory."""
         if self._serving:
             return  # Reentrant call from a turn: the loop below continues.
         self._serving = True
@@ -231,7 +231,7 @@ class Prefetch:
         self._timer = self._clock.call_at(self._clock.now() + seconds, self._pass_on)
 
     def _next(self) -> Turn | None:
-        """Return the first consumer in line, if it may prefetch now."""
+        """Return the first consumer in line if it may prefetch now, otherwise None."""
         if self._askers:
             turn = next(iter(self._askers))
             size = turn.taker.entry_bytes
@@ -256,7 +256,7 @@ class Prefetch:
         return turn is not None
 
     def _fits(self, size: int) -> bool:
-        """Return True if an entry fits, or no bytes are prefetched or promised."""
+        """Return True if ``size`` bytes fit, or no bytes are prefetched or promised."""
         if self._room() >= size:
             return True
         return not (self.arrived_bytes or self.entry_bytes or self.more_bytes)
@@ -270,7 +270,7 @@ class Prefetch:
         turn.taker.turn_came(max(0, free // 2))
 
     def _drop_idle(self, idle_since: float) -> bool:
-        """Pass on the oldest turn idle since ``idle_since``; return False without one."""
+        """End the oldest turn without messages since ``idle_since``; return False without one."""
         now = self._clock.now()
         while self._holders:
             turn = next(iter(self._holders))
@@ -295,7 +295,7 @@ class Prefetch:
         return min(max(pace, SHORTEST_PACE_SECONDS), LONGEST_PACE_SECONDS)
 
     def _pass_on(self) -> None:
-        """Give turns to long-waiting consumers at the set pace, taking them from the oldest."""
+        """Give turns to long-waiting consumers at a set pace, ending the oldest idle turns."""
         self._timer = None
         now = self._clock.now()
         if not self._askers:

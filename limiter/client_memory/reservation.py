@@ -1,4 +1,4 @@
-"""Values of a MemoryLimitController: reservations, waiters, outcomes, statistics."""
+"""Types used by MemoryLimitController: reservations, waiting requests, outcomes, statistics."""
 
 from __future__ import annotations
 
@@ -73,20 +73,20 @@ class MemoryLimitStatistics:
 
 
 class UsageChanged(Protocol):
-    """The controller's side of a Reservation: counts each change."""
+    """Callback with which a Reservation reports changes of its bytes to the controller."""
 
     def __call__(self, delta_bytes: int, *, ended: bool = False) -> None:
         """Count a reservation's change by ``delta_bytes``, and its end if ``ended``."""
 
 
 def check_size(size: int) -> None:
-    """Raise ValueError for a negative size (bytes), which would lower usage and wake no waiter."""
+    """Raise ValueError if a size in bytes is negative, as it would lower usage."""
     if size < 0:
         raise ValueError(f"A reservation cannot be negative: {size} bytes")
 
 
 class Reservation:
-    """Bytes held until released; ``with`` releases at the end of the block.
+    """Reserved bytes, held until released; ``with`` releases at the end of the block.
 
     A reservation has exactly one owner: the send operation, the received message, the open batch.
     The owner releases when its own work is over, regardless of the state of the user's future, and
@@ -105,7 +105,7 @@ class Reservation:
 
     @property
     def size(self) -> int:
-        """Held bytes; 0 after release."""
+        """Number of reserved bytes; 0 after release."""
         return self._size
 
     @property
@@ -114,7 +114,7 @@ class Reservation:
         return self._released
 
     def resize(self, size: int) -> None:
-        """Change the held bytes: growing never waits, shrinking may admit waiters.
+        """Change the reserved bytes: growing never waits, shrinking may admit waiting requests.
 
         Raises:
             ValueError: ``size`` is negative.
@@ -130,7 +130,10 @@ class Reservation:
         self._books(size - before)
 
     def adjust(self, delta_bytes: int) -> None:
-        """Add ``delta_bytes``, which may be negative. Raises as :meth:`resize`."""
+        """Change the reserved bytes by ``delta_bytes``, which may be negative.
+
+        Raises as :meth:`resize`.
+        """
         size = self._size + delta_bytes
         if size < 0 or self._released:
             self.resize(size)
@@ -187,13 +190,13 @@ class MemoryWaiter:
         return self.reservation
 
     async def wait(self) -> None:
-        """Return when the request is done; for a single caller."""
+        """Wait until the request is granted or refused; for a single caller."""
         if not self.done:
             self._future = asyncio.get_running_loop().create_future()
             await self._future
 
     def settle(self, reservation: Reservation | None, error: MemoryReserveError | None) -> None:
-        """Record the request's end and wake its task; called by the controller."""
+        """Record a granted or refused request, and wake its task; called by the controller."""
         self.reservation, self.error = reservation, error
         if self.timer is not None:
             self.timer.cancel()

@@ -46,7 +46,7 @@ class MemoryTrigger:
 
 
 class MemoryTriggers:
-    """The triggers of a controller.
+    """The callbacks registered with a MemoryLimitController.
 
     Bound: one for each registration that was not removed (a client registers one). A callback runs
     in the turn of the reservation that crossed its threshold, after the reservation is counted; its
@@ -100,7 +100,7 @@ class MemoryTriggers:
             self.remove(trigger)
 
     def usage_rose(self, before: int, after: int) -> None:
-        """Run every trigger whose threshold was crossed from below."""
+        """Run the callbacks of all thresholds that usage has crossed from below."""
         if after < self.lowest_bytes:
             return
         crossed = [one for one in self._triggers if before < one.threshold_bytes <= after]
@@ -131,6 +131,6 @@ class MemoryTriggers:
             trigger.timer = self._clock.call_at(due, self._repeat, trigger)
 
     def _repeat(self, trigger: MemoryTrigger) -> None:
-        """Run again if usage is still at the threshold; otherwise wait for the next crossing."""
+        """Run a callback again if usage is still at its threshold or above."""
         if self._usage() >= trigger.threshold_bytes:
             self._run(trigger)

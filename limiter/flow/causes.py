@@ -1,4 +1,4 @@
-"""Causes to pause a connection, and reasons to close a connection."""
+"""Reasons for pausing the reading of a connection, and for closing a connection."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class CloseReason(Enum):
-    """Reasons to close a peer that does not read its responses."""
+    """Reasons for closing the connection of a peer that does not read its responses."""
 
     CONTENTION = "contention"
     """The peer held memory that another connection waited for (floodgateSlowPeerGraceMs)."""
@@ -21,7 +21,7 @@ class CloseReason(Enum):
 
 
 class RateLimitOperation(Enum):
-    """Operations counted for OpenTelemetry.
+    """Changes in the reading of a connection, counted for an OpenTelemetry metric.
 
     Source: upstream BrokerService's ConnectionRateLimitOperationName.
     """
@@ -37,7 +37,10 @@ class RateLimitOperation(Enum):
 
 
 class PauseCause(Enum):
-    """Causes to pause reading (upstream: ServerCnxThrottleTracker.ThrottleType)."""
+    """Reasons for pausing the reading of a connection.
+
+    Upstream: ServerCnxThrottleTracker.ThrottleType.
+    """
 
     OUTBOUND_BUFFER_FULL = "outbound_buffer_full"
     """The peer does not read its responses."""

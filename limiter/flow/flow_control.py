@@ -26,7 +26,7 @@ class CooldownRules:
     """Limit of a connection's request rate for some time after its reading resumes.
 
     Attributes:
-        permits: Commands of a period (pulsarChannelPauseReceivingCooldownRateLimitPermits).
+        permits: Commands allowed in a period (pulsarChannelPauseReceivingCooldownRateLimitPermits).
         period_seconds: ...RateLimitPeriodMs.
         window_seconds: pulsarChannelPauseReceivingCooldownMs; 0 or less: no limit.
     """
@@ -37,12 +37,12 @@ class CooldownRules:
 
     @property
     def limits(self) -> bool:
-        """True if a limit is set."""
+        """True if the request rate is limited after a pause."""
         return self.window_seconds > 0
 
 
 class TimedRateLimiter:
-    """Permits for each period while a window is open; unlimited outside of the window.
+    """Rate limiter with permits for each period while a window is open, otherwise unlimited.
 
     Two sets of keys configure it: the released keys (permits per period, for a number of
     milliseconds) and the proposal's (a rate per second, for a number of seconds).
@@ -67,7 +67,7 @@ class TimedRateLimiter:
         self._window_ends = self._clock.now() + seconds if seconds > 0 else None
 
     def acquire(self, permits: int) -> int:
-        """Return the granted part of ``permits``: all, some or none; never waits."""
+        """Take up to ``permits`` permits without waiting, and return how many were granted."""
         if permits < 0:
             return 0
         if self._window_ends is None:
@@ -85,7 +85,7 @@ class TimedRateLimiter:
 
 @dataclass(frozen=True, slots=True)
 class FlowRules:
-    """The rules for pausing a connection.
+    """Rules for pausing the reading of a connection.
 
     Attributes:
         marks: pulsarChannelWriteBufferHighWaterMark and LowWaterMark.
@@ -102,7 +102,7 @@ class FlowRules:
 
 
 class FlowControl:
-    """Drives the read gate of a connection."""
+    """Flow control of a connection: opens and closes the connection's read gate."""
 
     def __init__(self, rules: FlowRules, gate: ReadGate, clock: Clock) -> None:
         self._rules = rules
@@ -114,7 +114,7 @@ class FlowControl:
         self._timer: TimerHandle | None = None
 
     def writability_changed(self, *, writable: bool) -> None:
-        """Pause or resume after the outbound buffer crossed a mark."""
+        """Pause or resume reading after the outbound buffer crossed a water mark."""
         if not self._rules.pause_if_unwritable:
             return
         if writable:
@@ -124,7 +124,7 @@ class FlowControl:
             self._gate.close_for(PauseCause.OUTBOUND_BUFFER_FULL)
 
     def command_received(self) -> None:
-        """Count a command other than PING and PONG before it is handled."""
+        """Count a command other than PING and PONG; pause reading if the rate is exceeded."""
         if not self._counts or self._limiter.acquire(1) or self._timer is not None:
             return
         due = self._clock.now() + self._rules.cooldown.period_seconds
@@ -136,11 +136,11 @@ class FlowControl:
         self._gate.open_for(PauseCause.COOLDOWN)
 
     def lift_cooldown(self) -> None:
-        """Stop counting commands."""
+        """Stop limiting the rate of commands."""
         self._counts = False
 
     def stop(self) -> None:
-        """Disable flow control, lifting its pauses."""
+        """Disable flow control, and resume reading if it was paused."""
         self.end()
         self._gate.open_for(PauseCause.COOLDOWN)
         self._gate.open_for(PauseCause.OUTBOUND_BUFFER_FULL)

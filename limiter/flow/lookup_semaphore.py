@@ -1,4 +1,4 @@
-"""A bound on simultaneous lookups, partition queries and topic listings."""
+"""Limit on simultaneous lookups, partition queries and topic listings."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class LookupSemaphore:
 
     @property
     def full(self) -> bool:
-        """True if all slots are taken."""
+        """True if no slot is free."""
         return self.pending_requests >= self.max_requests
 
     def try_acquire(
         self, owner: Hashable, reservation: ResponseReservation | None = None
     ) -> LookupPermit | None:
-        """Return a slot, or None when all are taken.
+        """Take and return a slot, or return None if no slot is free.
 
         Args:
             owner: The owner of the request; see ``cancel_owner``.
@@ -49,12 +49,12 @@ class LookupSemaphore:
         return permit
 
     def cancel_owner(self, owner: Hashable) -> None:
-        """Free every slot of ``owner``, in this turn; leaked slots stay taken."""
+        """Free every slot held by ``owner``; slots leaked on purpose stay taken."""
         for permit in list(self._owned.get(owner, ())):
             permit.release()
 
     def ended(self, permit: LookupPermit, owner: Hashable, *, freed: bool) -> None:
-        """Free a slot, or leave a leaked slot taken without an owner; called by the permit."""
+        """Free a permit's slot, or keep a leaked slot taken forever; called by the permit."""
         self.pending_requests -= freed
         permits = self._owned[owner]
         permits.discard(permit)
@@ -63,7 +63,7 @@ class LookupSemaphore:
 
 
 class LookupPermit:
-    """A slot held for the length of a ``with`` block."""
+    """A slot for a metadata request, held for the length of a ``with`` block."""
 
     __slots__ = ("_live", "_owner", "_reservation", "_semaphore")
 

@@ -1,4 +1,4 @@
-"""Counts the bytes waiting to leave a connection, and decides if the connection is writable.
+"""Count of the bytes waiting to be sent on a connection, and whether it is writable.
 
 Netty's rules (ChannelOutboundBuffer): every entry weighs its bytes plus a fixed 96; a connection is
 unwritable strictly above the high mark and writable again strictly below the low mark; an entry
@@ -19,7 +19,9 @@ ENTRY_OVERHEAD_BYTES = 96
 
 @dataclass(frozen=True, slots=True)
 class WriteBufferMarks:
-    """High and low mark, in bytes (pulsarChannelWriteBufferHighWaterMark and LowWaterMark).
+    """High and low water mark of an outbound buffer, in bytes.
+
+    Set by pulsarChannelWriteBufferHighWaterMark and LowWaterMark.
 
     Raises:
         ValueError: The low mark is above the high mark.
@@ -57,11 +59,14 @@ class OutboundTotals:
 
     @property
     def full(self) -> bool:
-        """True if the pending bytes without a permit exceed their bound."""
+        """True if the pending bytes without a memory permit exceed their limit."""
         return 0 < self.max_unpaid_bytes < self.unpaid_bytes
 
     def change(self, delta_bytes: int, paid_bytes: int = 0) -> None:
-        """Add queued bytes, or subtract sent bytes; ``paid_bytes`` has the same sign."""
+        """Count queued bytes or, if ``delta_bytes`` is negative, sent bytes.
+
+        A memory permit covers ``paid_bytes`` of them, which has the same sign.
+        """
         self.pending_bytes += delta_bytes
         self.unpaid_bytes += delta_bytes - paid_bytes
         self.peak_bytes = max(self.peak_bytes, self.pending_bytes)
@@ -69,7 +74,7 @@ class OutboundTotals:
             self._wake()
 
     def call_when_less(self, callback: Callable[[], object]) -> None:
-        """Call back once when the bytes without a permit fall below half of their bound."""
+        """Call ``callback`` once when the bytes without a permit fall below half of their limit."""
         self._waiting[callback] = None
 
     def forget(self, callback: Callable[[], object]) -> None:
@@ -83,7 +88,7 @@ class OutboundTotals:
 
 
 class OutboundBuffer:
-    """Pending bytes of a connection's outbound queue. Counts bytes without holding them."""
+    """Counter of the pending bytes in a connection's outbound queue; holds no bytes itself."""
 
     def __init__(self, marks: WriteBufferMarks, totals: OutboundTotals | None = None) -> None:
         self._marks = marks
@@ -98,7 +103,7 @@ class OutboundBuffer:
         return f"<OutboundBuffer {self.pending_bytes} bytes, {state}>"
 
     def change_marks(self, marks: WriteBufferMarks) -> None:
-        """Change the marks: immediately, or once the connection is writable again."""
+        """Change the water marks, immediately or once the connection is writable again."""
         self._next_marks = marks
         if self.writable:
             self._marks = marks
@@ -116,16 +121,19 @@ class OutboundBuffer:
         self._listeners.pop(listener, None)
 
     def queued(self, size_bytes: int, paid_bytes: int = 0) -> bool:
-        """Count an entry, partly covered by a permit; return True if now unwritable."""
+        """Count a queued entry; return True if the connection has become unwritable.
+
+        A memory permit covers ``paid_bytes`` of the entry.
+        """
         self.weigh(size_bytes, paid_bytes)
         return self.became_unwritable()
 
     def weigh(self, size_bytes: int, paid_bytes: int = 0) -> None:
-        """Count an entry without checking the marks."""
+        """Count a queued entry without checking the water marks."""
         self._change(size_bytes + ENTRY_OVERHEAD_BYTES, paid_bytes)
 
     def became_unwritable(self) -> bool:
-        """Check the high mark; return True if the connection became unwritable."""
+        """Check the high water mark; return True if the connection became unwritable."""
         if self.writable and self.pending_bytes > self._marks.high_bytes:
             self.writable = False
             return True

@@ -1,4 +1,4 @@
-"""A gate before the frames of a connection: a set of pause causes, open when the set is empty."""
+"""Gate that pauses the reading of a connection while there is any reason for a pause."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ReadGate:
-    """Pauses reading at the first cause and resumes when the last cause is lifted.
+    """Gate that pauses reading for the first reason and resumes when the last is lifted.
 
     A set instead of a boolean, so that lifting a cause does not lift another.
     """
@@ -34,7 +34,7 @@ class ReadGate:
 
     @property
     def open(self) -> bool:
-        """True if frames may be handled."""
+        """True if received frames may be handled."""
         return not self._causes
 
     def is_closed_for(self, cause: PauseCause) -> bool:
@@ -42,7 +42,7 @@ class ReadGate:
         return cause in self._causes
 
     def close_for(self, cause: PauseCause) -> None:
-        """Add a cause; a repeated cause counts once."""
+        """Pause reading for the reason ``cause``; no-op if already paused for it."""
         if cause in self._causes:
             return
         was_open = not self._causes
@@ -53,7 +53,7 @@ class ReadGate:
             self._pause()
 
     def open_for(self, cause: PauseCause) -> None:
-        """Lift a cause; no-op for an absent cause."""
+        """Lift the reason ``cause``; resume reading if there is no other reason."""
         since = self._causes.pop(cause, None)
         if since is None:
             return
@@ -63,7 +63,7 @@ class ReadGate:
             self._resume()
 
     def end(self) -> None:
-        """Drop all causes of a closed connection without resuming."""
+        """Drop all reasons for pausing a closed connection, without resuming."""
         causes, self._causes = self._causes, {}
         if self._totals is not None:
             for cause, since in causes.items():

@@ -1,4 +1,4 @@
-"""A bound on the bytes of a connection's unfinished responses.
+"""Limit on the bytes of a connection's unfinished responses.
 
 A request reserves the expected size of its response in advance, and releases the reservation when
 the response is in the outbound queue, where the water marks count it. The largest response is not
@@ -51,7 +51,7 @@ class ResponseBudget:
         return self.reserved_bytes - max(self._sizes.values(), default=0)
 
     def lift(self) -> None:
-        """Remove the bound."""
+        """Remove the limit, and resume reading if the limit paused it."""
         self._max_bytes = 0
         self._gate.open_for(PauseCause.IN_FLIGHT_RESPONSE_BYTES)
 
@@ -61,7 +61,7 @@ class ResponseBudget:
             reservation.release()
 
     def give_back(self, reservation: ResponseReservation) -> None:
-        """Release a response that is queued or abandoned; called by the reservation."""
+        """Release the bytes of a queued or abandoned response; called by its reservation."""
         self._change(-self._sizes.pop(reservation))
         if 2 * self._beside_the_largest() <= self._max_bytes:
             self._gate.open_for(PauseCause.IN_FLIGHT_RESPONSE_BYTES)
@@ -72,7 +72,7 @@ class ResponseBudget:
 
 
 class ResponseReservation:
-    """A response's share of the budget, released by ``with`` or by hand; idempotent."""
+    """Bytes reserved for one response, released by ``with`` or by ``release``."""
 
     __slots__ = ("_budget", "size_bytes")
 
@@ -81,7 +81,7 @@ class ResponseReservation:
         self.size_bytes = size_bytes
 
     def release(self) -> None:
-        """Release the reservation."""
+        """Release the reserved bytes; idempotent."""
         if self.size_bytes:
             self.size_bytes = 0
             self._budget.give_back(self)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class FlowTotals:
-    """Flow control totals of a process.
+    """Flow control totals of all connections of a process.
 
     Attributes:
         connections: Paused connections by cause.
@@ -42,7 +42,7 @@ class FlowTotals:
         self._since_sum = dict.fromkeys(PauseCause, 0.0)
 
     def paused(self, cause: PauseCause, *, first: bool) -> float:
-        """Count a new cause; return its start, to be passed to ``resumed``."""
+        """Count a pause; return its start time, to be passed to ``resumed``."""
         now = self._clock.now()
         self.connections[cause] += 1
         self.pauses[cause] += 1
@@ -54,7 +54,7 @@ class FlowTotals:
         return now
 
     def resumed(self, cause: PauseCause, since: float, *, last: bool) -> None:
-        """Count a lifted cause."""
+        """Count the end of a pause, and a resumed connection if the pause was its last."""
         self.ended(cause, since)
         if last:
             self.operations[RateLimitOperation.RESUMED] += 1
@@ -62,13 +62,13 @@ class FlowTotals:
             self.operations[RateLimitOperation.UNTHROTTLED] += 1
 
     def ended(self, cause: PauseCause, since: float) -> None:
-        """Count a cause lifted, or ended with its connection."""
+        """Count the end of a pause that was lifted, or ended with its connection."""
         self.connections[cause] -= 1
         self._ended_seconds[cause] += self._clock.now() - since
         self._since_sum[cause] = self._since_sum[cause] - since if self.connections[cause] else 0.0
 
     def paused_seconds(self) -> Iterator[tuple[PauseCause, float]]:
-        """Yield the paused seconds of connections by cause, current pauses included."""
+        """Yield causes with the seconds that they paused connections, ongoing pauses included."""
         now = self._clock.now()
         for cause, count in self.connections.items():
             going_on = count * now - self._since_sum[cause] if count else 0.0

@@ -27,7 +27,10 @@ DualObserver: TypeAlias = "Callable[[LimitType, AcquireOutcome, float, int], Non
 
 
 class LimitType(Enum):
-    """The two budgets (upstream: AsyncDualMemoryLimiter.LimitType)."""
+    """The two memory budgets: heap and direct memory.
+
+    Upstream: AsyncDualMemoryLimiter.LimitType.
+    """
 
     HEAP_MEMORY = "heap"
     DIRECT_MEMORY = "direct"
@@ -39,7 +42,10 @@ class LimitType(Enum):
 
 @dataclass(frozen=True, slots=True)
 class MemoryLimit:
-    """Settings of a budget. A ``max_bytes`` or ``max_queue_size`` of 0 or less is unbounded."""
+    """Settings of a memory budget.
+
+    A ``max_bytes`` or ``max_queue_size`` of 0 or less is unbounded.
+    """
 
     max_bytes: int
     max_queue_size: int
@@ -48,7 +54,10 @@ class MemoryLimit:
 
 @dataclass(frozen=True, slots=True)
 class DualStatistics:
-    """A snapshot of both budgets. Units: bytes, requests."""
+    """Snapshot of the heap budget and the direct memory budget.
+
+    Units: bytes, requests.
+    """
 
     heap: SemaphoreStatistics
     direct: SemaphoreStatistics
@@ -68,7 +77,7 @@ class MemoryPermit:
 
 
 class SharedOwner:
-    """An owner with many members, in both budgets; the last member to leave releases all permits.
+    """Owner of permits in both budgets that other owners join; the last to leave releases all.
 
     Made by :meth:`AsyncDualMemoryLimiter.share`, and passed back as the owner of requests.
     """
@@ -80,7 +89,7 @@ class SharedOwner:
         self.holders = {one: limiter.semaphore(one).shared.new(namespace) for one in LimitType}
 
     def join(self, owner: Hashable) -> None:
-        """Add a reference of ``owner``."""
+        """Add a reference of ``owner`` in both budgets."""
         for limit_type, holder in self.holders.items():
             self._limiter.semaphore(limit_type).shared.join(holder, owner)
 
@@ -89,7 +98,7 @@ class SharedOwner:
         self._limiter.semaphore(limit_type).shared.disband(self.holders[limit_type])
 
     def leave(self, owner: Hashable) -> None:
-        """Drop a reference of ``owner``; no-op without a reference."""
+        """Drop a reference of ``owner`` in both budgets; no-op without a reference."""
         for limit_type, holder in self.holders.items():
             self._limiter.semaphore(limit_type).shared.leave(holder, owner)
 
@@ -136,7 +145,7 @@ class AsyncDualMemoryLimiter:
             self._observer(limit_type, outcome, waited_seconds, count)
 
     def observe_with(self, observer: DualObserver) -> None:
-        """Set the observer."""
+        """Set the function that is called with the outcome of each request."""
         self._observer = observer
 
     def semaphore(self, limit_type: LimitType) -> AsyncSemaphore:
@@ -213,7 +222,7 @@ class AsyncDualMemoryLimiter:
         owner: Hashable | None = None,
         namespace: str = "",
     ) -> Waiter:
-        """Request without awaiting; the returned waiter reports the end of the request."""
+        """Request memory without awaiting; the returned waiter has the outcome when done."""
         if type(owner) is SharedOwner:
             owner = owner.holders[limit_type]
         return self._semaphores[limit_type].request(size_bytes, None, owner, namespace)
@@ -228,21 +237,21 @@ class AsyncDualMemoryLimiter:
             semaphore.owners.cancel(owner)
 
     def share(self, namespace: str = "") -> SharedOwner:
-        """Return an owner that many members can join."""
+        """Create an owner that several other owners can join, to hold memory together."""
         return SharedOwner(self, namespace)
 
     def exempt_from_quota(self, owner: Hashable) -> None:
-        """Exempt an owner that stands for many clients; see limiter.semaphore.owners."""
+        """Exempt an owner that stands for many clients from quotas; see Owners."""
         for semaphore in self._semaphores.values():
             semaphore.owners.exempt_from_quota(owner)
 
     def defer(self, *owners: Hashable) -> None:
-        """Serve ``owners`` after all other owners; see limiter.semaphore.owners."""
+        """Grant requests of ``owners`` after all other owners' requests; see Owners."""
         for semaphore in self._semaphores.values():
             semaphore.owners.defer(*owners)
 
     def undefer(self, *owners: Hashable) -> None:
-        """Serve ``owners`` in normal order again."""
+        """Grant requests of ``owners`` in normal order again."""
         for semaphore in self._semaphores.values():
             semaphore.owners.undefer(*owners)
 
@@ -257,7 +266,7 @@ class AsyncDualMemoryLimiter:
         max_queue_size: int | None = None,
         timeout_seconds: float | None = None,
     ) -> None:
-        """Change a budget at run time; None leaves a figure unchanged.
+        """Change a budget's limits at run time; None leaves a limit unchanged.
 
         See AsyncSemaphore.change_limits.
         """
@@ -293,7 +302,7 @@ def _ours(permit: MemoryPermit) -> MemoryPermit:
 
 
 class MemoryHold:
-    """Bytes held for the length of a block, resizable within the block."""
+    """Bytes held for the length of an ``async with`` block, resizable within the block."""
 
     __slots__ = ("_limit_type", "_limiter", "_namespace", "_owner", "_permit", "_size_bytes")
 
@@ -324,7 +333,7 @@ class MemoryHold:
 
     @property
     def size(self) -> int:
-        """Held bytes."""
+        """Number of held bytes."""
         return self._permit.size if self._permit is not None else 0
 
     async def resize(self, size_bytes: int) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class TransientPermit:
-    """Memory that was free at creation, for a response that is sent in the same turn.
+    """Memory for a response sent in the same turn: checked to be free, acquired if needed.
 
     A response that the kernel takes immediately holds its memory for a part of one turn. The
     memory is checked to be free beforehand, and its use is counted and recorded; only a
@@ -65,7 +65,7 @@ class TransientPermit:
 
 
 class HeapHold(Protocol):
-    """Heap held while a response is made."""
+    """Heap memory held while a response is being built."""
 
     async def resize(self, size_bytes: int) -> None:
         """Change the held bytes; growing may wait.
@@ -96,21 +96,21 @@ class DirectAhead:
         self._release: Callable[[], object] | None = release
 
     def pay(self, key: Hashable, size_bytes: int) -> Callable[[], object] | None:
-        """Hand the release callback to the caller, or return None if the memory is too small."""
+        """Return the callback that releases the memory; None if too small for the response."""
         if self._release is None or not self._pays_for(key, size_bytes):
             return None
         release, self._release = self._release, None
         return release
 
     def release(self) -> None:
-        """Release memory that paid for no response; idempotent."""
+        """Release the memory if no response uses it; idempotent."""
         release, self._release = self._release, None
         if release is not None:
             release()
 
 
 class ResponseMemory:
-    """Heap and direct memory of responses.
+    """Base class for acquiring heap and direct memory for responses.
 
     Attributes:
         shares: True if equal bytes are charged once, however many requests send them.
@@ -124,7 +124,7 @@ class ResponseMemory:
     def heap(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
     ) -> AbstractAsyncContextManager[HeapHold]:
-        """Hold heap for a block.
+        """Return a context manager that holds heap memory for an ``async with`` block.
 
         Requests with an equal key, here and below, may share.
 
@@ -146,7 +146,10 @@ class ResponseMemory:
     async def direct_ahead(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
     ) -> DirectAhead:
-        """Acquire the expected direct memory of a response not yet made. Raises as `direct`."""
+        """Acquire the expected direct memory of a response before the response is made.
+
+        Raises as ``direct``.
+        """
         raise NotImplementedError
 
     def direct_at_once(
@@ -167,7 +170,9 @@ class ResponseMemory:
         owner: Hashable,
         namespace: str = "",
     ) -> TransientPermit | None:
-        """Return memory for bytes that may leave before the turn ends; see TransientPermit.
+        """Return memory for bytes that may be sent within this event-loop turn.
+
+        See TransientPermit.
 
         None if the memory is not free: no request was made then.
         """
@@ -175,7 +180,7 @@ class ResponseMemory:
 
     @property
     def pays(self) -> bool:
-        """True if direct memory is counted, as it has a limit."""
+        """True if direct memory has a limit, and so is counted."""
         return not self._limiter.semaphore(LimitType.DIRECT_MEMORY).unbounded
 
     def exempt_from_quota(self, owner: Hashable) -> None:
@@ -183,23 +188,23 @@ class ResponseMemory:
         self._limiter.exempt_from_quota(owner)
 
     def cancel_owner(self, owner: Hashable) -> None:
-        """Drop the waiting requests of ``owner`` and release its memory, in this turn."""
+        """Drop the waiting requests of ``owner`` and release its memory immediately."""
         self._limiter.cancel_owner(owner)
 
 
 class PrivateMemory(ResponseMemory):
-    """Charges every response separately, as upstream."""
+    """Memory accounting that charges each response separately, as upstream."""
 
     def heap(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
     ) -> AbstractAsyncContextManager[HeapHold]:
-        """See ResponseMemory.heap."""
+        """Return a context manager that holds heap memory for one response."""
         return self._limiter.hold(LimitType.HEAP_MEMORY, size_bytes, owner, namespace)
 
     async def direct(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
     ) -> Callable[[], object]:
-        """See ResponseMemory.direct."""
+        """Acquire direct memory for one outbound entry and return its release callback."""
         direct = LimitType.DIRECT_MEMORY
         permit = await self._limiter.acquire(direct, size_bytes, None, owner, namespace)
         return lambda: self._limiter.release(permit)
@@ -207,7 +212,7 @@ class PrivateMemory(ResponseMemory):
     async def direct_ahead(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
     ) -> DirectAhead:
-        """See ResponseMemory.direct_ahead."""
+        """Acquire the expected direct memory of a response before the response is made."""
         direct = LimitType.DIRECT_MEMORY
         permit = await self._limiter.acquire(direct, size_bytes, None, owner, namespace)
         return DirectAhead(
@@ -218,7 +223,7 @@ class PrivateMemory(ResponseMemory):
     def direct_at_once(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
     ) -> Callable[[], object] | None:
-        """See ResponseMemory.direct_at_once."""
+        """Acquire direct memory without waiting; return None if impossible now."""
         semaphore = self._limiter.semaphore(LimitType.DIRECT_MEMORY)
         try:
             waiter = semaphore.request(size_bytes, None, owner, namespace)
@@ -237,7 +242,7 @@ class PrivateMemory(ResponseMemory):
         owner: Hashable,
         namespace: str = "",
     ) -> TransientPermit | None:
-        """See ResponseMemory.transient."""
+        """Return memory for bytes that may be sent within this turn; None if it is not free."""
         semaphore = self._limiter.semaphore(limit_type)
         if not semaphore.immediate.allows(size_bytes, owner, namespace):
             return None
@@ -253,7 +258,7 @@ def _taken(
 
 
 class SharedMemory(ResponseMemory):
-    """Charges each distinct live buffer once, however many requests send it."""
+    """Memory accounting that charges equal response bytes once, however many requests send them."""
 
     shares = True
 
@@ -265,20 +270,20 @@ class SharedMemory(ResponseMemory):
     def heap(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
     ) -> AbstractAsyncContextManager[HeapHold]:
-        """See ResponseMemory.heap."""
+        """Return a context manager that holds heap memory shared by requests with an equal key."""
         return _SharedHeapHold(self._heap, key, size_bytes, owner, namespace)
 
     async def direct_ahead(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
     ) -> DirectAhead:
-        """See ResponseMemory.direct_ahead."""
+        """Acquire a response's expected direct memory, shared by requests with an equal key."""
         reference = await self._direct.acquire(key, size_bytes, owner, namespace)
         return DirectAhead(reference.pays_for, reference.release)
 
     def direct_at_once(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
     ) -> Callable[[], object] | None:
-        """See ResponseMemory.direct_at_once."""
+        """Acquire direct memory, shared by requests with an equal key, or return None."""
         try:
             reference = self._direct.reference(key, size_bytes, owner, namespace)
         except PermitAcquireError:
@@ -296,7 +301,7 @@ class SharedMemory(ResponseMemory):
         owner: Hashable,
         namespace: str = "",
     ) -> TransientPermit | None:
-        """See ResponseMemory.transient.
+        """Return memory for bytes that may be sent within this turn; None if it is not free.
 
         Joining and leaving a lease within a turn changes nothing. Sharing requests send equal
         bytes, apart from a few bytes for a longer request id.
@@ -318,7 +323,7 @@ class SharedMemory(ResponseMemory):
         )
 
     def cancel_owner(self, owner: Hashable) -> None:
-        """See ResponseMemory.cancel_owner."""
+        """Drop the waiting requests of ``owner`` and release its memory immediately."""
         self._heap.cancel_owner(owner)
         self._direct.cancel_owner(owner)
         super().cancel_owner(owner)
@@ -347,7 +352,7 @@ class _SharedHeapHold:
             self._reference.release()
 
     async def resize(self, size_bytes: int) -> None:
-        """Grow the shared amount to a member's need; it never shrinks."""
+        """Enlarge the shared memory to ``size_bytes`` if it is smaller; it never shrinks."""
         if self._reference is None:
             raise RuntimeError("resize outside the block")
         await self._reference.grow(size_bytes)

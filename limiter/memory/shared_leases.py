@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class SharedLeases:
-    """The live leases of a budget, by key.
+    """Leases of a memory budget by key; requests with equal keys share a lease.
 
     Bound: a lease per distinct key with at least one reference; a lease is forgotten with its last
     reference. Bytes are bounded by the limiter.
@@ -60,7 +60,10 @@ class SharedLeases:
     def reference(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
     ) -> LeaseReference:
-        """Return a reference that may have to wait; see LeaseReference.granted."""
+        """Return a reference to the lease of ``key``, whether granted or still waiting.
+
+        See LeaseReference.granted.
+        """
         lease = self._leases.get(key)
         if lease is None or not lease.live:
             lease = self._leases[key] = self._open(key, size_bytes, owner, namespace)
@@ -78,12 +81,15 @@ class SharedLeases:
         return lease.permit is not None and lease.permit.size >= size_bytes
 
     def cancel_owner(self, owner: Hashable) -> None:
-        """Release every reference of ``owner``, in this turn."""
+        """Release every reference of ``owner`` immediately."""
         for reference in list(self._owned.get(owner, ())):
             reference.release()
 
     def _open(self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str) -> _Lease:
-        """Acquire for a single owner if no request waits: sharing costs four times as much."""
+        """Open a lease for a single owner if possible without a wait, otherwise a shared lease.
+
+        Sharing costs four times as much.
+        """
         if owner is not None:  # Other owners join through this owner's account.
             permit = self._semaphore.immediate.permit(size_bytes, owner, namespace)
             if permit is not None:
@@ -105,7 +111,7 @@ class SharedLeases:
         return lease
 
     def _answered(self, lease: _Lease, waiter: Waiter) -> None:
-        """Forget a refused lease: the next request opens a new lease."""
+        """Forget a lease that was refused, so that the next request opens a new lease."""
         if waiter.error is not None:
             self._forget(lease)
 
@@ -139,7 +145,7 @@ class SharedLeases:
 
 
 class _Lease:
-    """Permit of a key, held by a single owner until another owner joins; growth is shared.
+    """Memory shared under a key, held by a single owner until another owner joins.
 
     Attributes:
         holder: Its owners; None while a single owner holds it.
@@ -184,7 +190,10 @@ class _Lease:
         return self.holder
 
     def growth_to(self, permit: Permit, size_bytes: int) -> Waiter:
-        """Return the growth under way, or begin a growth. Raises as AsyncSemaphore.update."""
+        """Return the current request to enlarge the lease, or begin one.
+
+        Raises as AsyncSemaphore.update.
+        """
         if self._growth is not None:
             return self._growth
         self.shared_holder()  # A joining owner must find the growth shared.
@@ -193,7 +202,7 @@ class _Lease:
         return growth
 
     def _take(self, waiter: Waiter) -> None:
-        """Hold a granted permit; a refusal leaves the lease unchanged."""
+        """Store a granted permit in the lease; a refusal leaves the lease unchanged."""
         self._growth = None
         if waiter.permit is not None:
             self.permit = waiter.permit
@@ -214,7 +223,7 @@ class LeaseReference:
 
     @property
     def size(self) -> int:
-        """Bytes of the whole lease; 0 until granted and after release."""
+        """Size of the whole lease in bytes; 0 until granted and after release."""
         permit = self._lease.permit
         return 0 if self._released or permit is None else permit.size
 
@@ -259,7 +268,7 @@ class LeaseReference:
             await self._until(self._lease.growth_to(permit, size_bytes))
 
     async def _until(self, waiter: Waiter) -> None:
-        """Wait for a shared request's end; releasing the reference ends the wait."""
+        """Wait until a shared request is granted or refused, or this reference is released."""
         if not waiter.done and not self._released:
             woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(woken)

@@ -39,7 +39,7 @@ BYTES_PER_NAME = 32
 
 
 class SizeEstimate(Enum):
-    """The policies of ``floodgateSizeEstimate``."""
+    """Policies for estimating the size of a topic list (``floodgateSizeEstimate``)."""
 
     LAST = "last"
     PROPOSAL = "proposal"
@@ -47,12 +47,12 @@ class SizeEstimate(Enum):
 
 
 def estimate_topic_list_bytes(names: Iterable[str]) -> int:
-    """Return the heap estimate of a list of names: UTF-8 bytes + 32 each."""
+    """Estimate the heap bytes of a list of names: the UTF-8 bytes, and 32 for each name."""
     return sum(len(name.encode()) + BYTES_PER_NAME for name in names)
 
 
 def charged_bytes(policy: SizeEstimate, estimated_bytes: int, names: int) -> int:
-    """Return the heap charged for a list once it is made.
+    """Return the heap bytes charged for a topic list once it is made.
 
     Source: PIP-442, "Integration Points"; upstream TopicListMemoryLimiter.estimateTopicListSize.
     """
@@ -62,7 +62,9 @@ def charged_bytes(policy: SizeEstimate, estimated_bytes: int, names: int) -> int
 
 
 class TopicListSizeResultCache:
-    """The last actual size of each key; a key's first request measures for concurrent requests.
+    """Cache of the last actual size of the topic list of each key.
+
+    The first request for a key measures the size for concurrent requests.
 
     Bound: MAX_REMEMBERED_SIZES keys.
 
@@ -77,7 +79,7 @@ class TopicListSizeResultCache:
         return len(self._holders)
 
     def holder(self, key: Hashable) -> ResultHolder:
-        """Return the holder of ``key``."""
+        """Return the object that stores the size of the topic list of ``key``."""
         # A key may hold a name of megabytes; two colliding keys only share an estimate.
         digest = hash(key)
         holder = self._holders.get(digest)
@@ -90,7 +92,7 @@ class TopicListSizeResultCache:
 
 
 class ResultHolder:
-    """The size of a key: unknown, being measured, or the last actual size.
+    """Size of a key's topic list: unknown, being measured, or the last actual size.
 
     Attributes:
         last_size_bytes: The last actual size; None before the first.
@@ -102,7 +104,7 @@ class ResultHolder:
         self.measurement: asyncio.Future[int] | None = None
 
     async def size(self) -> int:
-        """Return an estimate in bytes; 10,240 for the first request, which measures."""
+        """Return the estimated bytes: 10,240 for the first request, which measures the size."""
         if self.last_size_bytes is not None:
             return self.last_size_bytes
         if self.measurement is None:
@@ -121,7 +123,10 @@ class ResultHolder:
             self._resolve(FIRST_ESTIMATE_BYTES)
 
     def forget(self) -> None:
-        """Make the next request measure again: a size above a limit may be out of date."""
+        """Forget the size, so that the next request measures again.
+
+        A size above a limit may be out of date.
+        """
         self.last_size_bytes = None
 
     def _resolve(self, size_bytes: int) -> None:
@@ -131,7 +136,7 @@ class ResultHolder:
 
 
 class SizeGuess:
-    """A request's use of a holder: obtains an estimate, then reports the actual size or a failure.
+    """Size estimate used by one request, which then reports the actual size or a failure.
 
     Args:
         holder: The size of the key.
@@ -162,11 +167,11 @@ class SizeGuess:
         return size_bytes
 
     def actual(self, size_bytes: int) -> None:
-        """Remember the actual size."""
+        """Remember the actual size in bytes."""
         self._holder.update_size(size_bytes)
 
     def failed(self) -> None:
-        """End the wait for a failed measurement; no-op once a size is known."""
+        """Resume requests that wait for a failed measurement; no-op once a size is known."""
         mine = self._measures is not None and self._holder.measurement is self._measures
         if mine or (self._anyone_resets and self._has_estimate):
             self._holder.reset_if_initializing()

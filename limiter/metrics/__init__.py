@@ -1,1 +1,1 @@
-"""Counters of the limiter for Prometheus and OpenTelemetry."""
+"""Metrics of the limiter for Prometheus and OpenTelemetry."""

@@ -1,4 +1,4 @@
-"""Metric instruments as rows of a table, for all metrics libraries.
+"""Definitions of metrics as rows of a table, read by Prometheus and OpenTelemetry alike.
 
 A table is a tuple of rows, made by :func:`table` for Prometheus alone, otherwise one by one.
 Prometheus (``limiter/metrics/prometheus.py``) and OpenTelemetry (``limiter/metrics/otel.py``) read
@@ -31,7 +31,7 @@ _MILLIS = {"s": "_ms"}
 
 
 class Kind(Enum):
-    """Kinds of instruments: Prometheus' types, and the gauge that OpenTelemetry adds up."""
+    """Types of metrics: those of Prometheus, and OpenTelemetry's up-down counter."""
 
     GAUGE = "gauge"
     UP_DOWN_COUNTER = "up-down counter"
@@ -41,10 +41,10 @@ class Kind(Enum):
 
 
 class Sample(NamedTuple):
-    """A value of an instrument.
+    """A value of a metric, with labels.
 
     Attributes:
-        suffix: What a sample's name has beyond its family's, of a summary or histogram.
+        suffix: End of the sample's name in a summary or histogram, such as ``_count``.
     """
 
     labels: Mapping[str, str]
@@ -54,7 +54,7 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Instrument(Generic[SourceT]):
-    """A metric as a row of a table.
+    """Definition of a metric, as a row of a table.
 
     Attributes:
         name: OpenTelemetry's name, or the name of an instrument that only Prometheus has.
@@ -73,7 +73,7 @@ class Instrument(Generic[SourceT]):
 
     @property
     def prometheus_name(self) -> str:
-        """Prometheus' name of the family: a counter's samples add ``_total``."""
+        """Name of the metric in Prometheus, where a counter's samples add ``_total``."""
         name = self.name.replace(".", "_").removesuffix("_total")
         return name + (_MILLIS if self.kind is Kind.SUMMARY else _UNITS).get(self.unit, "")
 
@@ -82,7 +82,7 @@ Table: TypeAlias = tuple[Instrument[SourceT], ...]
 
 
 class Buckets(NamedTuple):
-    """A histogram's counts.
+    """Counts of a histogram's buckets, and the sum of all values.
 
     Attributes:
         bounds: Upper bounds as text.
@@ -103,7 +103,7 @@ def gauge(
     unit: str = "1",
     kind: Kind = Kind.GAUGE,
 ) -> Instrument[SourceT]:
-    """Return a row of a value that rises and falls; with ``labels``, a value for each label."""
+    """Define a metric that rises and falls; with ``labels``, it has a value for each label."""
 
     def samples(source: SourceT) -> Iterable[Sample]:
         found = read(source)
@@ -123,14 +123,16 @@ def counter(
     *labels: str,
     unit: str = "1",
 ) -> Instrument[SourceT]:
-    """Return a row of a value that only grows; with ``labels``, a value for each label."""
+    """Define a metric that only grows; with ``labels``, it has a value for each label."""
     return gauge(name, description, read, *labels, unit=unit, kind=Kind.COUNTER)
 
 
 def table(
     prefix: str, *rows: tuple[str, str, str | Callable[[SourceT], Value | Labelled]]
 ) -> Table[SourceT]:
-    """Return rows for Prometheus alone, as ``("pauses_total{cause}", "Times paused", "pauses")``.
+    """Define metrics for Prometheus alone, each by a short row.
+
+    A row is, for example, ``("pauses_total{cause}", "Times paused", "pauses")``.
 
     Args:
         prefix: The beginning of each name.
@@ -156,7 +158,7 @@ def summary(
     quantiles: Sequence[float] = QUANTILES,
     unit: str = "1",
 ) -> Instrument[SourceT]:
-    """Return a row of waiting times, as quantiles in milliseconds."""
+    """Define a metric of waiting times, shown as quantiles in milliseconds."""
 
     def samples(source: SourceT) -> Iterable[Sample]:
         waits = read(source)
@@ -171,7 +173,7 @@ def summary(
 def histogram(
     name: str, description: str, read: Callable[[SourceT], Buckets]
 ) -> Instrument[SourceT]:
-    """Return a row of values counted in buckets."""
+    """Define a metric of values counted in buckets."""
 
     def samples(source: SourceT) -> Iterable[Sample]:
         found = read(source)

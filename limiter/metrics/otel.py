@@ -1,4 +1,4 @@
-"""OpenTelemetry instruments of topic-list memory and of flow control.
+"""OpenTelemetry metrics of topic-list memory and of flow control.
 
 Imported only when OpenTelemetry is enabled, since the import costs time and memory.
 
@@ -65,7 +65,7 @@ def create(
     source: Callable[[], SourceT | None],
     labels: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Create an OpenTelemetry instrument; it has no values while its source is missing."""
+    """Create an OpenTelemetry metric from a row; it has no values while the source is missing."""
 
     def read(_: CallbackOptions) -> Iterator[Observation]:
         if (found := source()) is not None:
@@ -81,7 +81,7 @@ def create(
 
 
 class TopicListInstruments:
-    """A limiter's topic-list memory, as instruments of a meter with a single reader.
+    """OpenTelemetry metrics of a limiter's topic-list memory, for a meter with a single reader.
 
     Gauges and counters are read with the meter, in the reader's thread; waits are recorded in the
     histograms as they happen, except the zero waits that :meth:`completed` adds.
@@ -108,7 +108,7 @@ class TopicListInstruments:
         tally.listen(self._record)
 
     def completed(self, data: MetricsData) -> MetricsData:
-        """Return the reader's data, with all waits in the histograms.
+        """Return the metrics that a reader has read, with unrecorded waits of 0 s added.
 
         Call once for each reading, in the turn of the reading.
         """
@@ -130,7 +130,7 @@ class TopicListInstruments:
 
 
 class _Waits:
-    """The histogram of a budget's waits.
+    """Histogram of the seconds that requests wait for the memory of a budget.
 
     The SDK takes 5 us for each record: too much for requests without a wait, which are the majority
     and arrive by the thousand. A single request of such a batch is recorded; the rest are added to
@@ -152,7 +152,10 @@ class _Waits:
             self._histogram.record(waited_seconds)
 
     def completed(self, metric: Metric) -> Metric:
-        """Add the unrecorded waits; a recorded wait of the same batch guarantees a data point."""
+        """Add the unrecorded waits of 0 s to the data of a reading.
+
+        A recorded wait of the same batch guarantees a data point.
+        """
         data = metric.data
         if isinstance(data, Histogram):
             points = [_with_zeros(each, self._missing(data)) for each in data.data_points]
@@ -169,7 +172,7 @@ class _Waits:
 
 
 def _with_zeros(point: HistogramDataPoint, count: int) -> HistogramDataPoint:
-    """Add ``count`` waits of 0 s to a point with buckets."""
+    """Add ``count`` waits of 0 s to a data point with buckets."""
     buckets = list(point.bucket_counts)
     buckets[bisect_left(point.explicit_bounds, 0.0)] += count
     return replace(point, count=point.count + count, bucket_counts=tuple(buckets))
@@ -178,5 +181,5 @@ def _with_zeros(point: HistogramDataPoint, count: int) -> HistogramDataPoint:
 def _with_zeros_apart(
     point: ExponentialHistogramDataPoint, count: int
 ) -> ExponentialHistogramDataPoint:
-    """Add ``count`` waits of 0 s to a point that counts zeros separately from its buckets."""
+    """Add ``count`` waits of 0 s to a data point that counts zeros apart from its buckets."""
     return replace(point, count=point.count + count, zero_count=point.zero_count + count)

@@ -1,4 +1,4 @@
-"""Counts of memory requests by outcome, kept by the limiter's observer for all readers."""
+"""Counts of memory requests by outcome, updated by the limiter's observer for all metrics."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WAITS = frozenset({AcquireOutcome.GRANTED, AcquireOutcome.OVERDRAFT, AcquireOutc
 
 @dataclass(frozen=True, slots=True)
 class BudgetOutcomes:
-    """The outcomes of a budget's requests, and their waits.
+    """Number of a budget's requests by outcome, and their waiting times.
 
     Attributes:
         waits: Waits of the granted and timed out requests.
@@ -34,14 +34,14 @@ class BudgetOutcomes:
 
 
 class OutcomeCounts:
-    """The observer of a limiter."""
+    """Observer of a limiter, which counts requests by outcome."""
 
     def __init__(self, clock: Clock) -> None:
         self._budgets = {limit_type: BudgetOutcomes(WaitTimes(clock)) for limit_type in LimitType}
         self._listener: Callable[[LimitType, float, int], None] | None = None
 
     def of(self, limit_type: LimitType) -> BudgetOutcomes:
-        """Return a budget's counts."""
+        """Return the counts of a budget's requests."""
         return self._budgets[limit_type]
 
     def listen(self, listener: Callable[[LimitType, float, int], None]) -> None:

@@ -1,4 +1,4 @@
-"""Prometheus metric families made from tables of instruments, and those of topic-list memory.
+"""Prometheus metrics built from tables of metric definitions, and those of topic-list memory.
 
 prometheus_client's Summary has no quantiles, so the families are built here, sample by sample.
 
@@ -29,13 +29,13 @@ MetricPrefix = Literal["pulsar_broker", "pulsar_proxy"]
 
 
 class Instruments(Collector, Generic[SourceT]):
-    """A table of instruments, read at each scrape.
+    """Prometheus collector of a table of metrics, which are read at each scrape.
 
     Args:
         table: The rows.
-        source: Returns what the rows read, once for each scrape.
+        source: Returns the object that the rows read; called once for each scrape.
         labels: The labels of every sample.
-        created_seconds: Since when counters and summaries count; None without such samples.
+        created_seconds: Start of counters and summaries, in seconds since 1970; None without these.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Instruments(Collector, Generic[SourceT]):
         self._created_seconds = created_seconds
 
     def collect(self) -> Iterator[Metric]:
-        """Read the source and yield all families."""
+        """Read the source and yield all metric families."""
         source = self._source()
         for row in self._table:
             yield family(row, source, self._labels, self._created_seconds)
@@ -64,7 +64,7 @@ def family(
     created_seconds: float | None = None,
     prefix: str = "",
 ) -> Metric:
-    """Return the current family of an instrument."""
+    """Return a Prometheus metric family with the current values of an instrument."""
     name = prefix + row.prometheus_name
     kind = Kind.GAUGE if row.kind is Kind.UP_DOWN_COUNTER else row.kind
     found = Metric(name, row.description, kind.value)
@@ -77,7 +77,7 @@ def family(
 
 
 class TopicListMetrics(Collector):
-    """A limiter's topic-list memory, exported under ``<prefix>_topic_list_``.
+    """Prometheus collector of a limiter's topic-list memory, under ``<prefix>_topic_list_``.
 
     Args:
         wall_clock: Seconds since 1970, for the ``_created`` samples.
@@ -98,7 +98,7 @@ class TopicListMetrics(Collector):
         self._created_seconds = wall_clock()
 
     def collect(self) -> Iterator[Metric]:
-        """Read the limiter and yield all families."""
+        """Read the limiter and yield all metric families."""
         budgets = budgets_now(self._limiter, self._tally)
         for budget in budgets:
             for row in PULSAR_INSTRUMENTS[budget.limit_type]:

@@ -1,4 +1,4 @@
-"""The instruments of topic-list memory.
+"""Definitions of the metrics of topic-list memory.
 
 Source: PIP-442, upstream TopicListMemoryLimiter; rows beginning with floodgate are Floodgate's own.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BudgetSnapshot:
-    """A budget's figures at a moment."""
+    """Snapshot of a budget's statistics and of its requests' outcomes."""
 
     limit_type: LimitType
     statistics: SemaphoreStatistics
@@ -32,14 +32,14 @@ Budgets = tuple[BudgetSnapshot, BudgetSnapshot]
 
 
 class HasStatistics(Protocol):
-    """The part of a limiter that the instruments read."""
+    """Interface of a limiter whose statistics the metrics read."""
 
     def statistics(self) -> DualStatistics:
-        """Return a snapshot of both budgets."""
+        """Return a snapshot of the heap budget and the direct memory budget."""
 
 
 def budgets_now(limiter: HasStatistics, tally: OutcomeCounts) -> Budgets:
-    """Return snapshots of both budgets, heap first.
+    """Return snapshots of the heap and direct memory budgets, heap first.
 
     The statistics are taken first: with them the limiter reports the grants held back for batching,
     so that the tally is up to date.
@@ -101,7 +101,7 @@ PULSAR_INSTRUMENTS = {one: _pulsar_instruments(one.value) for one in LimitType}
 
 
 def _by_outcome(budgets: Budgets) -> Pairs:
-    """Yield requests by outcome; requests refused by the policy, by the policy's reasons."""
+    """Yield the number of requests by outcome, with the policy's refusals by reason."""
     for budget in budgets:
         ended = {
             one.name.lower(): count

@@ -26,7 +26,7 @@ _EXACT_BITS = 8
 
 
 class WaitTimes:
-    """Waits of requests: count and sum since the start, quantiles of ten minutes.
+    """Waiting times of requests: count and sum since the start, quantiles of the last ten minutes.
 
     Args:
         clock: The source of time.
@@ -67,7 +67,7 @@ class WaitTimes:
         return self._sum_ticks / self._ticks_a_milli
 
     def quantiles(self, which: Sequence[float]) -> list[float]:
-        """Return each quantile in milliseconds; NaN without waits in ten minutes."""
+        """Return each quantile in milliseconds; NaN without waits in the last ten minutes."""
         self._rotate()
         self._record_zeros()
         merged = Counter[int]()
@@ -98,7 +98,7 @@ class WaitTimes:
 
 
 class _Window:
-    """The waits of a time, in ticks.
+    """Waiting times recorded within one window of two minutes, in ticks.
 
     Attributes:
         counts: Waits by the upper end of their range: waits with the same leading bits.

@@ -1,4 +1,4 @@
-"""Accounts: permits held and requested in a semaphore, by an owner or several owners together.
+"""Accounts: the permits of a semaphore that an owner, or several owners, hold or wait for.
 
 An account exists as long as its owner holds or waits for permits. An owner that stands for many
 clients (a proxy's connection) has an account in each namespace instead of a single account.
@@ -82,7 +82,7 @@ class Waiter:
 
     @property
     def needed(self) -> int:
-        """The missing permits: the size, less the permits held by an update."""
+        """Number of permits still needed: the size, less the size of a permit to be enlarged."""
         return self.size if self.previous is None else self.size - self.previous.size
 
     def result(self) -> Permit:
@@ -94,7 +94,7 @@ class Waiter:
         return self.permit
 
     def on_done(self, callback: Callable[[], object]) -> None:
-        """Call ``callback`` in the turn in which the request is granted or refused."""
+        """Call ``callback`` as soon as the request is granted or refused."""
         if self.done:
             callback()
         elif self._callbacks is None:
@@ -103,13 +103,13 @@ class Waiter:
             self._callbacks.append(callback)
 
     async def wait(self) -> None:
-        """Return when the request is done."""
+        """Wait until the request is granted or refused."""
         if not self.done:
             self._future = asyncio.get_running_loop().create_future()
             await self._future
 
     def settle(self, permit: Permit | None, error: Exception | None) -> None:
-        """Record the request's end and wake its task."""
+        """Record that the request was granted or refused, and wake its task."""
         self.permit, self.error = permit, error
         if self.timer is not None:
             self.timer.cancel()
@@ -121,13 +121,13 @@ class Waiter:
 
 
 class Place(Protocol):
-    """A line in which an account waits with its oldest request."""
+    """Interface of a line in which an account waits with its oldest request."""
 
     def add(self, account: Account, waiter: Waiter) -> None:
         """Add an account, or update the request of a present account."""
 
     def discard(self, account: Account) -> None:
-        """Remove an account."""
+        """Remove an account from the line."""
 
 
 class Account(Holder):
@@ -195,22 +195,22 @@ class Account(Holder):
 
     @property
     def held(self) -> int:
-        """The held permits: its own, and its part of shared permits."""
+        """Number of held permits: the account's own, and its part of shared permits."""
         return self.held_alone + sum(holder.part_of(self) for holder in self.shared)
 
     @property
     def weight(self) -> int:
-        """The held permits as counted by the admission policy; see ``held_shared``."""
+        """Approximate number of held permits, for the admission policy; see ``held_shared``."""
         return self.held_alone + self.held_shared
 
     @property
     def first_in_line(self) -> Waiter | None:
-        """The account's next request: growth before new work."""
+        """The account's next request: to enlarge a permit, otherwise for a new permit."""
         return next(iter(self.parked_growth or self.line), None)
 
     @property
     def stands(self) -> bool:
-        """True if any of the account's requests awaits admission."""
+        """True if any request of the account waits to be admitted."""
         return bool(self.line or self.parked_growth)
 
     def took_on(self, permit: Permit) -> None:
@@ -219,13 +219,13 @@ class Account(Holder):
         self.held_alone += permit.size
 
     def gave_back(self, permit: Permit, size: int) -> None:
-        """Count a permit that released all of its ``size``."""
+        """Stop counting a permit that released all of its ``size``."""
         if self.permits.pop(permit, permit) is None:
             self.held_alone -= size
 
 
 class SharedHolder(Holder):
-    """A holder with several owners as members: the last member to leave releases all permits.
+    """Holder of permits shared by several owners; the last owner to leave releases all permits.
 
     Made by ``shared.new`` of a semaphore, and passed back as the owner of a request. Its bytes are
     divided among its members by their references. The parts are recomputed when the held permits
@@ -254,11 +254,11 @@ class SharedHolder(Holder):
 
     @property
     def sharers(self) -> int:
-        """The number of members."""
+        """The number of accounts that are members."""
         return len(self._members)
 
     def members(self) -> Iterator[Account]:
-        """Yield the members' accounts."""
+        """Yield the accounts of the members."""
         yield from self._members
 
     def standing(self) -> list[Account]:
@@ -266,15 +266,15 @@ class SharedHolder(Holder):
         return [one for one in self._members if one.line or one.parked_growth]
 
     def only_member(self) -> Account | None:
-        """Return the only member; None with several members."""
+        """Return the member if there is exactly one, otherwise None."""
         return next(iter(self._members)) if len(self._members) == 1 else None
 
     def first_member(self) -> Account | None:
-        """Return a member; None when all have left."""
+        """Return the first member; None when all have left."""
         return next(iter(self._members), None)
 
     def references_of(self, account: Account) -> int:
-        """Return an account's number of references."""
+        """Return the number of references of an account; 0 if it is no member."""
         return self._members.get(account, 0)
 
     def part_of(self, account: Account) -> int:
@@ -282,7 +282,7 @@ class SharedHolder(Holder):
         return self.held * self._members[account] // self.references if self.permits else 0
 
     def joined_by(self, account: Account) -> bool:
-        """Add a reference; return True when the parts of all members were recomputed."""
+        """Add a reference; return True if each member's part of the permits was recomputed."""
         if account not in self._members:
             last = next(reversed(self._members), None)
             self._members[account] = 0
@@ -295,7 +295,7 @@ class SharedHolder(Holder):
         return self._settle_after(account)
 
     def left_by(self, account: Account, references: int) -> bool:
-        """Drop references of a member; return True when the parts of all were recomputed."""
+        """Drop references; return True if each member's part of the permits was recomputed."""
         self._members[account] -= references
         self.references -= references
         settled = self._settle_after(account)
@@ -308,7 +308,7 @@ class SharedHolder(Holder):
         return settled
 
     def put_deferred_last(self, account: Account) -> None:
-        """Move a deferred member to the end, any other member to the front."""
+        """Move a deferred member to the end, and any other member to the front."""
         self._members.move_to_end(account, last=account.deferred)
 
     def took_on(self, permit: Permit) -> None:
@@ -321,7 +321,7 @@ class SharedHolder(Holder):
         self._settle_all()
 
     def gave_back(self, permit: Permit, size: int) -> None:
-        """Count a permit that released all of its ``size``."""
+        """Stop counting a permit that released all of its ``size``."""
         if permit in self.permits:
             del self.permits[permit]
             self.held -= size

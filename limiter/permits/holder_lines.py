@@ -1,4 +1,4 @@
-"""Report lines on held memory, by owner and namespace.
+"""Report of held memory, with a line for each owner and namespace.
 
 Shared permits are divided among their owners by references, rounded down; the full size and the
 number of sharers are reported as well. Requests without an owner are listed under policy fair only:
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HolderLine:
-    """An owner's permits and requests in a namespace. Units: permits (bytes), requests.
+    """Report line on an owner's permits and requests in a namespace.
+
+    Units: permits (bytes), requests.
 
     Attributes:
         owner: The owner; None is for requests without an owner.
@@ -47,10 +49,12 @@ class HolderLine:
 
 
 class HolderCount:
-    """Counts accounts successively; a long list may be counted in several turns.
+    """Report on held memory in the making, which counts one account after another.
+
+    A long list may be counted in several event-loop turns.
 
     Args:
-        limit: Kept lines: the largest held, among equals the most lacking.
+        limit: Most lines to keep: most permits held, among equals most permits lacking.
         ledger: Knows the ages of permits; None without a ledger.
 
     Attributes:
@@ -88,7 +92,7 @@ class HolderCount:
             heapq.heappushpop(self._largest, line)
 
     def lines(self) -> tuple[HolderLine, ...]:
-        """Return the kept lines, largest first."""
+        """Return the report lines that were kept, largest first."""
         largest = sorted(self._largest, reverse=True)
         return tuple(count.line(self._age_of(count)) for *_, count in largest)
 

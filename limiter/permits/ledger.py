@@ -1,4 +1,4 @@
-"""A ledger of a budget: every acquired, exchanged and released permit, with its owner.
+"""Ledger of a memory budget: every acquired, exchanged and released permit, with its owner.
 
 Optional: a semaphore without a ledger records nothing. The ledger knows the ages of permits, keeps
 the last events, and at the end of a run names the owners with unreleased permits. It stores names
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class PermitRecord(Protocol):
-    """Receiver of every permit's events; see Ledger."""
+    """Interface of an object that records the events of permits, such as a Ledger."""
 
     def took_on(self, permit: Permit, instead_of: Permit | None) -> None:
         """Record a permit that holds bytes from now on.
@@ -35,7 +35,7 @@ class PermitRecord(Protocol):
         """Record a permit that released all of its ``size``."""
 
     def passed(self, owner: Hashable, namespace: str, size: int) -> None:
-        """Record a permit of ``size`` granted and released within a turn."""
+        """Record a permit of ``size`` granted and released within one event-loop turn."""
 
 
 RECENT_EVENTS = 256
@@ -58,7 +58,7 @@ class LedgerEvent(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """An event.
+    """A recorded event in the life of a permit.
 
     Attributes:
         event: The kind of event.
@@ -98,7 +98,7 @@ class LedgerHolding:
 
 @dataclass(slots=True)
 class EventTotal:
-    """The number of events of a kind, and their bytes."""
+    """Number of events of the same type, and the sum of their bytes."""
 
     events: int = 0
     size_bytes: int = 0
@@ -106,7 +106,10 @@ class EventTotal:
 
 @dataclass(frozen=True, slots=True)
 class LedgerStatistics:
-    """A snapshot of a ledger. An update counts with its new size."""
+    """Snapshot of a ledger's totals.
+
+    An update counts with its new size.
+    """
 
     acquired: EventTotal
     updated: EventTotal
@@ -133,7 +136,9 @@ class UnbalancedLedgerError(Exception):
 
 
 class Ledger:
-    """Keeps the record of a budget; see limiter.semaphore.bookkeeping.PermitRecord.
+    """Record of the permits of a memory budget, with their owners and ages.
+
+    Implements PermitRecord.
 
     Args:
         clock: The source of time.
@@ -163,7 +168,7 @@ class Ledger:
     # -- events of the semaphore --------------------------------------------------------------
 
     def took_on(self, permit: Permit, instead_of: Permit | None) -> None:
-        """See PermitRecord."""
+        """Record a permit that holds bytes from now on; see PermitRecord."""
         now = self._clock.now()
         given_back = self._given_back
         if instead_of is None or given_back is None:
@@ -182,7 +187,10 @@ class Ledger:
         self._recent.append((event, now, since, owner, permit.namespace, size))
 
     def gave_back(self, permit: Permit, size: int) -> None:
-        """See PermitRecord. An already empty permit is not an event."""
+        """Record a permit that released its bytes.
+
+        A permit that was already empty is not an event.
+        """
         given_back = self._given_back = self._live.pop(permit, None)
         if given_back is not None:
             since, owner = given_back
@@ -193,7 +201,7 @@ class Ledger:
             self._recent.append((LedgerEvent.RELEASED, now, since, owner, permit.namespace, size))
 
     def passed(self, owner: Hashable, namespace: str, size: int) -> None:
-        """See PermitRecord."""
+        """Record a permit that was granted and released within one event-loop turn."""
         now, name = self._clock.now(), self._name(owner)
         for event, total in (
             (LedgerEvent.ACQUIRED, self._acquired),
@@ -206,12 +214,12 @@ class Ledger:
     # -- queries ------------------------------------------------------------------------------
 
     def age_seconds(self, permit: Permit) -> float | None:
-        """Return the age of a permit; None for a permit that is not held."""
+        """Return the age of a permit in seconds; None for a permit that is not held."""
         live = self._live.get(permit)
         return None if live is None else self._clock.now() - live[0]
 
     def recent(self, limit: int = RECENT_EVENTS) -> list[LedgerEntry]:
-        """Return the last events, newest first."""
+        """Return the last recorded events, newest first."""
         now = self._clock.now()
         return [
             LedgerEntry(event, owner, namespace, size, at - since, now - at)
@@ -219,7 +227,7 @@ class Ledger:
         ]
 
     def statistics(self) -> LedgerStatistics:
-        """Return a snapshot of the totals."""
+        """Return a snapshot of the ledger's totals."""
         return LedgerStatistics(
             replace(self._acquired),
             replace(self._updated),
@@ -228,7 +236,10 @@ class Ledger:
         )
 
     def holdings(self) -> list[LedgerHolding]:
-        """Return held permits by owner and namespace, largest first; O(live permits)."""
+        """Return the held permits grouped by owner and namespace, largest first.
+
+        The cost is proportional to the number of held permits.
+        """
         now = self._clock.now()
         found: dict[tuple[str, str], tuple[int, int, float]] = {}
         for permit, (since, recorded) in self._live.items():
@@ -243,7 +254,10 @@ class Ledger:
 
 
 def names_of(holder: Holder | None, name: Callable[[Hashable | None], str]) -> str:
-    """Return a holder's name; of a shared holder, three members' names. Empty if all left."""
+    """Return the name of a permit's owner, or of up to three owners that share it.
+
+    Empty if all owners have left.
+    """
     if not isinstance(holder, SharedHolder):
         return name(None if holder is None else holder.owner)
     members = holder.members()

@@ -33,7 +33,9 @@ class AcquireOutcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SemaphoreStatistics:
-    """A snapshot of a semaphore. Units: permits (bytes, in Floodgate), requests.
+    """Snapshot of a semaphore's permits and requests.
+
+    Units: permits (bytes, in Floodgate), requests.
 
     Attributes:
         max_permits: The limit; 0 or less is unbounded.
@@ -68,7 +70,7 @@ class SemaphoreStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Contention:
-    """A request waiting for permits of other owners.
+    """A request waiting for permits that other owners hold.
 
     Attributes:
         owner: The owner of the request; None if the request named none.
@@ -86,7 +88,7 @@ class Contention:
 
 
 class Holder:
-    """The account of an owner, or of several owners that hold permits together.
+    """Permits held by an owner, or by several owners together.
 
     Attributes:
         owner: The single owner; None with several owners, or if the request named none.
@@ -106,12 +108,12 @@ class Holder:
         raise NotImplementedError
 
     def gave_back(self, permit: Permit, size: int) -> None:
-        """Count a permit that released all of its ``size``."""
+        """Stop counting a permit that released all of its ``size``."""
         raise NotImplementedError
 
 
 class Permit:
-    """An amount held until released, or superseded by an update.
+    """A number of permits (bytes), held until released or exchanged for another permit.
 
     Attributes:
         size: The held amount; 0 once the permit was released or superseded. Read-only.
@@ -140,7 +142,7 @@ class Permit:
 
     @property
     def owner(self) -> Hashable | None:
-        """The owner; None without an owner, or with several."""
+        """The single owner of the permit; None without an owner, or with several."""
         return None if self.holder is None else self.holder.owner
 
     def __repr__(self) -> str:
@@ -148,7 +150,9 @@ class Permit:
 
 
 class Budget:
-    """A limit and the permits taken from it. Units: permits.
+    """A limit, and the number of permits granted within it.
+
+    Units: permits.
 
     Attributes:
         max_permits: The limit; 0 or less is unbounded and uncounted.
@@ -171,16 +175,16 @@ class Budget:
 
     @property
     def available_permits(self) -> int:
-        """The free permits; the largest Java long when unbounded."""
+        """Number of free permits; 2**63 - 1 when unbounded."""
         return UNBOUNDED_PERMITS if self.max_permits <= 0 else self.max_permits - self.acquired
 
     @property
     def overdraft_permits(self) -> int:
-        """Held permits beyond the limit after an overdraft."""
+        """Held permits beyond the limit after an overdraft, otherwise 0."""
         return max(0, self.acquired - self.max_permits) if self.overdraft else 0
 
     def add(self, size: int) -> None:
-        """Count a permit."""
+        """Count a granted permit of ``size``."""
         self.acquired += size
         self.high_water = max(self.high_water, self.acquired)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class AsyncSemaphore:
-    """A bounded number of permits, and a queue of requests for them.
+    """Semaphore with a limited number of permits, and a queue of requests for them.
 
     Args:
         max_permits: The limit; 0 or less is unbounded and uncounted.
@@ -164,7 +164,10 @@ class AsyncSemaphore:
         owner: Hashable | None = None,
         namespace: str = "",
     ) -> Waiter:
-        """Request a permit; the waiter may be done immediately. Raises as :meth:`acquire`."""
+        """Request a permit without awaiting; the returned waiter may be done already.
+
+        Raises as :meth:`acquire`.
+        """
         self._granting.validate(size)
         if self.unbounded:
             waiter = Waiter(size)
@@ -178,7 +181,10 @@ class AsyncSemaphore:
     def request_update(
         self, permit: Permit, size: int, is_cancelled: Callable[[], bool] | None = None
     ) -> Waiter:
-        """Request an exchange; the waiter may be done immediately. Raises as :meth:`update`."""
+        """Request an exchange of a permit without awaiting; the waiter may be done already.
+
+        Raises as :meth:`update`.
+        """
         if not permit.counted:
             return self.request(size, is_cancelled, _owner_of(permit), permit.namespace)
         if size > permit.size or size < 0:
@@ -210,7 +216,7 @@ class AsyncSemaphore:
         return waiter
 
     def abandon(self, waiter: Waiter) -> None:
-        """Drop a request whose caller has left, even when granted in the same turn."""
+        """Drop a request whose caller has left, even if it was granted in the same turn."""
         self._granting.abandon(waiter)
 
     # -- run time -----------------------------------------------------------------------------
@@ -221,7 +227,7 @@ class AsyncSemaphore:
         max_queue_size: int | None = None,
         timeout_seconds: float | None = None,
     ) -> None:
-        """Change the limits; None leaves a figure unchanged.
+        """Change limits at run time; None leaves a limit unchanged.
 
         A higher limit grants immediately. A lower limit revokes no held permits; waiting requests
         above it are refused with the figures. Queue size and timeout apply to new requests; waiting
@@ -240,11 +246,11 @@ class AsyncSemaphore:
         self._granting.close()
 
     def record_with(self, record: PermitRecord) -> None:
-        """Set the receiver of every permit's events, before the first request."""
+        """Set the object that records the events of all permits, before the first request."""
         self._books.record_with(record)
 
     def extend_timeouts(self, more_seconds: Callable[[Waiter], float]) -> None:
-        """Set the function that returns the extension of a request at its deadline.
+        """Set the function that returns by how many seconds to extend a request's deadline.
 
         0 or less refuses the request.
         """
@@ -269,7 +275,7 @@ class AsyncSemaphore:
 
     @property
     def policy_name(self) -> str:
-        """The effective policy's value of ``floodgateAdmissionPolicy``.
+        """Name of the admission policy in effect, as set by ``floodgateAdmissionPolicy``.
 
         Includes the fault of a failed policy.
         """
@@ -282,7 +288,7 @@ class AsyncSemaphore:
 
     @property
     def available_permits(self) -> int:
-        """The free permits; the largest Java long when unbounded."""
+        """Number of free permits; 2**63 - 1 when unbounded."""
         return self._budget.available_permits
 
     @property
@@ -308,7 +314,7 @@ class AsyncSemaphore:
         yield from self._books.accounts
 
     def statistics(self) -> SemaphoreStatistics:
-        """Return a snapshot of the figures."""
+        """Return a snapshot of limits, held permits, waiting requests and counters."""
         self._outcomes.tell_grants()
         budget, oldest = self._budget, self._waiting.oldest()
         return SemaphoreStatistics(
@@ -328,7 +334,7 @@ class AsyncSemaphore:
         )
 
     async def _finish(self, waiter: Waiter) -> Permit:
-        """Wait for the request's end; drop the request if the caller is cancelled."""
+        """Wait until a request is granted or refused; drop it if the caller is cancelled."""
         try:
             await waiter.wait()
         except asyncio.CancelledError:

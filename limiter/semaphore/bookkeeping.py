@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Bookkeeping:
-    """Counts permits by owner and in total.
+    """Count of a semaphore's held permits, by owner and in total.
 
     Attributes:
         record: Receiver of every permit's events, if any.
@@ -36,12 +36,15 @@ class Bookkeeping:
         self.record: PermitRecord | None = None
 
     def record_with(self, record: PermitRecord) -> None:
-        """Set the receiver of every permit's events."""
+        """Set the object that records the events of all permits."""
         self.record = record
         self.skips_anonymous = False
 
     def holder_of(self, owner: Hashable | None, namespace: str) -> Account | SharedHolder | None:
-        """Return the account of an owner; None if a request without an owner needs none."""
+        """Return the account or shared holder of an owner.
+
+        None if a request without an owner needs no account.
+        """
         if type(owner) is SharedHolder:
             return owner
         if owner is None and not self._anonymous:
@@ -56,7 +59,7 @@ class Bookkeeping:
         self.assign(permit, instead_of)
 
     def assign(self, permit: Permit, instead_of: Permit | None = None) -> None:
-        """Count a permit for its holder, as the total already includes it."""
+        """Count a permit for its holder, but not in the total, which includes it already."""
         holder = permit.holder
         if holder is not None:
             holder.took_on(permit)
@@ -66,7 +69,7 @@ class Bookkeeping:
             self.record.took_on(permit, instead_of)
 
     def empty(self, permit: Permit) -> int:
-        """Empty a permit and return its former size, 0 for an empty permit."""
+        """Set a permit's size to 0 and return the former size; 0 if it was empty already."""
         if not permit.counted:
             return 0
         size, permit.size = permit.size, 0
@@ -81,7 +84,7 @@ class Bookkeeping:
         return size
 
     def release(self, permit: Permit) -> None:
-        """Empty a permit for good, and forget an account that becomes idle."""
+        """Release a permit, and drop its account if the account becomes idle."""
         self.empty(permit)
         self.budget.end_overdraft()
         self.forget_if_idle(permit.holder)
@@ -89,7 +92,7 @@ class Bookkeeping:
     # -- holders ------------------------------------------------------------------------------
 
     def held_changed(self, holder: Holder) -> None:
-        """Notify the policy: waiting accounts may change places."""
+        """Notify the policy of a holder's changed permits, as waiting accounts may change lines."""
         if type(holder) is Account:
             if holder.stands:
                 self.admission.holds_changed(holder)
@@ -103,7 +106,7 @@ class Bookkeeping:
             self.admission.accounts_changed()
 
     def join(self, holder: SharedHolder, owner: Hashable) -> None:
-        """Add a reference of ``owner``."""
+        """Add a reference of ``owner`` to a shared holder."""
         account = self.accounts.of(owner, holder.namespace)
         was_part = holder.references_of(account) > 0
         settled_anew = holder.joined_by(account)
@@ -115,7 +118,7 @@ class Bookkeeping:
             self.held_changed(holder)
 
     def leave(self, holder: SharedHolder, account: Account, references: int) -> None:
-        """Drop references of a member."""
+        """Drop references of a shared holder's member."""
         settled_anew = holder.left_by(account, references)
         if not holder.references_of(account):
             if holder.waiters:

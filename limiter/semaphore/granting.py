@@ -1,4 +1,4 @@
-"""Decisions of a semaphore: grants, waits, and the ends of waits.
+"""Decisions of a semaphore: which requests to grant, to queue, or to refuse.
 
 Plain functions that run to completion, without await.
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Granting:
-    """Grants requests in the order of the admission policy, or refuses them.
+    """Grants and refusals of a semaphore's requests, in the order of the admission policy.
 
     Attributes:
         passed_total: Requests that overtook the next request.
@@ -69,7 +69,7 @@ class Granting:
     # -- new requests --------------------------------------------------------------------------
 
     def validate(self, size: int) -> None:
-        """Refuse a size larger than a limit, as no wait can make it fit."""
+        """Raise an error if a size is negative or larger than the limit."""
         if size < 0:
             raise ValueError(f"Invalid negative permits value: {size}")
         limit = self._budget.max_permits
@@ -78,7 +78,7 @@ class Granting:
             raise PermitTooLargeError(size, limit)
 
     def new_work(self, size: int, owner: Hashable | None, namespace: str) -> Waiter:
-        """Return a request for a permit, with its account."""
+        """Create a request for a new permit, with the account in whose line it waits."""
         holder = self._books.holder_of(owner, namespace)
         waiter = Waiter(size, None, holder, namespace)
         if type(holder) is Account:
@@ -119,7 +119,10 @@ class Granting:
         self._wait_in_queue(waiter)
 
     def _make_room(self, waiter: Waiter) -> None:
-        """Find a slot in a full queue: policy fair takes it from the account with most slots."""
+        """Free a slot in a full queue by refusing another request, or raise an error.
+
+        Policy fair takes the slot from the account with most slots.
+        """
         error = PermitAcquireQueueFullError(len(self._waiting.requests))
         crowded_out = self._admission.crowded_out_by(waiter)
         if crowded_out is None:
@@ -161,7 +164,7 @@ class Granting:
         self._contention.check()
 
     def _grant_next(self) -> bool:
-        """Grant or refuse a request; return False when none can be."""
+        """Grant or refuse one request; return False if no request can be granted or refused."""
         if self._sheds is not None and self._shed(self._sheds()):
             return True
         turn = self._admission.turn()
@@ -190,7 +193,7 @@ class Granting:
         return True
 
     def _end_stall(self, turn: Waiter | None) -> bool:
-        """Grant an overdraft if all held permits wait to grow, or refuse the youngest growth."""
+        """If all permits wait to grow, grant one beyond the limit or refuse the newest request."""
         budget, limit = self._budget, self._budget.max_permits
         beyond = 0 if budget.overdraft else self._rules.overdraft_max(limit)
         ended = self._admission.ends_stall(budget.available_permits + beyond)
@@ -230,7 +233,7 @@ class Granting:
         self.grant(waiter)
 
     def grant(self, waiter: Waiter) -> None:
-        """Grant a request its permit."""
+        """Grant a request, in exchange for the permit that it enlarges, if any."""
         permit = Permit(waiter.size, waiter.holder, waiter.namespace)
         if waiter.previous is not None:
             self._admission.exchanged(waiter, permit)
@@ -240,7 +243,7 @@ class Granting:
         waiter.settle(permit, None)
 
     def limits_changed(self) -> None:
-        """Refuse requests above a lower limit, grant requests within a higher limit."""
+        """Apply changed limits: refuse requests now too large, and grant requests that now fit."""
         self._refuse_oversized()
         if self._budget.unbounded:
             self._grant_all()
@@ -261,7 +264,7 @@ class Granting:
             self.grant_waiters()
 
     def refuse(self, waiter: Waiter, error: Exception, outcome: AcquireOutcome) -> None:
-        """End a wait with an error."""
+        """Remove a request from the queue, and end its wait with an error."""
         if waiter not in self._waiting.requests:
             return  # A callback of an earlier refusal has abandoned the request.
         self._admission.discard(waiter)
@@ -291,7 +294,7 @@ class Granting:
         self.grant_waiters()
 
     def _take_back(self, waiter: Waiter, permit: Permit) -> None:
-        """Undo a grant.
+        """Undo a grant whose caller has left, restoring the permit that it replaced.
 
         Only permits that the grant still holds are restored: none once the owner was cancelled.
         """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ImmediateGrants:
-    """Decides if a request needs no wait, and grants it immediately."""
+    """Grants of permits to requests that need not wait."""
 
     __slots__ = ("_admission", "_books", "_budget", "_outcomes", "_waiting")
 
@@ -70,7 +70,10 @@ class ImmediateGrants:
         return admitted
 
     def count_transient(self, size: int, owner: Hashable, namespace: str = "") -> None:
-        """Count a request allowed by :meth:`allows` as granted and released in this turn."""
+        """Count a request as granted and released within this event-loop turn.
+
+        For a request that :meth:`allows` has allowed.
+        """
         budget, record = self._budget, self._books.record
         if budget.max_permits > 0:
             self._outcomes.untold_grants += 1
@@ -79,7 +82,7 @@ class ImmediateGrants:
                 record.passed(owner, namespace, size)
 
     def admits(self, waiter: Waiter) -> bool:
-        """Return True if a request with a waiter, such as growth, need not wait."""
+        """Return True if a request, for a new or a larger permit, can be granted now."""
         if waiter.is_cancelled is not None:
             return False
         if self._waiting.requests and not self._admission.precedes(waiter):

@@ -20,7 +20,7 @@ MOST_LABELS = 20
 
 
 class Outcomes:
-    """Reports each request once to an observer; requests without a wait in later batches.
+    """Reports of each request's outcome to an observer; requests without a wait go in batches.
 
     Attributes:
         untold_grants: Requests granted without a wait since the last report.
@@ -40,20 +40,20 @@ class Outcomes:
         self.refused[label if known else "other"] += 1
 
     def tell(self, outcome: AcquireOutcome, waited_seconds: float = 0.0) -> None:
-        """Report the outcome of a request."""
+        """Report the outcome of a request to the observer."""
         self.tell_grants()
         if self._observer is not None:
             self._observer(outcome, waited_seconds, 1)
 
     def tell_grants(self) -> None:
-        """Report all requests granted without a wait."""
+        """Report all requests granted without a wait to the observer, as one batch."""
         count, self.untold_grants = self.untold_grants, 0
         if count and self._observer is not None:
             self._observer(AcquireOutcome.GRANTED, 0.0, count)
 
 
 class ContentionWatch:
-    """Reports the request that waits for permits of other owners, and its changes."""
+    """Watch for the request that is next but waits for permits of other owners."""
 
     __slots__ = ("_admission", "_budget", "_callback", "_told", "_waiting")
 
@@ -70,18 +70,21 @@ class ContentionWatch:
         return None if turn is None else self._of(turn)
 
     def others_wait(self, owner: Hashable) -> bool:
-        """Return True if another owner waits: under fifo also behind the owner's own request."""
+        """Return True if any owner other than ``owner`` has a waiting request.
+
+        Under fifo such a request may wait behind the owner's own request.
+        """
         return any(
             (one.owner if one.account is None else one.account.owner) is not owner
             for one in self._waiting.requests
         )
 
     def on_change(self, callback: Callable[[Contention], None]) -> None:
-        """Call back whenever another request becomes next and has to wait."""
+        """Set the callback for when another request becomes next and has to wait."""
         self._callback = callback
 
     def check(self) -> None:
-        """Call back if another request became next; called by the semaphore."""
+        """Run the callback if another request became next; called by the semaphore."""
         if self._callback is None:
             return
         turn = self._turn()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class SharedHolders:
-    """Permits held by several owners together, by references."""
+    """Operations on permits that several owners hold together."""
 
     __slots__ = ("_books", "_granting")
 
@@ -28,7 +28,7 @@ class SharedHolders:
         self._granting = granting
 
     def new(self, namespace: str = "") -> SharedHolder:
-        """Return a holder, which requests may name as owner after the first join."""
+        """Create a shared holder, which requests may name as owner after the first join."""
         return SharedHolder(namespace)
 
     def of(self, permit: Permit) -> SharedHolder:
@@ -41,7 +41,7 @@ class SharedHolders:
         self._granting.grant_waiters()
 
     def leave(self, holder: SharedHolder, owner: Hashable) -> None:
-        """Drop a reference; the last reference releases permits and cancels requests."""
+        """Drop a reference of ``owner``; the last one releases permits and cancels requests."""
         for account in self._books.accounts.members_of(holder, owner)[:1]:
             self.drop(holder, account, 1)
             self._granting.grant_waiters()
@@ -53,7 +53,7 @@ class SharedHolders:
         self._granting.grant_waiters()
 
     def drop(self, holder: SharedHolder, account: Account, references: int) -> None:
-        """Drop references of a member without granting yet."""
+        """Drop references of a member, without granting the released permits yet."""
         self._books.leave(holder, account, references)
         if not holder.references:
             self._granting.give_up(holder)
@@ -73,7 +73,7 @@ class Owners:
         self._shared = shared
 
     def cancel(self, owner: Hashable) -> None:
-        """Cancel the requests of ``owner`` and release its permits, in this turn.
+        """Cancel the requests of ``owner`` and release its permits immediately.
 
         Shared permits stay with the remaining members; the last member's are released.
         """
@@ -87,7 +87,7 @@ class Owners:
         self._granting.grant_waiters()
 
     def exempt_from_quota(self, owner: Hashable) -> None:
-        """Count each namespace of ``owner`` separately and without a quota: many clients use it.
+        """Exempt an owner that stands for many clients from quotas, and count its namespaces apart.
 
         For a connection that announces a proxy, until :meth:`cancel`. Policy fair.
         """
@@ -111,5 +111,5 @@ class Owners:
         self._granting.grant_waiters()
 
     def pinned_by(self, owner: Hashable) -> int:
-        """Return the permits held by ``owner``, including its part of shared permits."""
+        """Return the number of permits held by ``owner``, with its part of shared permits."""
         return sum(account.held for account in self._books.accounts.all_of(owner))

@@ -1,4 +1,4 @@
-"""Evicts non-reading peers that hold memory needed by waiting requests.
+"""Eviction of peers that do not read their responses, and hold memory that requests wait for.
 
 While a request waits for memory held by other owners, connections that pin memory of the same
 budget and have acknowledged nothing for the grace period are closed, longest without progress
@@ -53,7 +53,7 @@ MORE_TIME_SECONDS = 0.5
 
 
 class SlowPeers:
-    """Watches a process's connections with unacknowledged bytes, and closes non-reading peers.
+    """Watch over a process's connections with unacknowledged bytes, closing non-reading peers.
 
     Bound: an entry for each connection, forgotten when nothing is outstanding or the connection
     ends.
@@ -94,7 +94,7 @@ class SlowPeers:
     # -- notifications by connections ---------------------------------------------------------
 
     def connected(self, peer: Peer) -> None:
-        """Watch a new, unproven connection."""
+        """Watch a new connection, which has not yet proven that its peer reads."""
         if self._rules.grace_seconds > 0:
             self._unproven.came(peer)
             self._choose_turn(peer, self._clock.now())
@@ -120,11 +120,11 @@ class SlowPeers:
         self._undefer(peer)
 
     def drain(self) -> None:
-        """Close silent peers even without contention, since they delay the shutdown."""
+        """Close non-reading peers even if no request waits, as they delay the shutdown."""
         self._draining = True
 
     def stop(self) -> None:
-        """Stop watching."""
+        """Stop watching all connections."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -203,7 +203,7 @@ class SlowPeers:
             )
 
     def _choose_turn(self, peer: Peer, now: float) -> None:
-        """Defer a peer without progress, or undefer a peer with progress."""
+        """Defer a peer's requests while it makes no progress; otherwise end the deferral."""
         if not (self._stands_still(peer, now) or self._unproven.waits(peer)):
             self._undefer(peer)
         elif peer not in self._deferred:
@@ -214,7 +214,10 @@ class SlowPeers:
         return 0 < self._rules.grace_seconds * DEFERRED_AT <= peer.progress.stalled_seconds(now)
 
     def _place_unproven(self, waited_for: dict[LimitType, Contention], now: float) -> None:
-        """Defer unproven peers while a non-reading peer blocks a request, and two graces longer.
+        """Defer unproven peers while a non-reading peer blocks a request, and for some time after.
+
+        The time is two grace periods, because the next silent peer is closed a grace period after
+        this peer, at the earliest.
 
         Two, because the next silent peer is closed a grace after this peer, at the earliest.
         """
@@ -233,7 +236,7 @@ class SlowPeers:
         self._unproven.was_asked(peer, done=peer.ask_whether_it_reads())
 
     def _let_unproven_go(self, *, last: bool) -> None:
-        """Defer or undefer all unproven peers, in one step."""
+        """Defer the requests of all unproven peers, or end the deferral, in one step."""
         self._unproven.go_last = last
         now = self._clock.now()
         still = [peer for peer in self._unproven if not self._stands_still(peer, now)]
@@ -299,13 +302,13 @@ class SlowPeers:
         self._end(peer, reason, sentence)
 
     def _end(self, peer: Peer, reason: CloseReason, sentence: str) -> None:
-        """Close a peer once, even if its connection is lost a turn later."""
+        """Close a peer's connection, and count it once even if it is lost in a later turn."""
         self._active.pop(peer, None)
         self._totals.closed[reason] += 1
         peer.close_slow(sentence)
 
     def more_seconds(self, limit_type: LimitType, waiter: Waiter) -> float:
-        """Return the seconds that a request may wait beyond its timeout; 0 or less: none.
+        """Return how many seconds a request may wait beyond its timeout; 0 or less for none.
 
         While a peer in the request's way is within its grace: it reads on, or it is closed.
         """
@@ -324,7 +327,7 @@ class SlowPeers:
         return min(CLOSE_INTERVAL_SECONDS, latest - now) if served_soon else 0.0
 
     def _on_trial(self, owner: object, now: float) -> bool:
-        """Return True if a non-reading peer within its grace holds memory.
+        """Return True if a non-reading peer holds memory, but its grace period is not over.
 
         Of either budget: in Pulsar's release, a holder of heap may wait for direct memory
         pinned by the peer; otherwise a request waiting for heap may hold direct memory that is

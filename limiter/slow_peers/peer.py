@@ -17,7 +17,9 @@ DRAIN_WINDOW_SECONDS = 10.0
 
 
 class WriteProgress:
-    """Write progress of a peer, from samples of its connection. Units: bytes, seconds.
+    """Progress of a peer in acknowledging bytes, from samples of its connection.
+
+    Units: bytes, seconds.
 
     Progress is the bytes acknowledged by the peer's kernel. Measured by the bytes handed to the
     local kernel, an honest reader of 100 kB/s would stand still for 13 seconds behind default
@@ -42,7 +44,7 @@ class WriteProgress:
         self._mark_seconds = 0.0
 
     def sent(self, now: float) -> None:
-        """Start the time without progress, unless already started, when bytes are sent."""
+        """Record that bytes were sent: the time without progress starts, unless already started."""
         if not self.outstanding:
             self.outstanding = True
             self._since, self._since_bytes = now, self._acknowledged
@@ -76,11 +78,14 @@ class WriteProgress:
         return now - self._since if self.outstanding else 0.0
 
     def measure_from(self, now: float) -> None:
-        """Restart the window of the drain rate: until now the peer had no need to read more."""
+        """Restart the measurement of the drain rate at ``now``.
+
+        Until now the peer had no need to read more.
+        """
         self._mark(self._acknowledged, now)
 
     def drain_rate(self, now: float) -> float | None:
-        """Return bytes per second over the last window; None before the window is over."""
+        """Return bytes acknowledged per second in the last window; None before it is over."""
         passed = now - self._mark_seconds
         if not self.outstanding or passed < DRAIN_WINDOW_SECONDS:
             return None
@@ -97,8 +102,8 @@ class SlowPeerRules:
     """Limits for closing a non-reading peer. Each rule is off at 0.
 
     Attributes:
-        grace_seconds: floodgateSlowPeerGraceMs: without progress, under contention.
-        max_unwritable_seconds: floodgateMaxUnwritableSeconds: unwritable and without progress.
+        grace_seconds: floodgateSlowPeerGraceMs: time without progress while a request waits.
+        max_unwritable_seconds: floodgateMaxUnwritableSeconds: time unwritable and without progress.
         min_drain_bytes_per_second: floodgateMinDrainRateBytesPerSecond: measured over ten seconds
             in which the connection was unwritable.
     """
@@ -109,26 +114,26 @@ class SlowPeerRules:
 
 
 class Peer(Protocol):
-    """A watched connection, and owner of its permits."""
+    """Interface of a watched connection, which is also the owner of its permits."""
 
     progress: WriteProgress
     many_clients: bool
 
     def __hash__(self) -> int:
-        """Return the hash, by which the limiter finds its permits."""
+        """Return the hash by which the limiter finds the connection's permits."""
 
     @property
     def writable(self) -> bool:
-        """True if its outbound buffer is writable."""
+        """True if the connection's outbound buffer is writable."""
 
     def sample_progress(self, now: float) -> None:
         """Read the peer's acknowledged bytes from the kernel."""
 
     def ask_whether_it_reads(self) -> bool:
-        """Send a PING; return False if not yet possible."""
+        """Send a PING to test if the peer reads; return False if not yet possible."""
 
     def close_slow(self, sentence: str) -> None:
-        """Close the connection, releasing its memory in this turn."""
+        """Close the connection, and release its memory immediately."""
 
 
 ASKED_A_TICK = 500
@@ -136,7 +141,7 @@ ASKED_A_TICK = 500
 
 
 class UnprovenPeers:
-    """The connections of a process that have not proven that they read.
+    """The connections of a process whose peers have not proven that they read.
 
     Memory released by an eviction must not go to the next silent peer, nor to the same peer
     after a reconnect. Acknowledgements by a peer's kernel prove nothing, as its buffers take a
@@ -147,7 +152,7 @@ class UnprovenPeers:
     Bound: an entry for each connection.
 
     Attributes:
-        go_last: True while deferred, because silent peers are in the way.
+        go_last: True while unproven peers are deferred, because a silent peer blocks a request.
     """
 
     def __init__(self) -> None:
@@ -165,7 +170,7 @@ class UnprovenPeers:
         yield from self._peers
 
     def came(self, peer: Peer) -> None:
-        """Add a new connection."""
+        """Add a new connection, which has not proven anything yet."""
         self._peers[peer] = self._unasked[peer] = None
 
     def is_proven(self, peer: Peer) -> None:
@@ -174,16 +179,16 @@ class UnprovenPeers:
         self._unasked.pop(peer, None)
 
     def to_ask(self) -> list[Peer]:
-        """Return some peers to send a PING to; later calls return the others."""
+        """Return some of the peers to send a PING to; later calls return the others."""
         return list(islice(self._unasked, ASKED_A_TICK))
 
     def was_asked(self, peer: Peer, *, done: bool) -> None:
-        """Remove a peer from the PING list, or move it to the end before its handshake is done."""
+        """Remove a peer that was sent a PING from the list; if not yet sent, put it last."""
         if peer in self._unasked:
             del self._unasked[peer]
             if not done:
                 self._unasked[peer] = None  # Behind the rest.
 
     def waits(self, peer: Peer) -> bool:
-        """Return True if a peer is deferred as unproven."""
+        """Return True if a peer is deferred because it has not proven that it reads."""
         return self.go_last and peer in self._peers

@@ -1,1 +1,1 @@
-"""Reading of commands: parsing, fields of unparsed commands, and size bounds."""
+"""Parsing of untrusted commands: parsers, fields of unparsed commands, and size limits."""

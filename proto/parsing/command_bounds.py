@@ -1,4 +1,4 @@
-"""Size bounds of commands by type; the payload of SEND does not count.
+"""Largest allowed size of a command for each command type, not counting the payload of SEND.
 
 A command is parsed in one step, and the worst command that fits into a frame of 5 MB blocks the
 event loop for a fifth of a second. Real clients send far smaller commands. Two kinds are larger
@@ -41,7 +41,7 @@ LARGER_COMMANDS: Mapping[int | None, int] = {
 
 
 def check_command_size(kind: int | None, size_bytes: int) -> None:
-    """Check a command's size against the bound of its type.
+    """Check that a command is not larger than commands of its type may be.
 
     Args:
         kind: Its type; None if unknown before parsing.
@@ -56,7 +56,7 @@ def check_command_size(kind: int | None, size_bytes: int) -> None:
 
 
 def check_first_frame(total_size: int) -> None:
-    """Check the size of a frame from a peer that has not sent CONNECT.
+    """Check that a frame from a peer that has not sent CONNECT is not too large.
 
     Raises:
         CommandTooLargeError: The size exceeds the bound.
@@ -66,7 +66,7 @@ def check_first_frame(total_size: int) -> None:
 
 
 def type_name(kind: int | None) -> str:
-    """Return the name of a type, including unknown types."""
+    """Return the name of a command type, or a description of an unknown type."""
     if kind is None:
         return "a command of unknown type"
     found = _Type.Type.DESCRIPTOR.values_by_number.get(kind)

@@ -19,7 +19,7 @@ _GROUP = 3
 
 
 def parse_command(data: bytes) -> pb.BaseCommand:
-    """Parse a command.
+    """Parse a protobuf command, rejecting text that is not UTF-8.
 
     Raises:
         RemoteProtocolError: Not protobuf, an unknown type, a missing required field, or text that
@@ -41,7 +41,7 @@ def parse_command(data: bytes) -> pb.BaseCommand:
 
 
 def parse_from_client(data: bytes) -> pb.BaseCommand:
-    """Parse a client's command, unless parsing would take long.
+    """Parse a client's command, rejecting commands that would take long to parse.
 
     Raises:
         RemoteProtocolError: As parse_command; also for a large command with too many fields, or
@@ -53,7 +53,7 @@ def parse_from_client(data: bytes) -> pb.BaseCommand:
 
 
 def parse_as_pulsar(data: bytes) -> pb.BaseCommand:
-    """Parse a command as a real broker does, which repairs text that is not UTF-8.
+    """Parse a command as leniently as a real broker, which repairs text that is not UTF-8.
 
     Raises:
         RemoteProtocolError: As parse_command otherwise; also for a group, unknown to upstream.

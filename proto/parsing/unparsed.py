@@ -1,4 +1,4 @@
-"""The fields of a protobuf message, without parsing the message; repair of their texts."""
+"""Reading of a protobuf message's fields without parsing it, and repair of invalid UTF-8."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FIXED_BYTES = {1: 8, 5: 4}
 
 
 def check_bodies(command: bytes) -> None:
-    """Check that every body has its required fields, even if repeated.
+    """Check that every body of a command, even a repeated one, has its required fields.
 
     Google's parser merges repeated bodies; upstream requires each to be complete.
 
@@ -49,7 +49,7 @@ def check_bodies(command: bytes) -> None:
 
 
 class Field(NamedTuple):
-    """A field of a message.
+    """A field of an unparsed protobuf message.
 
     Attributes:
         number: The field number.
@@ -74,7 +74,7 @@ _LARGE_SCHEMA_BYTES = 4_096
 
 
 def check_large_command(command: bytes) -> None:
-    """Check that a large command has few fields, and is large only by its schema.
+    """Check that a large command has few fields and is large only because of its schema.
 
     Raises:
         RemoteProtocolError: Its body, or the schema in it, has more fields than MOST_FIELDS, or a
@@ -106,7 +106,7 @@ def _counted(message: memoryview) -> Iterator[Field]:
 
 
 def fields(message: memoryview) -> Iterator[Field]:
-    """Yield the fields of a message in order.
+    """Yield the fields of a protobuf message in order, without parsing the whole message.
 
     Raises:
         RemoteProtocolError: Not protobuf, or a group, which no command has.
@@ -138,7 +138,7 @@ MAX_MENDED_BYTES = 65_536
 
 
 def mended(data: bytes, kind: Descriptor) -> bytes:
-    """Return a protobuf message with the invalid parts of its texts replaced.
+    """Return a protobuf message with invalid UTF-8 in its text fields replaced.
 
     Args:
         data: The message; bytes that are not protobuf are returned unchanged.

@@ -1,4 +1,4 @@
-"""Protobuf's variable-length integers: seven bits a byte, the lowest first."""
+"""Protobuf's variable-length integers: seven bits per byte, lowest bits first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SHORT = tuple(bytes((value,)) for value in range(0x80))
 
 
 def encode_varint(value: int) -> bytes:
-    """Return ``value`` (0 to 2**64 - 1) in varint form, 1 to 10 bytes."""
+    """Encode ``value`` (0 to 2**64 - 1) as a varint of 1 to 10 bytes."""
     if 0 <= value < 0x80:
         return _SHORT[value]
     if value < 0x4000:
@@ -24,7 +24,7 @@ def encode_varint(value: int) -> bytes:
 
 
 def decode_varint(data: bytes | memoryview, offset: int) -> tuple[int, int]:
-    """Return the varint at ``offset``, cut to 64 bits, and the offset after it.
+    """Return the varint at ``offset``, truncated to 64 bits, and the offset after it.
 
     Raises:
         RemoteProtocolError: The varint is incomplete or has more than ten bytes.

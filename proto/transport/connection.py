@@ -46,7 +46,7 @@ _unread: set[Connection] = set()
 
 
 class Connection(asyncio.Protocol):
-    """A connection to a peer. Subclasses handle its frames.
+    """A connection to a peer; subclasses handle the received frames.
 
     Args:
         max_message_bytes: Largest message; bounds the length field.
@@ -105,7 +105,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def log_fields(self) -> dict[str, object]:
-        """The connection's fields in structured log lines."""
+        """Fields that describe the connection in structured log lines."""
         return {"address": self.peer}
 
     def _fields_of_log(self) -> dict[str, object]:
@@ -113,47 +113,56 @@ class Connection(asyncio.Protocol):
 
     @property
     def handshake_finished(self) -> bool:
-        """True if the handshake is finished."""
+        """True if the CONNECT handshake is finished; always, unless a subclass overrides it."""
         return True
 
     def peer_certificate(self) -> dict[str, Any] | None:
-        """Return the peer's certificate, if verified by TLS."""
+        """Return the peer's certificate if TLS verified it, otherwise None."""
         return self._tls.peer_certificate() if self._tls is not None else None
 
     def accepted(self) -> None:
-        """Handle the connected socket, before a TLS handshake."""
+        """Handle a newly connected socket, before any TLS handshake."""
 
     def connected(self) -> None:
-        """Handle the established connection."""
+        """Handle the established connection: with TLS, after the TLS handshake."""
 
     def frame_received(self, frame: Frame) -> None:
-        """Handle a frame.
+        """Handle a received frame.
 
         Raises:
             RemoteProtocolError: The peer violated the protocol; the connection is closed.
         """
 
     def writability_changed(self, *, writable: bool) -> None:
-        """Handle the outbound buffer's crossing of a mark."""
+        """Handle a crossing of the outbound buffer's high or low water mark."""
 
     def large_frame_announced(self, total_size: int, head: bytes) -> bool:
-        """Return False to discard an announced large frame, unbuffered. See FrameDecoder."""
+        """Return True to receive an announced large frame, False to discard its bytes.
+
+        See FrameDecoder.
+        """
         return True
 
     def bytes_kept(self) -> None:
-        """Handle more than ``tells_from_bytes`` undecoded bytes; called after each chunk."""
+        """Handle an excess of undecoded bytes, more than ``tells_from_bytes``.
+
+        Called after each received chunk while the excess lasts.
+        """
 
     def lost(self, error: Exception | None) -> None:
-        """Handle the end of the connection, after its entries have released their resources."""
+        """Handle the end of the connection, after its outbound entries have been released."""
 
     def when_lost(self, *told: Callable[[Any], object]) -> None:
-        """Add functions to call with this connection, in order, in the turn of its disconnect."""
+        """Add callbacks that receive this connection when it is lost, called in order.
+
+        They run in the event-loop turn of the disconnect.
+        """
         self._told_when_lost += told
 
     # -- sending ------------------------------------------------------------------------------
 
     def send(self, command: pb.BaseCommand) -> None:
-        """Queue a command without a memory permit."""
+        """Queue a command for sending, without a permit of the memory limiter."""
         data = encode_command(command)
         self.enqueue([data], len(data))
 
@@ -177,7 +186,7 @@ class Connection(asyncio.Protocol):
             self._decrypted(self._tls, b"")
 
     def data_received(self, data: bytes) -> None:
-        """Handle a received chunk; called by asyncio."""
+        """Handle a received chunk of bytes; called by asyncio."""
         self.chunks_received += 1
         if self._tls is None:
             self._plain_received(data)
@@ -196,7 +205,7 @@ class Connection(asyncio.Protocol):
     # -- TLS ----------------------------------------------------------------------------------
 
     def _decrypted(self, tls: TlsLayer, ciphertext: bytes) -> None:
-        """Process ciphertext: the handshake ends in ``connected``, plain bytes become frames."""
+        """Continue the TLS handshake, or decrypt received bytes and pass them on."""
         was_established = tls.established
         try:
             plain = tls.receive(ciphertext)
@@ -221,7 +230,7 @@ class Connection(asyncio.Protocol):
     # -- frames -------------------------------------------------------------------------------
 
     def receive_raw(self, sink: Callable[[bytes], object]) -> None:
-        """Deliver raw bytes to ``sink`` instead of frames, beginning with undecoded bytes.
+        """Stop decoding frames, and pass undecoded and all further received bytes to ``sink``.
 
         No frame may be parked: a caller that waits for this disables parking meanwhile.
         """
@@ -231,19 +240,19 @@ class Connection(asyncio.Protocol):
             sink(residue)
 
     def receive_frames(self, data: bytes | memoryview) -> None:
-        """Decode frames again instead of raw bytes, beginning with ``data``."""
+        """Stop passing on raw bytes, and decode frames again, beginning with ``data``."""
         self._raw = None
         self.decoder.feed(data)
         self.take_frames()
 
     def take_again(self, frame: Frame) -> None:
-        """Handle a received and kept frame next, in a separate turn."""
+        """Put a received frame back, to be handled next, in another event-loop turn."""
         if not self.closed:
             self.intake.give_back(frame)
             self._drain_soon()
 
     def take_frames(self) -> None:
-        """Handle the complete frames: all while the gate is open, then frames that may overtake.
+        """Handle received frames: all, or while reading is paused those that may overtake others.
 
         The connection's exception boundary: an error here closes this connection only.
         """
@@ -262,12 +271,12 @@ class Connection(asyncio.Protocol):
             self.abort()
 
     def _wants_turn(self, wanted: bool) -> None:
-        """Count whether frames wait for another turn."""
+        """Record whether received frames wait for another event-loop turn."""
         self._turns.wanted += wanted - self._turn_is_over
         self._turn_is_over = wanted
 
     def _took_all(self) -> bool:
-        """Handle the frames of a turn; return False if more frames may wait."""
+        """Handle the frames of one event-loop turn; return False if more frames may wait."""
         taken_bytes, self.turn_ended = 0, False
         end = perf_counter() + self._turns.seconds
         for _ in range(FRAMES_A_TURN):
@@ -304,7 +313,7 @@ class Connection(asyncio.Protocol):
         return self.taking_frames and self._raw is None and not ended
 
     def take_no_more(self) -> None:
-        """Drop further frames of the peer; earlier requests are still answered.
+        """Drop all frames received from now on; earlier requests are still answered.
 
         Reading goes on: closing a socket with unread bytes resets the connection, and the peer then
         loses responses that it has not read.
@@ -316,11 +325,11 @@ class Connection(asyncio.Protocol):
 
     @property
     def paused(self) -> bool:
-        """True if frames are not handled as they arrive, or not even read."""
+        """True if received frames are not handled immediately, or the socket is not read."""
         return not (self.gate.open and self._reading)
 
     def _gate_opened(self) -> None:
-        """Handle the waiting frames in a separate turn before reading more."""
+        """Schedule the handling of waiting frames, before the socket is read again."""
         if not (self._reading and self.intake.idle):
             self._drain_soon()
 
@@ -353,7 +362,7 @@ class Connection(asyncio.Protocol):
             self._watch_for_hangup(on=True)
 
     def _watch_for_hangup(self, *, on: bool) -> None:
-        """Watch for a disconnect, which the event loop detects only while reading."""
+        """Start or stop to poll for a disconnect, which the event loop misses while not reading."""
         if self._hangups is None or self.sender.descriptor < 0:
             return
         if on:
@@ -368,7 +377,7 @@ class Connection(asyncio.Protocol):
     # -- ending -------------------------------------------------------------------------------
 
     def eof_received(self) -> bool:
-        """Close the connection, since its peer sends no more, even with responses queued."""
+        """Close the connection when the peer ends its stream, even if responses are queued."""
         self.abort()
         return False
 
@@ -392,7 +401,7 @@ class Connection(asyncio.Protocol):
             self._gone.set_result(None)
 
     def _tell(self, error: Exception | None) -> None:
-        """Notify all listeners of the loss, even if a listener fails."""
+        """Notify all listeners that the connection is lost, even if a listener raises."""
         for told in (lambda _: self.lost(error), *self._told_when_lost):
             try:
                 told(self)
@@ -400,7 +409,7 @@ class Connection(asyncio.Protocol):
                 logger.exception("%s is lost, and resources that it held may leak", self.peer)
 
     async def wait_closed(self) -> None:
-        """Return when the connection is closed."""
+        """Wait until the connection is closed."""
         await asyncio.shield(self._gone)
 
 

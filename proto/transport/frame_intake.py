@@ -1,4 +1,4 @@
-"""Intake of frames: each frame is handled immediately, parked, or left in the socket.
+"""Intake of received frames: each frame is handled, set aside ("parked"), or left in the socket.
 
 While the connection's gate is closed, no request is handled. Under profile ``pulsar`` nothing is
 read either. Otherwise a few frames are parked, so that a control frame behind them can be handled:
@@ -37,7 +37,7 @@ not: its watch may be parked before."""
 
 
 class FrameIntake:
-    """The frames of a connection, in handling order.
+    """Queue of a connection's received frames, in the order in which they are handled.
 
     Args:
         decoder: Splits received bytes into frames.
@@ -67,13 +67,13 @@ class FrameIntake:
 
     @property
     def wants_more(self) -> bool:
-        """True if reading continues although the gate is closed."""
+        """True if the socket is still to be read although the read gate is closed."""
         waiting = self.parked_bytes + self._decoder.buffered_bytes
         return self._may_park and waiting < MAX_PARKED_BYTES
 
     @property
     def idle(self) -> bool:
-        """True if no frame is waiting, not even a partial frame."""
+        """True if no received frame is waiting, not even a partial frame."""
         return not self._parked and not self._decoder.buffered_bytes
 
     @property
@@ -88,7 +88,7 @@ class FrameIntake:
         )
 
     def next_frame(self, *, gate_open: bool) -> Frame | None:
-        """Return the frame to handle now, or None.
+        """Return the frame to handle next, or None if no frame may be handled now.
 
         Raises:
             FrameTooLargeError: A length field is above the limit.
@@ -99,7 +99,7 @@ class FrameIntake:
         return self._unpark() if self._parked else self._decode()
 
     def _next_overtaking(self) -> Frame | None:
-        """Park received frames until a frame may overtake them."""
+        """Park received frames up to the first that may overtake them; return that frame."""
         while self._may_park:
             frame = self._decode()
             if frame is None:
@@ -131,13 +131,13 @@ class FrameIntake:
         return frame
 
     def give_back(self, frame: Frame) -> None:
-        """Put a frame back, next after frames put back earlier."""
+        """Put a frame back at the front of the queue, after frames put back earlier."""
         self._parked.insert(self._given_back, frame)
         self._given_back += 1
         self._change(1, frame.total_size)
 
     def discard(self) -> None:
-        """Drop all frames of a closed connection."""
+        """Drop all parked frames of a closed connection."""
         self._change(-len(self._parked), -self.parked_bytes)
         self._parked.clear()
         self._given_back = 0

@@ -1,4 +1,4 @@
-"""Keep-alive of a connection: a verdict at each tick of keepAliveIntervalSeconds.
+"""Keep-alive of a connection: decides every keepAliveIntervalSeconds to ping, wait or close.
 
 As upstream: an unfinished handshake is closed, an unanswered PING closes unless reading is paused,
 otherwise a PING is sent. A connection paused without end therefore keeps a silent peer forever. By
@@ -15,7 +15,7 @@ from enum import Enum
 
 
 class Verdict(Enum):
-    """The action of a tick."""
+    """Action to take on a connection at a keep-alive tick."""
 
     SEND_PING = "send a PING"
     WAIT = "nothing"
@@ -29,7 +29,7 @@ CLOSING = {Verdict.CLOSE_HANDSHAKE, Verdict.CLOSE_SILENT, Verdict.CLOSE_STUCK}
 
 @dataclass(frozen=True, slots=True)
 class PeerState:
-    """The state of a peer at a tick.
+    """State of a peer at a keep-alive tick.
 
     Attributes:
         ready: Its handshake is finished.
@@ -61,7 +61,7 @@ class KeepAlive:
         self._was_outstanding = False
 
     def tick(self, state: PeerState) -> Verdict:
-        """Return the verdict on the time since the last tick."""
+        """Return the action to take, judging by the peer's progress since the last tick."""
         heard = state.frames_seen != self._frames_seen
         progressed = state.acknowledged_bytes > self._acknowledged_bytes
         stuck = state.outstanding and self._was_outstanding and not progressed

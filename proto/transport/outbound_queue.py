@@ -1,4 +1,4 @@
-"""Outbound entries of a connection: queued, handed to the kernel whole, then released.
+"""Queue of a connection's outbound entries, which release their resources once sent.
 
 An entry is done when the transport's own buffer is empty after it, with TLS as well, because the
 ciphertext is made here. Only then does the entry release its resources. The mutable state is the
@@ -46,14 +46,14 @@ class OutboundEntry:
         self.paid_bytes = paid_bytes
 
     def leave(self) -> None:
-        """Release the entry's resources, once."""
+        """Call ``on_left`` to release the entry's resources, at most once."""
         on_left, self.on_left = self.on_left, None
         if on_left is not None:
             on_left()
 
 
 class OutboundQueue:
-    """The entries of a connection.
+    """Queue of the outbound entries of a connection.
 
     Args:
         buffer: Weighs the pending entries.
@@ -82,17 +82,17 @@ class OutboundQueue:
         return len(self._entries) + len(self._handed_over)
 
     def was_written(self, entry: OutboundEntry) -> None:
-        """Add an entry whose bytes are in the transport, partly not accepted by the kernel."""
+        """Add an entry that was written to the transport, but not all accepted by the kernel."""
         self._handed_over = [entry]
         self._buffer.weigh(entry.size_bytes, entry.paid_bytes)
 
     def add(self, entry: OutboundEntry) -> None:
-        """Queue an entry; ``judge`` then compares the pending bytes with the marks."""
+        """Queue an entry; call ``judge`` to compare the pending bytes with the water marks."""
         self._entries.append(entry)
         self._buffer.weigh(entry.size_bytes, entry.paid_bytes)
 
     def judge(self) -> None:
-        """Notify if the pending bytes have crossed the high mark."""
+        """Call ``writability_changed`` if the pending bytes have crossed the high water mark."""
         if self._buffer.became_unwritable():
             self._writability_changed(False)
 
@@ -106,7 +106,10 @@ class OutboundQueue:
         return not self._goes_on and self._hand_over(transport, TURN_BYTES)
 
     def drained(self, transport: asyncio.Transport) -> bool:
-        """Continue with the next entries: the buffer is empty. Returns as ``hand_over``."""
+        """Write the next entries, now that the transport's buffer is empty.
+
+        Returns the same as ``hand_over``.
+        """
         left = TURN_BYTES
         if self._handed_over:
             left = self._hand_over_rest(transport, left)
@@ -123,7 +126,7 @@ class OutboundQueue:
         return self._goes_on
 
     def _taken_buffers(self) -> list[Buffer]:
-        """Return the buffers of the batch, from now on referenced by the writer only.
+        """Remove the buffers from the entries of the batch and return them.
 
         Frees a large entry while it is written: freeing 100 MB in one step would take 20 ms.
         """
@@ -133,7 +136,7 @@ class OutboundQueue:
         return buffers
 
     def discard(self) -> None:
-        """Release the entries of a closed connection."""
+        """Drop the entries of a closed connection; each releases its resources."""
         entries = [*self._handed_over, *self._entries]
         self._handed_over = []
         self._entries.clear()
@@ -142,7 +145,7 @@ class OutboundQueue:
             entry.leave()
 
     def _hand_over_rest(self, transport: asyncio.Transport, left: int) -> int:
-        """Continue with the batch while the kernel accepts everything immediately.
+        """Continue to write the batch while the kernel accepts all bytes immediately.
 
         Args:
             transport: Its buffer must be empty; otherwise nothing is written.

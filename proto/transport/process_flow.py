@@ -20,7 +20,7 @@ _HANGUP = getattr(select, "POLLRDHUP", select.POLLHUP)
 
 
 class HangupWatch:
-    """Polls the paused sockets of a process, all in one call, five times a second.
+    """Detector of disconnects on paused sockets, all polled in one call five times a second.
 
     Neither asyncio nor uvloop detects a FIN or RST while reading is paused, unless bytes are
     being written. The kernel does: ``poll`` reports it, regardless of unread bytes in the
@@ -39,7 +39,7 @@ class HangupWatch:
         return len(self._callbacks)
 
     def watch(self, descriptor: int, on_hangup: Callable[[], object]) -> None:
-        """Call back once when the peer of a socket has closed the connection."""
+        """Call ``on_hangup`` once when the peer of a socket has closed the connection."""
         self._callbacks[descriptor] = on_hangup
         self._poll.register(descriptor, _HANGUP)
         if self._timer is None:
@@ -75,7 +75,7 @@ SHORTEST_TURN_SECONDS = 0.0005
 
 @dataclass(slots=True)
 class Turns:
-    """The turns of a process's connections, shortened when many connections need long turns.
+    """Time that a connection may use in an event-loop turn, shorter if many need long turns.
 
     Attributes:
         wanted: Connections with frames waiting for their next turn.
@@ -85,13 +85,13 @@ class Turns:
 
     @property
     def seconds(self) -> float:
-        """The length of a connection's turn now."""
+        """Most seconds for which a connection may now handle frames in one event-loop turn."""
         return max(SHORTEST_TURN_SECONDS, TURN_SECONDS / max(1, self.wanted))
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessFlow:
-    """Totals and watches of a process; a connection without a process has its own.
+    """Flow control that the connections of a process share.
 
     Attributes:
         outbound: Pending bytes of all connections, and their bound.

@@ -1,4 +1,4 @@
-"""Sender of a connection: moves entries from the queue to the kernel.
+"""Sender of a connection: writes outbound entries from a queue to the kernel.
 
 Entries wait in a queue of their own and are handed to the transport whole; the transport's own
 limits are 0, so that its ``resume_writing`` means that the kernel has every byte. Only then is an
@@ -40,7 +40,7 @@ MAX_RECORDS_WAITING = 65_536
 
 
 class Sender:
-    """Sends the entries of a connection.
+    """Sender of the outbound entries of a connection.
 
     Args:
         gate: The connection's gate, closed when the process has too many pending bytes.
@@ -94,7 +94,7 @@ class Sender:
         self._queue = OutboundQueue(self.outbound, writer, weakly(self._crossed_a_mark))
 
     def attach(self, transport: asyncio.Transport, peer: str) -> None:
-        """Set the transport."""
+        """Begin to use the transport of the established connection."""
         self.transport, self.peer = transport, peer
         transport.set_write_buffer_limits(high=0, low=0)
         sock = transport.get_extra_info("socket")
@@ -114,7 +114,7 @@ class Sender:
         on_left: Callable[[], object] | None = None,
         paid_bytes: int = 0,
     ) -> None:
-        """Queue bytes as an entry.
+        """Queue bytes for sending, as one outbound entry.
 
         Args:
             buffers: The bytes, in order; they must not change until they have left.
@@ -146,14 +146,14 @@ class Sender:
             self.on_sent()
 
     def _wait_for_room(self) -> None:
-        """Close the gate while the process has too many pending bytes, some of them this peer's."""
+        """Close the read gate while the process has too many unsent bytes, some for this peer."""
         if self._process.outbound.full and self.outbound.pending_bytes and not self.in_a_pipe:
             self._process.outbound.call_when_less(self._process_has_room)
             self._gate.close_for(PauseCause.PROCESS_OUTBOUND_FULL)
 
     @property
     def may_write_through(self) -> bool:
-        """True if ``write_through`` would write: empty queue, no encryption, ``passes_queue``."""
+        """True if a frame may bypass the queue: it is empty, and TLS is not used."""
         transport = self.transport
         if transport is None or self.closing or not self.passes_queue or self._queue:
             return False
@@ -167,7 +167,7 @@ class Sender:
         part: Callable[[], Callable[[], object]],
         paid_bytes: int,
     ) -> bool:
-        """Write a frame past an empty queue, saving the cost of an entry.
+        """Write a frame to the transport without queueing it, to save the cost of an entry.
 
         For a frame sent to many connections simultaneously, and for a response that is ready
         immediately. Bytes that the kernel does not accept are queued like any other data.
@@ -215,7 +215,7 @@ class Sender:
         self._gate.open_for(PauseCause.PROCESS_OUTBOUND_FULL)
 
     def hand_over(self) -> None:
-        """Write queued entries to the kernel; a closing connection then closes if all left."""
+        """Write queued entries to the kernel; if closing, close once all entries are written."""
         transport = self.transport
         if transport is None or transport.is_closing() or not self.established:
             return
@@ -223,7 +223,7 @@ class Sender:
         self._close_when_empty(transport)
 
     def buffer_is_empty(self) -> None:
-        """Continue with the next entries, as the transport's buffer is empty."""
+        """Write the next entries, now that the transport's buffer is empty."""
         transport = self.transport
         if transport is not None and self.established:
             self._write(transport, self._queue.drained)
@@ -261,7 +261,7 @@ class Sender:
 
     @property
     def written_bytes(self) -> int:
-        """All bytes written to the transport; with TLS as ciphertext."""
+        """Number of bytes ever written to the transport; with TLS, bytes of ciphertext."""
         return self._queue.written_bytes + self._tls_bytes
 
     def acknowledged_bytes(self) -> int:
@@ -289,7 +289,7 @@ class Sender:
     # -- ending -------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Drop further entries, send queued entries, then close. Idempotent."""
+        """Send the queued entries, then close; drop further entries. Idempotent."""
         if not self.established:
             self.abort()
         elif not self.closing:
@@ -303,7 +303,7 @@ class Sender:
             self.transport.abort()
 
     def reset(self) -> None:
-        """Abort, and free the kernel's send buffer.
+        """Close immediately, and free the kernel's send buffer.
 
         Otherwise the kernel keeps a full send buffer for minutes, for an unaware peer.
         """
@@ -312,7 +312,7 @@ class Sender:
         self.abort()
 
     def lost(self) -> None:
-        """Release the entries of a closed connection."""
+        """Drop the queued entries of a lost connection; each releases its resources."""
         self.transport = None
         self._queue.discard()
         self._process.outbound.forget(self._process_has_room)

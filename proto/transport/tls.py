@@ -1,4 +1,4 @@
-"""TLS as bytes in, bytes out: ssl.MemoryBIO and SSLObject, without a socket or a loop.
+"""TLS from bytes to bytes, using ssl.MemoryBIO and SSLObject, without a socket or event loop.
 
 A TLS transport of asyncio or uvloop hides the unsent part of an entry (measured: a write of 50 MB
 to a non-reading peer shows an empty buffer). Encrypting above the plain transport keeps an entry's
@@ -41,7 +41,7 @@ class TlsLayer:
         self.ended = False
 
     def start(self) -> None:
-        """Begin the handshake; :meth:`take_outgoing` returns the bytes to send.
+        """Begin or continue the handshake; :meth:`take_outgoing` returns the bytes to send.
 
         Raises:
             RemoteProtocolError: The peer does not speak TLS, or no common version or cipher.
@@ -58,7 +58,7 @@ class TlsLayer:
         self.established = True
 
     def receive(self, ciphertext: bytes) -> bytes:
-        """Decrypt received bytes and return the complete plain bytes.
+        """Decrypt received bytes and return all plain bytes that are available.
 
         Raises:
             RemoteProtocolError: The handshake failed, or a record is broken.
@@ -90,17 +90,17 @@ class TlsLayer:
         return self._tls.getpeercert() or None if self.established else None
 
     def encrypt(self, plain: bytes | memoryview) -> bytes:
-        """Return the ciphertext of plain bytes; only once established."""
+        """Encrypt plain bytes and return the ciphertext; the handshake must be finished."""
         if len(plain):
             self._tls.write(plain)
         return self._outgoing.read()
 
     def take_outgoing(self) -> bytes:
-        """Return TLS's own outgoing bytes: handshake, tickets, alerts."""
+        """Return and remove the bytes that TLS itself must send: handshake, tickets, alerts."""
         return self._outgoing.read()
 
     def discard(self) -> None:
-        """Free OpenSSL's memory, 40 KiB and more, immediately with the connection.
+        """Free OpenSSL's memory (40 KiB and more) as soon as the connection is lost.
 
         A connection is a reference cycle, and would wait for the garbage collector, which does not
         see OpenSSL's memory.
@@ -110,7 +110,7 @@ class TlsLayer:
         self._incoming = self._outgoing = ssl.MemoryBIO()
 
     def close(self) -> bytes:
-        """Return the closing alert."""
+        """Return the alert that closes the TLS session, to be sent to the peer."""
         # Without waiting for the peer's alert.
         with suppress(ssl.SSLError):
             self._tls.unwrap()

@@ -1,4 +1,4 @@
-"""Collects the frames of a connection in one turn of the event loop, and writes them together."""
+"""Writer that collects a connection's frames in an event-loop turn and sends them together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_BYTES = 65_536
 
 
 class TurnWriter:
-    """Collects frames until the turn ends; then they become a single entry of the outbound queue.
+    """Writer that queues all frames of an event-loop turn as a single outbound entry.
 
     Receipts and messages are small and numerous: a separate entry and system call for each would
     dominate their cost.
@@ -34,7 +34,7 @@ class TurnWriter:
         self._is_due = False
 
     def add(self, *frame: Buffer) -> None:
-        """Send a frame, in one piece or several, when the turn ends."""
+        """Add a frame, in one or more buffers, to be sent when the event-loop turn ends."""
         self._frames += frame
         self._size_bytes += sum(map(len, frame))
         if self._size_bytes >= MOST_BYTES:
@@ -49,7 +49,7 @@ class TurnWriter:
         self.flush()
 
     def flush(self) -> None:
-        """Send the collected frames now, before other bytes."""
+        """Send the collected frames now instead of at the end of the event-loop turn."""
         if self._frames:
             frames, size_bytes = self._frames, self._size_bytes
             self._frames, self._size_bytes = [], 0

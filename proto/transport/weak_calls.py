@@ -1,4 +1,4 @@
-"""Callbacks to an owner without keeping it alive: a lost connection is freed immediately.
+"""Callbacks that do not keep their owner alive, so that lost connections are freed at once.
 
 A connection owns its parts, and the parts notify the connection. If the references formed a cycle,
 thousands of lost connections would wait for a full collection, which blocks the event loop in
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def weakly(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that calls a bound method while its object lives; a no-op after."""
+    """Wrap a bound method in a function that does nothing once the method's object is freed."""
     owner, name = ref(method.__self__), method.__name__  # type: ignore[attr-defined]
 
     def call(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - as the method takes and returns

@@ -32,27 +32,27 @@ fast, some 5 ms for this size."""
 
 
 class Writer(Protocol):
-    """Writes batches to a transport."""
+    """Interface of a writer, which writes batches of buffers to a transport."""
 
     def begin(self, transport: asyncio.Transport, buffers: Sequence[Buffer]) -> int:
-        """Start a batch; the previous batch is done."""
+        """Start to write a batch, once the previous one is written; return the bytes written."""
 
     def more(self, transport: asyncio.Transport) -> int:
-        """Write the next part of the batch; return 0 when done."""
+        """Write the next part of the batch and return its size in bytes; 0 when done."""
 
     @property
     def pending(self) -> bool:
-        """True while a part of the batch is left."""
+        """True while a part of the batch is unwritten."""
 
 
 class PlainWriter:
-    """Writes a batch immediately, in steps of PLAIN_STEP_BYTES."""
+    """Writer of unencrypted batches, in steps of PLAIN_STEP_BYTES."""
 
     def __init__(self) -> None:
         self._pieces: deque[Buffer] = deque()
 
     def begin(self, transport: asyncio.Transport, buffers: Sequence[Buffer]) -> int:
-        """See Writer.begin."""
+        """Start to write a batch; see Writer.begin."""
         size_bytes = sum(map(len, buffers))
         if size_bytes > PLAIN_STEP_BYTES:
             self._pieces.extend(pieces(buffers, PLAIN_STEP_BYTES))
@@ -61,7 +61,7 @@ class PlainWriter:
         return size_bytes
 
     def more(self, transport: asyncio.Transport) -> int:
-        """See Writer.more."""
+        """Write the next part of the batch; see Writer.more."""
         step = taken(self._pieces, PLAIN_STEP_BYTES)
         if step:
             write_all(transport, step)
@@ -69,24 +69,24 @@ class PlainWriter:
 
     @property
     def pending(self) -> bool:
-        """See Writer.pending."""
+        """True while a part of the batch is unwritten."""
         return bool(self._pieces)
 
 
 class TlsWriter:
-    """Writes a batch as ciphertext, TLS_STEP_BYTES of plain bytes at a time."""
+    """Writer of encrypted batches, which encrypts TLS_STEP_BYTES of plain bytes at a time."""
 
     def __init__(self, tls: TlsLayer) -> None:
         self._tls = tls
         self._pieces: deque[Buffer] = deque()
 
     def begin(self, transport: asyncio.Transport, buffers: Sequence[Buffer]) -> int:
-        """See Writer.begin."""
+        """Start to write a batch; see Writer.begin."""
         self._pieces.extend(pieces(buffers, TLS_STEP_BYTES))
         return self.more(transport)
 
     def more(self, transport: asyncio.Transport) -> int:
-        """See Writer.more."""
+        """Write the next part of the batch; see Writer.more."""
         ciphertext = [self._tls.encrypt(piece) for piece in taken(self._pieces, TLS_STEP_BYTES)]
         if ciphertext:
             write_all(transport, ciphertext)
@@ -94,12 +94,15 @@ class TlsWriter:
 
     @property
     def pending(self) -> bool:
-        """See Writer.pending."""
+        """True while a part of the batch is unwritten."""
         return bool(self._pieces)
 
 
 def write_all(transport: asyncio.Transport, buffers: Sequence[Buffer]) -> None:
-    """Write buffers in one call; for a single buffer ``write`` is cheaper."""
+    """Write buffers to a transport in one call.
+
+    For a single buffer, ``write`` is cheaper than ``writelines``.
+    """
     if len(buffers) == 1:
         transport.write(buffers[0])
         return
@@ -109,7 +112,7 @@ def write_all(transport: asyncio.Transport, buffers: Sequence[Buffer]) -> None:
 
 
 def pieces(buffers: Sequence[Buffer], size_bytes: int) -> Iterator[Buffer]:
-    """Yield buffers in order, longer buffers as views of ``size_bytes``."""
+    """Yield buffers in order, splitting longer buffers into views of ``size_bytes``."""
     for buffer in buffers:
         if len(buffer) <= size_bytes:
             yield buffer
@@ -120,7 +123,10 @@ def pieces(buffers: Sequence[Buffer], size_bytes: int) -> Iterator[Buffer]:
 
 
 def taken(pending: deque[Buffer], size_bytes: int) -> list[Buffer]:
-    """Remove and return up to ``size_bytes`` of buffers; no buffer may be longer."""
+    """Remove and return the first buffers, up to ``size_bytes`` in total.
+
+    No single buffer may be longer.
+    """
     some: list[Buffer] = []
     total = 0
     while pending and total + len(pending[0]) <= size_bytes:

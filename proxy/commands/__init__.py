@@ -1,1 +1,1 @@
-"""The commands of a proxy: a table, with handlers by subject."""
+"""Handlers of the commands that a proxy receives from clients, and the table of commands."""

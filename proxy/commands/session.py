@@ -1,4 +1,4 @@
-"""CONNECT: the handshake, which turns a connection into a lookup connection or a pipe."""
+"""Handling of CONNECT, which turns a connection into a lookup connection or a pipe."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BEHIND_A_PROXY = "Must not provide proxyVersion"
 
 
 def connect(cnx: ProxyConnection, command: pb.BaseCommand) -> None:
-    """Handle CONNECT: serve lookups, or open a pipe to the broker named by the client."""
+    """Handle CONNECT: accept lookups, or open a pipe to the broker that the client names."""
     request = with_body(command, "connect").connect
     cnx.client_version = request.client_version
     if request.protocol_version < OLDEST_PROTOCOL_VERSION:
@@ -84,7 +84,7 @@ def _authenticate(
 def _for_the_client(
     cnx: ProxyConnection, request: pb.CommandConnect, by: ClientAuthentication
 ) -> None:
-    """Send broker requests in the client's name, while its credentials are valid."""
+    """Use broker connections in the client's name, and watch for its credentials to expire."""
     if cnx.session is None or cnx.original is None:
         return
     cnx.brokers = by.connections_for(cnx.original)
@@ -127,7 +127,7 @@ def _answer_lookups(cnx: ProxyConnection, request: pb.CommandConnect) -> None:
 
 
 async def _open_pipe(cnx: ProxyConnection, request: pb.CommandConnect) -> None:
-    """Become a pipe to the broker named by the client, or refuse and close."""
+    """Turn the connection into a pipe to the broker that the client names, or close it."""
     counters, rules = cnx.parts.connection_counters, cnx.parts.rules
     try:
         await cnx.parts.direct_handler.open(cnx, request, cnx.original)
@@ -148,7 +148,7 @@ async def _open_pipe(cnx: ProxyConnection, request: pb.CommandConnect) -> None:
 
 
 def _end_with_credentials(cnx: ProxyConnection) -> None:
-    """Close a pipe at its client's credential expiry: the client reconnects with fresh ones.
+    """Close the pipe when its client's credentials expire; the client then reconnects.
 
     A broker with forwarded credentials requests fresh credentials through the pipe.
     """

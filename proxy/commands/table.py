@@ -1,4 +1,4 @@
-"""The table of the proxy's commands; a pipe decodes no commands."""
+"""Table of the commands that the proxy handles on lookup connections; pipes decode none."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def lookup(cnx: ProxyConnection, command: pb.BaseCommand) -> None:
-    """Forward a LOOKUP."""
+    """Forward a client's LOOKUP to a broker."""
     asked, parts = with_body(command, "lookupTopic").lookupTopic, cnx.parts
     request = Request(asked.request_id, parts.error_forms.lookup)
     if cnx.requests.start(request, partial(_lookup, cnx, asked)):
@@ -38,7 +38,7 @@ async def _lookup(cnx: ProxyConnection, asked: pb.CommandLookupTopic) -> None:
 
 
 def partitioned_metadata(cnx: ProxyConnection, command: pb.BaseCommand) -> None:
-    """Forward a PARTITIONED_METADATA."""
+    """Forward a client's PARTITIONED_METADATA to a broker."""
     asked, parts = with_body(command, "partitionMetadata").partitionMetadata, cnx.parts
     parts.lookup_handler.check_topic(asked.topic)
     request = Request(asked.request_id, parts.error_forms.partitions)
@@ -55,7 +55,10 @@ async def _partitions(cnx: ProxyConnection, asked: pb.CommandPartitionedTopicMet
 
 
 def get_schema(cnx: ProxyConnection, command: pb.BaseCommand) -> None:
-    """Forward a GET_SCHEMA; the schema's size is unknown before its arrival."""
+    """Forward a client's GET_SCHEMA to a broker.
+
+    The size of the schema is unknown until it arrives.
+    """
     asked = with_body(command, "getSchema").getSchema
     cnx.parts.counters.get_schema_requests += 1
     request = Request(asked.request_id, cnx.parts.error_forms.schema)
@@ -69,7 +72,7 @@ async def _schema(cnx: ProxyConnection, asked: pb.CommandGetSchema) -> None:
 
 
 def get_topics(cnx: ProxyConnection, command: pb.BaseCommand) -> None:
-    """Add a GET_TOPICS_OF_NAMESPACE to the shared broker request that answers it."""
+    """Let a client's GET_TOPICS_OF_NAMESPACE wait for a broker request shared with others."""
     asked, parts = with_body(command, "getTopicsOfNamespace").getTopicsOfNamespace, cnx.parts
     request = Request(asked.request_id, parts.error_forms.topics)
     permit = _permit(cnx, request, asked)

@@ -1,1 +1,1 @@
-"""Forwarding of admin and lookup REST to a broker."""
+"""Forwarding of HTTP requests to the admin and lookup REST API of a broker."""

@@ -1,4 +1,4 @@
-"""The body of a forwarded request, with its beginning kept for resending.
+"""Body of a forwarded HTTP request, of which the beginning is stored for sending it again.
 
 A broker may redirect to another broker, which needs the body, too.
 """
@@ -19,7 +19,7 @@ MAX_REPLAY_BYTES_OF_ALL = 64 * 1024 * 1024
 
 @dataclass(slots=True)
 class ReplayBudget:
-    """The accounting of kept body bytes.
+    """Number of stored bytes of request bodies, and limits for one and all requests.
 
     Attributes:
         max_bytes_of_one: httpInputMaxReplayBufferSize.
@@ -33,11 +33,11 @@ class ReplayBudget:
 
 
 class RequestBody:
-    """The body of one request.
+    """Body of one forwarded request, of which the beginning is stored.
 
     Args:
-        content: The source; None for a request without a body.
-        budget: Limit for kept bytes.
+        content: The body as received from the client; None for a request without a body.
+        budget: The limits on stored bytes.
     """
 
     def __init__(self, content: StreamReader | None, budget: ReplayBudget) -> None:
@@ -50,11 +50,11 @@ class RequestBody:
 
     @property
     def can_be_sent(self) -> bool:
-        """False once a body larger than its kept beginning was sent."""
+        """True if the body can be sent (again): it is stored completely, or was not sent yet."""
         return self._whole or not self._sent
 
     async def read_beginning(self) -> None:
-        """Read the body, up to the limit of kept bytes."""
+        """Read and store the body, up to the limit of stored bytes."""
         while not self._whole and self._has_room() and self._content is not None:
             chunk = await self._content.readany()
             self._whole = not chunk
@@ -67,7 +67,7 @@ class RequestBody:
         return self._kept_bytes < budget.max_bytes_of_one and budget.held_bytes < budget.max_bytes
 
     def data(self) -> bytes | AsyncIterator[bytes] | None:
-        """Return the data to send to the broker."""
+        """Return the body to send to the broker, as bytes or a stream; None without a body."""
         self._sent = True
         if self._content is None:
             return None
@@ -81,7 +81,7 @@ class RequestBody:
             yield chunk
 
     def release(self) -> None:
-        """Drop the kept bytes. Idempotent."""
+        """Drop the stored bytes; idempotent."""
         self._budget.held_bytes -= self._kept_bytes
         self._kept_bytes = 0
         self._kept.clear()

@@ -1,4 +1,4 @@
-"""Forwarding of HTTP requests to a broker's web port, both bodies streamed.
+"""Forwarding of HTTP requests to a broker's web port, streaming the bodies both ways.
 
 Source: upstream AdminProxyHandler, a ProxyServlet of Jetty: 502 if the broker is unreachable or its
 answer breaks off, 504 on timeout; redirects are followed by the proxy.
@@ -58,7 +58,7 @@ _NOT_ADDED = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
 @dataclass(frozen=True, slots=True)
 class ForwardingRules:
-    """The bounds of forwarding.
+    """Limits on forwarded HTTP requests.
 
     Attributes:
         timeout_seconds: httpProxyTimeout, from the request to the end of its answer.
@@ -75,7 +75,7 @@ class ForwardingRules:
 
 @dataclass(slots=True)
 class ForwardingCounters:
-    """Requests forwarded since the start.
+    """Counters of the HTTP requests forwarded since the proxy's start.
 
     Attributes:
         active: In-flight requests.
@@ -94,7 +94,7 @@ class ForwardingCounters:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A request as sent to one broker."""
+    """A forwarded request, as sent to one broker or server."""
 
     method: str
     url: URL
@@ -107,11 +107,11 @@ class _Asked:
 
 
 class Forwarder:
-    """Forwards at most ``rules.max_requests`` concurrent requests, and half as many of one role.
+    """Forwarder of up to ``rules.max_requests`` concurrent requests, at most half for one role.
 
     Args:
         targets: Allowed brokers for redirects.
-        rules: The bounds.
+        rules: The limits on forwarded requests.
         clock: Time source.
         refusals: Counts refusals.
         tls: For ``https`` targets; None without any.
@@ -137,14 +137,14 @@ class Forwarder:
         self.replay = ReplayBudget(rules.max_replay_bytes)
 
     async def close(self) -> None:
-        """Close the connections to brokers."""
+        """Close all HTTP connections to brokers and other servers."""
         if self._session is not None:
             await self._session.close()
 
     async def forward(
         self, request: web.Request, base: str, prefix: str, *, with_credentials: bool = True
     ) -> web.StreamResponse:
-        """Return the answer of the server at ``base`` to a request.
+        """Forward a request to the server at ``base`` and return the server's answer.
 
         Args:
             request: The client's request.
@@ -183,7 +183,9 @@ class Forwarder:
                 del self._by_role[role]
 
     def _check_places(self, role: str | None) -> None:
-        """Refuse a request at the limit, or of a role using half the limit.
+        """Refuse a request if too many are in flight, in total or of the client's role.
+
+        A role may have half of the limit.
 
         Raises:
             RestError: 503.
@@ -223,7 +225,7 @@ class Forwarder:
     async def _follow(
         self, request: web.Request, asked: _Asked, response: list[web.StreamResponse]
     ) -> None:
-        """Follow redirects from broker to broker up to the final answer."""
+        """Send a request, follow redirects between brokers, and pass on the final answer."""
         for _ in range(MAX_REDIRECTS + 1):
             async with self._opened().request(
                 asked.method,
@@ -294,7 +296,7 @@ class Forwarder:
 
 
 def _plain_path(request: web.Request, prefix: str) -> str:
-    """Return path and query unchanged, without the segments of a prefix.
+    """Return a request's path and query unchanged, except for the removal of a prefix.
 
     Raises:
         RestError: Dots, even repeatedly encoded, lead out of the forwarded paths.
@@ -317,7 +319,10 @@ def _plain_path(request: web.Request, prefix: str) -> str:
 async def _pass_on(
     request: web.Request, answer: aiohttp.ClientResponse, response: list[web.StreamResponse]
 ) -> None:
-    """Stream an answer to the client; a non-reading client delays only its broker connection."""
+    """Stream a broker's answer to the client.
+
+    A client that does not read delays only the broker connection used for it.
+    """
     headers = without_hop_by_hop(answer.headers)
     passed = web.StreamResponse(status=answer.status, reason=answer.reason, headers=headers)
     response.append(passed)
@@ -330,7 +335,7 @@ async def _pass_on(
 def _broken_off(
     request: web.Request, response: web.StreamResponse, error: Exception
 ) -> web.StreamResponse:
-    """Abort the connection of a client with a partial answer, so that the client notices."""
+    """Abort a client's connection after a partial answer, so that the client notices the error."""
     logger.info("a forwarded answer broke off: %s", excerpt(repr(error)))
     if request.transport is not None:
         request.transport.abort()

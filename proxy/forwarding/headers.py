@@ -1,4 +1,4 @@
-"""Headers of a forwarded request and its answer, and redirects of brokers.
+"""Headers of a forwarded HTTP request and its answer, and targets of brokers' redirects.
 
 Hop-by-hop headers are left out. The proxy follows redirects: clients need not reach a broker.
 """
@@ -38,7 +38,7 @@ VIA = "http/1.1 floodgate-proxy"
 
 
 def without_hop_by_hop(headers: Mapping[str, str]) -> CIMultiDict[str]:
-    """Return the end-to-end headers.
+    """Return the headers without those that concern only one connection (hop-by-hop).
 
     Hop-by-hop headers are defined by HTTP, or named in ``Connection``.
     """
@@ -58,7 +58,7 @@ def without_hop_by_hop(headers: Mapping[str, str]) -> CIMultiDict[str]:
 def request_headers(
     headers: Mapping[str, str], client: str | None, scheme: str = "http", role: str | None = None
 ) -> CIMultiDict[str]:
-    """Return the headers for a broker, with headers identifying the client.
+    """Return the headers to send to a broker, including headers that identify the client.
 
     Args:
         headers: The client's headers.
@@ -90,7 +90,7 @@ def request_headers(
 
 
 def without_body(headers: CIMultiDict[str]) -> CIMultiDict[str]:
-    """Return the headers of a request without its body."""
+    """Return the headers without those that describe the request's body."""
     kept = headers.copy()
     for name in _OF_A_BODY:
         kept.popall(name, None)
@@ -108,18 +108,18 @@ class RedirectError(Exception):
 
 
 def is_redirect(status: int, headers: Mapping[str, str]) -> bool:
-    """Tell whether an answer redirects."""
+    """Return True if an HTTP answer redirects to another URL."""
     return status in (*_KEEPS_METHOD, *_TURNS_TO_GET) and "Location" in headers
 
 
 def redirected_method(status: int, method: str) -> str:
-    """Return the method for the redirected request."""
+    """Return the HTTP method with which to follow a redirect."""
     unchanged = status in _KEEPS_METHOD or method in ("GET", "HEAD")
     return method if unchanged or (method == "PUT" and status != 303) else "GET"
 
 
 def redirected_url(asked: URL, location: str) -> URL:
-    """Return the redirect's target, resolving relative URLs.
+    """Return the URL that a redirect leads to, resolving relative URLs.
 
     Raises:
         RedirectError: The target is malformed or unsupported.

@@ -1,4 +1,4 @@
-"""Forwarded paths: ``/admin`` and ``/lookup`` to the broker, further paths as configured.
+"""HTTP paths that the proxy forwards: ``/admin`` and ``/lookup`` to the broker, others as set.
 
 Source: upstream ProxyServiceStarter.addWebServerHandlers. Differs: a proxy answers for its own
 readiness and limiter under paths below ``/admin``.
@@ -29,7 +29,7 @@ PLACES = (
 def forwarding_routes(
     forwarder: Forwarder, broker_web_service_url: str, others: tuple[ReverseProxy, ...]
 ) -> list[web.RouteDef]:
-    """Return the routes.
+    """Return the HTTP routes whose requests the proxy forwards.
 
     Args:
         forwarder: Forwards requests.

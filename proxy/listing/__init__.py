@@ -1,1 +1,1 @@
-"""GET_TOPICS through the proxy: one request to the broker for many clients, within the limits."""
+"""Topic lists through the proxy: one broker request serves many clients, within memory limits."""

@@ -1,4 +1,4 @@
-"""The interface for reserving and charging the memory of a flight's topic list."""
+"""Interface for reserving and charging the memory of a topic list requested from a broker."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ if TYPE_CHECKING:
 
 
 class Charging(Protocol):
-    """A charging policy for answers, chosen at the proxy's start."""
+    """Policy for charging the memory of topic lists, chosen at the proxy's start."""
 
     reuses_answers: bool
     """True if a flight may end with an answer that is still being sent to other clients."""
 
     def charge(self, request: pb.CommandGetTopicsOfNamespace, owner: SharedOwner) -> Charge:
-        """Return the charge of one flight; ``owner`` stands for all clients waiting for it."""
+        """Create the charge of one broker request; ``owner`` stands for all waiting clients."""
 
     def expected_bytes(self, request: pb.CommandGetTopicsOfNamespace) -> int | None:
-        """Return the probable size of an answer, for flow control; None before the first."""
+        """Return the probable size of an answer in bytes; None before the first answer."""
 
 
 class Charge(Protocol):
-    """The memory of one flight.
+    """Memory reserved and charged for the answer to one broker request.
 
     When the last owner leaves, held memory is released at any wait.
 
@@ -34,20 +34,20 @@ class Charge(Protocol):
     """
 
     async def reserve(self, *, confirmation: bool) -> None:
-        """Wait for the memory required before the broker request.
+        """Wait for the memory that is required before the broker is asked.
 
         Args:
             confirmation: Whether the request only confirms an already held list.
         """
 
     def admit(self, total_size: int) -> bool:
-        """Decide on an announced answer, before its body is read."""
+        """Decide, given the announced size of an answer, whether to read its body."""
 
     def declined(self, total_size: int) -> None:
-        """Record the size of an answer that ``admit`` declined, or refuse the answer."""
+        """Record the size of an answer that ``admit`` declined, or raise the client's error."""
 
     async def settle(self, answer: TopicsAnswer, *, charged: bool) -> None:
-        """Charge an answer; its direct memory belongs to the owners from now on.
+        """Charge the memory of a received answer; the clients then own its direct memory.
 
         Args:
             answer: The broker's, or the confirmed answer.
@@ -55,4 +55,4 @@ class Charge(Protocol):
         """
 
     def release(self) -> None:
-        """Release all memory still held, except the direct memory of a settled answer."""
+        """Release all memory still held, except the direct memory of a charged answer."""

@@ -1,4 +1,4 @@
-"""Charging by an answer's true size (topicListSizeEstimate ``exact``).
+"""Charging of memory by the true size of an answer (topicListSizeEstimate ``exact``).
 
 Memory is reserved before the request is forwarded; the length field of the broker's answer, known
 before the body is read, settles the amount. If a larger amount would have to wait, the body is
@@ -34,7 +34,9 @@ meanwhile."""
 
 
 class ExactCharging:
-    """Reserves memory first, settles by the announced length, never waits within an answer's body.
+    """Charging policy that reserves memory first and corrects it to the answer's announced size.
+
+    It never waits for memory while an answer's body is being received.
 
     Args:
         limiter: The proxy's limiter.
@@ -49,11 +51,11 @@ class ExactCharging:
         self._sizes = TopicListSizeResultCache()
 
     def charge(self, request: pb.CommandGetTopicsOfNamespace, owner: SharedOwner) -> _ExactCharge:
-        """See Charging.charge."""
+        """Create the charge of one broker request."""
         return _ExactCharge(self._limiter, owner, self._holder(request), patient=self._patient)
 
     def expected_bytes(self, request: pb.CommandGetTopicsOfNamespace) -> int | None:
-        """See Charging.expected_bytes."""
+        """Return the last size of an answer in bytes; None before the first answer."""
         return self._holder(request).last_size_bytes
 
     def _holder(self, request: pb.CommandGetTopicsOfNamespace) -> ResultHolder:
@@ -64,7 +66,10 @@ class ExactCharging:
 
 
 class _ExactCharge:
-    """Heap and direct memory of one flight, of the same size; see proxy.listing.charging.Charge."""
+    """Heap and direct memory for one broker request, both of the same size.
+
+    See proxy.listing.charging.Charge.
+    """
 
     def __init__(
         self,
@@ -98,7 +103,7 @@ class _ExactCharge:
                 raise self._oversized(error, limit_type) from None
 
     def admit(self, total_size: int) -> bool:
-        """Accept an announced answer if memory is available without waiting; see Charge.admit."""
+        """Return True if memory for an announced answer is available without waiting."""
         size_bytes = total_size - LENGTH_FIELD_BYTES
         self._too_large = None
         lacking = [one for one in self._held if not self._fits(one, size_bytes)]
@@ -121,7 +126,7 @@ class _ExactCharge:
         return grown is not None
 
     def declined(self, total_size: int) -> None:
-        """Record the size of a declined answer, or refuse the answer; see Charge.declined."""
+        """Record the size of a declined answer, or raise the client's error."""
         if self._too_large is not None:
             raise self._oversized(*self._too_large)
         self._size_bytes = total_size - LENGTH_FIELD_BYTES
@@ -140,7 +145,7 @@ class _ExactCharge:
         return UnansweredRequestError(str(error))
 
     async def settle(self, answer: TopicsAnswer, *, charged: bool) -> None:
-        """Release the reservation beyond the true size: shrinking never waits."""
+        """Release the reserved memory beyond the answer's true size, which never waits."""
         self._holder.update_size(answer.command_bytes)
         if charged:
             return

@@ -1,4 +1,4 @@
-"""A flight: one broker request, and the clients waiting for its answer.
+"""Flight: one request to a broker for a topic list, and the clients waiting for the answer.
 
 A flight runs in a separate task, so that a leaving client does not affect the others; when the last
 client leaves before the answer, the flight ends in the same event-loop iteration and releases its
@@ -47,11 +47,11 @@ MAX_ASKS = 5
 
 
 class FlightKey(NamedTuple):
-    """The fields in which requests sharing a flight agree.
+    """Key of a flight: requests with equal keys share one broker request.
 
     Attributes:
-        asked: The fields shared by requests with the same list bytes.
-        topics_hash: The hash of the client's current list; None without.
+        asked: The fields on which the bytes of the list depend.
+        topics_hash: The hash of the client's current list; None if the client sent none.
     """
 
     asked: Hashable
@@ -60,13 +60,13 @@ class FlightKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FlightParts:
-    """The parts of a proxy shared by all its flights.
+    """Services and settings that all flights of a proxy share.
 
     Attributes:
         charging: Reserves and charges the memory of answers.
         translation: Translates broker errors to client errors.
         unanswered: Counts requests left unanswered.
-        live: Answers on their way, for later flights.
+        live: Answers still being sent to clients, for later flights.
         frame_limit_bytes: Most a frame's length field may announce to clients; None for no check.
         asks_again: Whether a request to a lost broker is retried once, without a client error.
         served: Called when a client stops waiting for a flight.
@@ -82,11 +82,11 @@ class FlightParts:
 
 
 class Flight:
-    """One broker request and its waiters; only its own methods change it.
+    """One broker request for a topic list, with its waiting clients; changed by its methods only.
 
     Attributes:
-        owner: All waiters as one holder of the flight's memory; afterwards, all clients with the
-            answer on its way.
+        owner: All waiting clients as one holder of the flight's memory; afterwards, all clients to
+            which the answer is being sent.
         open: Whether requests may join: before an answer and before the end.
         kept: Another flight's answer. During its confirmation every waiter holds a reference.
         task: The flight's task, once started.
@@ -121,19 +121,19 @@ class Flight:
     # -- waiters ------------------------------------------------------------------------------
 
     def start(self) -> asyncio.Task[None]:
-        """Send the broker request, in a separate task."""
+        """Send the broker request in a separate task, and return the task."""
         self.task = asyncio.get_running_loop().create_task(self._fly())
         return self.task
 
     def add(self, requester: Requester) -> None:
-        """Add a waiting request, as an owner of the flight's memory."""
+        """Add a client's request, which then shares the ownership of the flight's memory."""
         self._requesters.add(requester)
         self.owner.join(requester.cnx)
         if self.kept is not None:
             self.kept.join(requester.cnx)
 
     def leave(self, cnx: Connection) -> None:
-        """Remove a client; a flight without waiters ends."""
+        """Remove a client; the flight is cancelled if no client waits any more."""
         self._requesters.remove(cnx)
         if not self._requesters and self.task is not None:
             self.open = False
@@ -144,13 +144,16 @@ class Flight:
 
     @property
     def _abandoned(self) -> bool:
-        """True if all waiters have left; the task ends in its next step."""
+        """True if all waiting clients have left, so that the task ends in its next step."""
         return not any(holder.references for holder in self.owner.holders.values())
 
     # -- the answer ---------------------------------------------------------------------------
 
     async def _fly(self) -> None:
-        """Fetch the answer and send it, or report the error; the exception boundary."""
+        """Fetch the answer and send it to all clients, or send them an error.
+
+        The exception boundary of the flight's task.
+        """
         try:
             async with self.answered() as answer:
                 self.open = False
@@ -176,7 +179,9 @@ class Flight:
 
     @asynccontextmanager
     async def answered(self) -> AsyncIterator[TopicsAnswer]:
-        """Yield the answer, charged to the waiters; their heap is held until the block ends.
+        """Yield the broker's answer, charged to the waiting clients.
+
+        The heap memory is held until the ``async with`` block ends.
 
         Raises:
             RequestError: Memory was not granted.
@@ -205,7 +210,7 @@ class Flight:
         raise not_in_time(LimitType.HEAP_MEMORY)
 
     async def _asked(self, charge: Charge) -> TopicsAnswer | None:
-        """Request a list, or confirmation that a held answer is current; None if undecided.
+        """Return a new list, or an older list that the broker confirms; None to ask again.
 
         A client with its own hash is first served as requested: usually its list is current, and
         the answer is small. Only if a list arrives without memory for it, the broker confirms the
@@ -235,7 +240,7 @@ class Flight:
         return right
 
     async def _ask(self, charge: Charge, live: LiveAnswer | None) -> TopicsAnswer:
-        """Request the list from the broker, with the hash of the held answer, if any."""
+        """Request the list from the broker, with the hash of an older answer, if there is one."""
         request = self._request
         if live is not None and live.topics_hash is not None:
             request = pb.CommandGetTopicsOfNamespace()
@@ -245,7 +250,7 @@ class Flight:
         return await self._broker.topics_raw(request, partial(self._admit, charge))
 
     def _admit(self, charge: Charge, total_size: int) -> bool:
-        """Decide on an announced answer.
+        """Decide, given the announced size of an answer, whether to read its body.
 
         An announced answer is no confirmation of the older answer, which is released first. The
         announcement may coincide with the last client's leaving: then no holder is left.
@@ -261,7 +266,7 @@ class Flight:
     # -- telling clients ----------------------------------------------------------------------
 
     async def _distribute(self, answer: TopicsAnswer) -> None:
-        """Queue the answer for all waiters.
+        """Queue the answer for sending to all waiting clients.
 
         Equal bytes already on their way are sent instead, even if fetched for clients with another
         hash.
@@ -287,7 +292,7 @@ class Flight:
         requester.cnx.enqueue(response.buffers, response.size, entry_left, paid_bytes)
 
     def _refusal(self, response: TopicsResponse) -> RequestError | None:
-        """Return the refusal if a client's longer request id exceeds the frame limit."""
+        """Return the error if a client's longer request id makes the frame too large, or None."""
         limit_bytes, total_size = self._parts.frame_limit_bytes, response.size - LENGTH_FIELD_BYTES
         if limit_bytes is None or total_size <= limit_bytes:
             return None

@@ -1,4 +1,4 @@
-"""The flights of a proxy: each is one broker request for all equal requests for a topic list."""
+"""Flights of a proxy: each is one broker request shared by all equal requests for a topic list."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Flights:
-    """The flights in progress, by request.
+    """Flights in progress, which are broker requests shared by clients with equal requests.
 
     Bound: every requester holds a permit of the proxy's lookup semaphore.
 
@@ -33,7 +33,7 @@ class Flights:
         share: Whether equal requests share a flight.
 
     Attributes:
-        live: Answers on their way, for later flights.
+        live: Answers still being sent to clients, for later flights.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of its flights
@@ -63,7 +63,7 @@ class Flights:
         self._of_cnx: dict[Connection, dict[Flight, None]] = {}
 
     def __len__(self) -> int:
-        """Return the number of flights open for clients."""
+        """Return the number of flights that further clients can join."""
         return sum(flight.open for flight in self._under_way.values())
 
     def join(
@@ -73,7 +73,7 @@ class Flights:
         brokers: BrokerConnections,
         address: Address,
     ) -> None:
-        """Add a client to the flight with an equal request, or start a flight."""
+        """Add a client's request to a flight for an equal request, or start a new flight."""
         key = (
             flight_key(request, address, brokers.asks_for)
             if self._share
@@ -89,11 +89,11 @@ class Flights:
         self._of_cnx.setdefault(requester.cnx, {})[flight] = None
 
     def expected_bytes(self, request: pb.CommandGetTopicsOfNamespace) -> int | None:
-        """Return the probable size of an answer, for flow control; None before the first."""
+        """Return the probable size of an answer in bytes; None before the first answer."""
         return self._parts.charging.expected_bytes(request)
 
     def cancel_owner(self, cnx: Connection) -> None:
-        """Remove a client from every flight immediately; a flight without waiters ends.
+        """Remove a client from all flights immediately; flights without clients end.
 
         Shared memory stays with the remaining clients; private memory and permits are released.
         """
@@ -102,11 +102,11 @@ class Flights:
         self._limiter.cancel_owner(cnx)
 
     def exempt_from_quota(self, cnx: Connection) -> None:
-        """Exempt another proxy, which stands for many clients, from the quota of one client."""
+        """Exempt a client that is a proxy, and so stands for many clients, from quotas."""
         self._limiter.exempt_from_quota(cnx)
 
     async def finished(self, cnx: Connection) -> None:
-        """Wait until no flight with this client among its waiters is in progress.
+        """Wait until no flight for which this client waits is in progress.
 
         A flight with a cancelled task, as at the event loop's end, counts as finished: it notifies
         no client.
@@ -133,7 +133,7 @@ class Flights:
 def flight_key(
     request: pb.CommandGetTopicsOfNamespace, address: Address, asks_for: Hashable = None
 ) -> FlightKey:
-    """Return the key under which requests share one answer.
+    """Return the key of a request; requests with equal keys share one answer.
 
     Args:
         request: The request.
@@ -152,6 +152,6 @@ def flight_key(
 
 
 def _as_sent(properties: Iterable[pb.KeyValue]) -> bytes:
-    """Return properties in wire format: lengths delimit keys and values."""
+    """Return properties in protobuf's wire format, in which keys and values cannot be confused."""
     alone = pb.CommandGetTopicsOfNamespace(properties=properties)
     return alone.SerializePartialToString()

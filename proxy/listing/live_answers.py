@@ -1,4 +1,4 @@
-"""Topic lists still being sent to clients, reused without fetching them again.
+"""Topic lists that are still being sent to clients, and reused instead of fetched again.
 
 An answer lives while its bytes are referenced: by an outbound entry, or by a request for the same
 list waiting for the broker's confirmation. The confirmation is requested by the hash in the request
@@ -26,10 +26,10 @@ SMALLEST_LIVE_BYTES = 4_096
 
 
 class LiveAnswer:
-    """A topic list being sent: its bytes, charged once as direct memory, and its holders.
+    """A topic list being sent to clients, whose bytes are charged once as direct memory.
 
     Args:
-        live: All answers on their way.
+        live: All answers still being sent.
         key: The request's key, without a client's own hash.
         answer: The bytes.
         owner: Holds the direct memory; joined by every recipient.
@@ -52,32 +52,32 @@ class LiveAnswer:
 
     @property
     def references(self) -> int:
-        """The number of entries and requests holding the bytes."""
+        """Number of outbound entries and requests that need the bytes."""
         return self.owner.holders[LimitType.DIRECT_MEMORY].references
 
     def join(self, owner: Hashable) -> None:
-        """Add a reference of ``owner``, only for direct memory: the heap was released."""
+        """Add a reference of ``owner`` to the direct memory; the heap memory was released."""
         self._live.direct.shared.join(self.owner.holders[LimitType.DIRECT_MEMORY], owner)
 
     def joined_by(self, owners: Iterable[Hashable]) -> Self:
-        """Add a reference for each owner; return this answer."""
+        """Add a reference of each owner to the direct memory; return this answer."""
         for owner in owners:
             self.join(owner)
         return self
 
     def leave(self, owner: Hashable) -> None:
-        """Drop a reference of ``owner``; the last reference's end drops the answer."""
+        """Drop a reference of ``owner``, and the cached answer with its last reference."""
         self.owner.leave(owner)
         self._live.forget_if_left(self)
 
     def left_by(self, owners: Iterable[Hashable]) -> None:
-        """Drop a reference for each owner; an unreferenced answer is dropped."""
+        """Drop a reference of each owner, and the cached answer with its last reference."""
         for owner in owners:
             self.owner.leave(owner)
         self._live.forget_if_left(self)
 
     def or_another(self, answer: TopicsAnswer, own_hash: str | None) -> TopicsAnswer | None:
-        """Return the answer to send, after the broker was asked with this answer's hash.
+        """Return the answer to send after the broker was asked whether this one is current.
 
         Args:
             answer: A confirmation of this answer, or a different list.
@@ -97,7 +97,7 @@ class LiveAnswer:
         return self.answer if confirmed else None
 
     def equals(self, answer: TopicsAnswer) -> bool:
-        """Tell whether a completely fetched answer has the same list."""
+        """Return True if a completely received answer has the same list as this answer."""
         tail = answer.tail()
         if tail is None or not tail.changed or answer.rest_bytes != self.answer.rest_bytes:
             return False
@@ -105,7 +105,7 @@ class LiveAnswer:
 
 
 class LiveAnswers:
-    """The newest answer to each request, while it is being sent to a client.
+    """Cache of the newest answer to each request, for as long as it is being sent to a client.
 
     Bound: one answer a key, dropped with its last reference; the bytes are held by outbound entries
     anyway, and bounded by the limiter.
@@ -129,7 +129,7 @@ class LiveAnswers:
         return len(self._newest)
 
     def newest(self, key: Hashable, other_than: str | None = None) -> LiveAnswer | None:
-        """Return the newest answer still held, if its hash differs from ``other_than``."""
+        """Return the newest answer being sent for ``key``, unless its hash is ``other_than``."""
         live = self._newest.get(key)
         usable = live is not None and live.references and live.topics_hash != other_than
         return live if usable else None
@@ -137,7 +137,7 @@ class LiveAnswers:
     def to_send(
         self, key: Hashable, answer: TopicsAnswer, owner: SharedOwner, kept: LiveAnswer | None
     ) -> LiveAnswer:
-        """Return the bytes to send: equal bytes already being sent, if any.
+        """Return the answer to send: an equal one that is already being sent, if there is one.
 
         The bytes may have been fetched by a flight for clients with another hash.
 
@@ -156,18 +156,18 @@ class LiveAnswers:
         return live
 
     def _remember(self, live: LiveAnswer) -> None:
-        """Cache a sent answer, if reusable and still being sent."""
+        """Cache an answer if it is large, can be confirmed, and is still being sent."""
         large = live.answer.command_bytes >= SMALLEST_LIVE_BYTES
         if self._remembers and large and live.topics_hash is not None and live.references:
             self._newest[live.key] = live
 
     def forget_left(self, key: Hashable) -> None:
-        """Drop the answer of a key if unreferenced."""
+        """Drop the cached answer of a key if no client needs it any more."""
         live = self._newest.get(key)
         if live is not None:
             self.forget_if_left(live)
 
     def forget_if_left(self, live: LiveAnswer) -> None:
-        """Drop an unreferenced answer."""
+        """Drop a cached answer if no client needs it any more."""
         if not live.references and self._newest.get(live.key) is live:
             del self._newest[live.key]

@@ -1,6 +1,6 @@
-"""Charging as in Pulsar's proxy: an estimate before reading the answer, its names after.
+"""Charging of memory as in Pulsar's proxy: first an estimate, then the size of the names.
 
-(``last`` and ``proposal``.)
+For the size estimates ``last`` and ``proposal``.
 
 Answers larger than a limit. Profile floodgate: refused every time, with size, limit and key.
 Profile pulsar, read in upstream's source and tried on the limiter classes of 4.2.4, but not
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 class PulsarCharging:
-    """Reserve heap for an estimate, then charge the names and the direct memory.
+    """Charging policy that reserves heap for an estimate, and charges the names once received.
 
     Args:
         limiter: The proxy's limiter.
@@ -67,17 +67,20 @@ class PulsarCharging:
         self._sizes = TopicListSizeResultCache()
 
     def charge(self, request: pb.CommandGetTopicsOfNamespace, owner: SharedOwner) -> _PulsarCharge:
-        """See Charging.charge."""
+        """Create the charge of one broker request."""
         holder = self._sizes.holder((request.namespace, request.mode))
         return self._charge(self._limiter, owner, holder, self._policy)
 
     def expected_bytes(self, request: pb.CommandGetTopicsOfNamespace) -> int | None:
-        """See Charging.expected_bytes."""
+        """Return the last size of an answer in bytes; None before the first answer."""
         return self._sizes.holder((request.namespace, request.mode)).last_size_bytes
 
 
 class _PulsarCharge:
-    """Heap for an estimate, then for the names, and direct memory last; see Charge."""
+    """Memory of one broker request: heap for an estimate, then the names; direct memory last.
+
+    See Charge.
+    """
 
     anyone_resets = False
     """See SizeGuess."""
@@ -102,7 +105,7 @@ class _PulsarCharge:
         self._heap = await self._acquire(LimitType.HEAP_MEMORY, size_bytes)
 
     def admit(self, total_size: int) -> bool:
-        """Decline a body above a limit: its names cost more than its bytes."""
+        """Return False for an answer above a limit: its names cost more than its bytes."""
         size_bytes, limits = total_size - LENGTH_FIELD_BYTES, self._limiter.statistics()
         for limit_type, budget in (
             (LimitType.HEAP_MEMORY, limits.heap),
@@ -118,7 +121,7 @@ class _PulsarCharge:
             raise self._too_large(*self._exceeded)
 
     async def settle(self, answer: TopicsAnswer, *, charged: bool) -> None:
-        """Hold heap for the received names instead of the estimate, and direct memory."""
+        """Change the heap from the estimate to the size of the names, and acquire direct memory."""
         if self._heap is None:
             raise RuntimeError("the names come after the estimate")
         size_bytes = await self._charged_bytes(answer)
@@ -127,7 +130,10 @@ class _PulsarCharge:
         await self._acquire(LimitType.DIRECT_MEMORY, answer.command_bytes)
 
     async def _charged_bytes(self, answer: TopicsAnswer) -> int:
-        """Return the cost of the received names; without a limit they are not read."""
+        """Return the bytes to charge for the received names.
+
+        Without a limit the names are not read.
+        """
         if self._limiter.statistics().heap.max_permits <= 0:
             return answer.command_bytes
         estimated_bytes = names = 0
@@ -163,19 +169,19 @@ class _PulsarCharge:
         return too_large(error, limit_type)
 
     def release(self) -> None:
-        """Release the heap; waiters for the first measurement continue."""
+        """Release the heap, and let requests that wait for a first measurement continue."""
         if self._heap is not None:
             self._limiter.release(self._heap)
         self._guess.failed()
 
 
 class _UpstreamCharge(_PulsarCharge):
-    """Upstream's treatment of answers larger than a limit, and of waits to grow."""
+    """Memory of one broker request, charged as upstream if it exceeds a limit or has to grow."""
 
     anyone_resets = True
 
     def admit(self, total_size: int) -> bool:
-        """Read every answer."""
+        """Return True, since upstream reads every answer."""
         return True
 
     async def _grown(self, heap: MemoryPermit, size_bytes: int) -> MemoryPermit:

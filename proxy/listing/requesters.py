@@ -1,4 +1,4 @@
-"""The clients waiting for a flight's answer, notified in batches."""
+"""Clients waiting for the answer to a shared broker request, notified in batches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BYTES_A_TURN = 4_194_304
 
 
 class Requester(NamedTuple):
-    """One client's request waiting for a flight's answer."""
+    """A client's request that waits for the answer to a shared broker request."""
 
     cnx: Connection
     request_id: int
@@ -30,7 +30,7 @@ class Requester(NamedTuple):
 
 
 class Requesters:
-    """All waiters of one flight.
+    """All client requests that wait for the answer to a shared broker request.
 
     Waiters may leave while others are being notified, except those of the current batch.
     """
@@ -44,18 +44,18 @@ class Requesters:
         return len(self._waiting)
 
     def clients(self) -> Iterator[Connection]:
-        """Yield the client of each request not yet notified."""
+        """Yield the client of each request that was not notified yet."""
         for requester in self._unserved:
             yield requester.cnx
         for cnx, few in self._waiting.items():
             yield from repeat(cnx, len(few))
 
     def add(self, requester: Requester) -> None:
-        """Add a waiting request."""
+        """Add a client's request."""
         self._waiting.setdefault(requester.cnx, deque()).append(requester)
 
     def remove(self, cnx: Connection) -> None:
-        """Remove a client's requests."""
+        """Remove all requests of a client."""
         self._waiting.pop(cnx, None)
 
     async def tell(
@@ -64,7 +64,7 @@ class Requesters:
         served: Callable[[Connection], None],
         size_bytes: int = 0,
     ) -> None:
-        """Notify all waiters, a batch in each event-loop iteration.
+        """Notify all waiting requests, one batch in each event-loop turn.
 
         Args:
             tell: Notifies one request; an exception leaves this and all later requests unnotified.
@@ -90,5 +90,5 @@ class Requesters:
 
 
 def answers_a_turn(size_bytes: int) -> int:
-    """Return the batch size for an answer of the given size."""
+    """Return how many clients to answer in one event-loop turn, given the answer's size."""
     return max(1, min(ANSWERS_A_TURN, BYTES_A_TURN // max(1, size_bytes)))

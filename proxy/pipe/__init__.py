@@ -1,1 +1,1 @@
-"""Pipes: byte copies between a client and a broker chosen by the client."""
+"""Pipes, which copy bytes between a client and a broker that the client names."""

@@ -1,4 +1,4 @@
-"""The brokers available to clients as pipe targets."""
+"""Check of which brokers clients may choose as the target of a pipe."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ALL = ("*",)
 
 
 class BrokerTargets:
-    """The allow-list: configured brokers, loopback addresses, and named hosts.
+    """Allow-list of brokers: the configured brokers, loopback addresses, and named hosts.
 
     brokerProxyAllowedHostNames and brokerProxyAllowedIPAddresses name hosts, unless both are ``*``;
     both must allow the host, and brokerProxyAllowedTargetPorts the port. Only the proxy must be
@@ -39,7 +39,7 @@ class BrokerTargets:
         self._web_port = URL(config.broker_web_service_url).port
 
     async def allowed(self, target: str) -> Address | None:
-        """Return the address of an allowed ``host:port``, otherwise None."""
+        """Return the address to connect to for an allowed ``host:port``, otherwise None."""
         try:
             address = server_address(f"pulsar://{target}")
         except ConnectError:
@@ -53,7 +53,7 @@ class BrokerTargets:
         return None if found is None else (found, port)
 
     async def allows_redirect(self, host: str, port: int | None) -> bool:
-        """Return True for a broker redirect to an allowed host and web port.
+        """Return True if a broker's HTTP redirect leads to an allowed host and web port.
 
         Allowed ports are the port of brokerWebServiceURL and brokerProxyAllowedTargetPorts.
         """
@@ -66,7 +66,7 @@ class BrokerTargets:
         return any(ports.first <= port <= ports.last for ports in self._ports)
 
     async def _allowed_host(self, host: str) -> str | None:
-        """Return the host, or the host's allowed address; None if disallowed."""
+        """Return the host, or an allowed IP address of the host; None if it is not allowed."""
         loopback = loopback_address(host)
         if loopback is None and self._host_names == self._networks == _ALL:
             return None
@@ -83,7 +83,7 @@ class BrokerTargets:
 
 
 def loopback_address(host: str) -> str | None:
-    """Return a host's loopback address without a name lookup; otherwise None."""
+    """Return a host's loopback address, without a DNS lookup; None if it is no loopback host."""
     if host == "localhost":
         return "127.0.0.1"
     try:
@@ -93,7 +93,7 @@ def loopback_address(host: str) -> str | None:
 
 
 async def _addresses(host: str) -> list[str]:
-    """Return the addresses of a host; empty for an unresolvable or impossible name."""
+    """Return the IP addresses of a host; empty if its name cannot be resolved."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):

@@ -1,4 +1,4 @@
-"""Pipes from clients to the broker named in CONNECT (proxy_to_broker_url).
+"""Opening of pipes from clients to the broker named in CONNECT (proxy_to_broker_url).
 
 The proxy finishes both handshakes and then copies undecoded bytes in both directions. A side pauses
 while the opposite side is not writable; the end of either side ends both.
@@ -45,14 +45,14 @@ NO_TARGET = "Failed to authenticate"
 
 
 class UnavailableTargetError(RequestError):
-    """A client's target broker is unreachable; profile pulsar sends no answer."""
+    """The broker named by a client is unreachable; profile pulsar sends the client no answer."""
 
     def __init__(self) -> None:
         super().__init__(pb.ServiceNotReady, UNAVAILABLE_TARGET)
 
 
 class BrokerLeg(PipeLeg):
-    """The proxy's side of the broker connection; never parks frames."""
+    """The proxy's connection to the broker of a pipe; never sets received frames aside."""
 
     def __init__(
         self, connect: pb.CommandConnect, process: ProcessFlow, tls: TlsLayer | None = None
@@ -63,11 +63,11 @@ class BrokerLeg(PipeLeg):
         self.greeting: asyncio.Future[pb.BaseCommand] = asyncio.get_running_loop().create_future()
 
     def connected(self) -> None:
-        """Send the proxy's CONNECT on behalf of the client."""
+        """Send the proxy's CONNECT to the broker, on behalf of the client."""
         self.send(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=self._connect))
 
     def frame_received(self, frame: Frame) -> None:
-        """Receive the broker's answer to CONNECT, then wait until the pipe is open."""
+        """Receive the broker's answer to CONNECT, and pause reading until the pipe is open."""
         if self.takes_frame is not None:
             self.takes_frame(frame)
             return
@@ -80,11 +80,11 @@ class BrokerLeg(PipeLeg):
             self.greeting.set_result(command)
 
     def tls_failed(self, error: RemoteProtocolError) -> None:
-        """Fail the waiter for the broker's greeting."""
+        """Report the failed TLS handshake to the task that waits for the broker's answer."""
         self._fail(str(error))
 
     def lost(self, error: Exception | None) -> None:
-        """Close the client's connection, as the broker's connection is lost."""
+        """Close the client's connection after the broker's connection was lost."""
         self._fail(f"{self.peer} closed the connection")
         self.end_other()
 
@@ -95,7 +95,7 @@ class BrokerLeg(PipeLeg):
 
 
 class BrokerAccess(NamedTuple):
-    """The proxy's settings for broker connections.
+    """Settings for the proxy's connections to brokers.
 
     Attributes:
         timeout_seconds: brokerProxyConnectTimeoutMs, for connection and handshakes together.
@@ -109,12 +109,12 @@ class BrokerAccess(NamedTuple):
 
 
 class DirectProxyHandler:
-    """Opens a pipe to the broker named by a client.
+    """Opener of pipes to the brokers that clients name.
 
     Args:
         targets: The allowed target brokers.
         process: Shared by all connections of the process.
-        clock: The time.
+        clock: The source of time.
         access: Settings for broker connections.
         faults: The faults settable by command; None without floodgateFaultsEnabled.
         like_pulsar: Pass on only the feature flags of a 4.0.8 proxy, and answer a target without a
@@ -144,7 +144,7 @@ class DirectProxyHandler:
         connect: pb.CommandConnect,
         original: OriginalClient | None = None,
     ) -> None:
-        """Connect to a client's broker, answer the client, and start copying bytes.
+        """Connect to the broker that a client names, answer the client, and start the pipe.
 
         The client's gate stays closed meanwhile. A leaving client's task is cancelled in this call,
         and the broker connection is aborted.
@@ -213,7 +213,7 @@ class DirectProxyHandler:
         return leg
 
     async def _greeting(self, leg: BrokerLeg) -> pb.CommandConnected:
-        """Wait for the broker's CONNECTED; abort the broker connection on failure."""
+        """Wait for the broker's CONNECTED and return it; on failure, abort the connection."""
         try:
             command = await asyncio.shield(leg.greeting)
         except BaseException:
@@ -250,7 +250,7 @@ class DirectProxyHandler:
 
 
 def set_known_flags(flags: pb.FeatureFlags, *, topic_watchers: bool) -> None:
-    """Set the feature flags of a 4.0.8 proxy."""
+    """Set the feature flags that a Pulsar 4.0.8 proxy announces."""
     flags.supports_topic_watchers = topic_watchers
     flags.supports_get_partitioned_metadata_without_auto_creation = True
     flags.supports_repl_dedup_by_lid_and_eid = True

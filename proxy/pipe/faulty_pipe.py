@@ -1,4 +1,4 @@
-"""Pipes of a proxy with fault injection.
+"""Pipes of a proxy that can inject faults into the copied stream.
 
 While a fault may concern the client, each direction of the pipe reads frames; otherwise it copies
 bytes and reads only the frame lengths, to know the frame boundaries. Unused without
@@ -34,7 +34,7 @@ _LENGTH = struct.Struct(">I")
 
 
 class FrameBoundary:
-    """Follows a stream, chunk after chunk, from the beginning of a frame on."""
+    """Position in a stream of frames, followed chunk after chunk to know where frames begin."""
 
     def __init__(self) -> None:
         self._left = 0
@@ -46,7 +46,7 @@ class FrameBoundary:
         return not (self._left or self._length)
 
     def follow(self, data: bytes) -> None:
-        """Follow the stream through a chunk."""
+        """Advance the position by a chunk."""
         at, size = self._rest_of_frame(data), len(data)
         if not self.reached:
             return
@@ -58,7 +58,7 @@ class FrameBoundary:
             self._length = data[at:]
 
     def follow_to_next(self, data: bytes) -> int:
-        """Consume the rest of the current frame from a chunk; return the number of bytes."""
+        """Advance to the next frame within a chunk; return the number of bytes skipped."""
         return self._rest_of_frame(data)
 
     def _rest_of_frame(self, data: bytes) -> int:
@@ -86,7 +86,9 @@ MAX_SAID = 1_000
 
 
 class PipeClient:
-    """The client of a pipe as a target of faults. See server.faults.acting.Faulty.
+    """The client of a pipe, to which faults can be applied.
+
+    See server.faults.acting.Faulty.
 
     Knows producers and consumers opened while frames were read.
 
@@ -110,11 +112,11 @@ class PipeClient:
         self.take_no_more = leg.take_no_more
 
     def send(self, command: pb.BaseCommand) -> None:
-        """Send the client a command."""
+        """Send a command made by the proxy to the client."""
         self.says(command)
 
     def note(self, frame: Frame) -> None:
-        """Remember the topic of an opening producer or consumer."""
+        """Remember the topic if a frame opens a producer or consumer."""
         kind = frame.command_type()
         if kind not in (Type.PRODUCER, Type.SUBSCRIBE):
             return
@@ -132,29 +134,29 @@ class PipeClient:
             del self._topics[next(iter(self._topics))]
 
     def is_legal(self, _: int) -> bool:
-        """Return True, as the broker checks commands itself."""
+        """Return True, since the broker itself checks whether commands are legal."""
         return True
 
     async def drain(self) -> None:
-        """Send queued bytes, then close."""
+        """Send the queued bytes, then close the client's connection."""
         self._leg.close()
 
     def topic_of_producer(self, producer_id: int) -> str:
-        """Return the topic of a producer; empty if unknown."""
+        """Return the topic of one of the client's producers; empty if unknown."""
         return self._topics.get((Type.PRODUCER, producer_id), "")
 
     def topic_of_consumer(self, consumer_id: int) -> str:
-        """Return the topic of a consumer; empty if unknown."""
+        """Return the topic of one of the client's consumers; empty if unknown."""
         return self._topics.get((Type.SUBSCRIBE, consumer_id), "")
 
     def close_producers(self, producer_id: int | None) -> None:
-        """Send the client CLOSE_PRODUCER; None: for all known producers."""
+        """Send the client CLOSE_PRODUCER for a producer, or with None for all known producers."""
         for one in self._known(Type.PRODUCER, producer_id):
             close = pb.CommandCloseProducer(producer_id=one, request_id=NO_REQUEST)
             self.send(Type(type=Type.CLOSE_PRODUCER, close_producer=close))
 
     def close_consumers(self, consumer_id: int | None) -> None:
-        """Close a consumer on both sides; None: all known consumers.
+        """Close a consumer, or with None all known consumers, at the client and the broker.
 
         An open consumer at the broker would receive messages ignored by the client.
         """
@@ -167,7 +169,7 @@ class PipeClient:
                 self._broker.send(Type(type=Type.CLOSE_CONSUMER, close_consumer=close))
 
     def answers_proxy(self, frame: Frame) -> bool:
-        """Return True, once, for the broker's answer to a request of the proxy."""
+        """Return True, only once, if a frame answers the proxy's own request to the broker."""
         if not self.asked or frame.command_type() not in _ANSWERS:
             return False
         command = frame.command()
@@ -180,11 +182,11 @@ class PipeClient:
         return [number for of, number in self._topics if of == kind] if one is None else [one]
 
     def move_topic(self, topic: str, to: str | None) -> None:
-        """Do nothing: a proxy serves no topics and refuses the fault."""
+        """Do nothing: a proxy serves no topics, and refuses the fault that moves one."""
 
 
 class _FaultyLeg:
-    """One direction of a pipe.
+    """One direction of a pipe into which faults can be injected.
 
     Args:
         leg: The side to read.
@@ -217,7 +219,7 @@ class _FaultyLeg:
         self._leg.receive_raw(self._bytes)
 
     def say(self, command: pb.BaseCommand) -> None:
-        """Send a command of the proxy at the next frame boundary."""
+        """Send a command made by the proxy as soon as the last forwarded frame is complete."""
         if self._boundary.reached:
             self._other.send(command)
         elif len(self._said) < MAX_SAID:
@@ -271,15 +273,15 @@ def pipe_with_faults(
     registry: FaultRegistry,
     clock: Clock,
 ) -> None:
-    """Start copying bytes in both directions; frames while a fault concerns the client.
+    """Start copying bytes in both directions, or frames while a fault concerns the client.
 
     Args:
         client: The client's side.
         broker: The broker's side.
         connected: The broker's greeting, with the largest message size.
         client_version: The client's version text.
-        registry: The faults.
-        clock: The time.
+        registry: The faults to inject.
+        clock: The source of time.
     """
     known = PipeClient(client, broker, client_version)
     for leg in (client, broker):

@@ -1,4 +1,4 @@
-"""One side of a pipe, and the shutdown of a pipe on a draining proxy.
+"""One side of a pipe, and the closing of a pipe when the proxy shuts down.
 
 A pipe copies bytes and does not know about pending requests. A draining proxy therefore stops
 forwarding the client's bytes, and closes the pipe after a silence of the broker.
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 class PipeLeg(Connection):
-    """One side of a pipe; an unwritable side pauses the opposite side's reading."""
+    """One side of a pipe; while it is not writable, reading from the other side is paused."""
 
     other: Connection | None = None
     takes_frame: Callable[[Frame], object] | None = None
     """Receives the frames of an open pipe while a fault is active: see proxy.pipe.faulty_pipe."""
 
     def writability_changed(self, *, writable: bool) -> None:
-        """Pause or resume reading on the opposite side."""
+        """Pause or resume reading from the other side of the pipe."""
         super().writability_changed(writable=writable)
         if self.other is not None and writable:
             self.other.gate.open_for(PauseCause.PEER_LEG_FULL)
@@ -36,7 +36,7 @@ class PipeLeg(Connection):
             self.other.gate.close_for(PauseCause.PEER_LEG_FULL)
 
     def end_other(self) -> None:
-        """Close the opposite side after sending the remaining bytes.
+        """Close the other side of the pipe, after sending the bytes still queued for it.
 
         The opposite side's incoming bytes are read and discarded: a peer that only writes would
         otherwise never read the remaining bytes.
@@ -47,7 +47,7 @@ class PipeLeg(Connection):
             other.close()
 
     def pipe_to(self, other: Connection) -> None:
-        """Pass every byte on to ``other`` from now on."""
+        """Pass every received byte to ``other`` from now on."""
         self.sender.in_a_pipe = True
         self.receive_raw(lambda data: other.enqueue([data], len(data)))
 
@@ -59,7 +59,7 @@ MOST_LOOKS = 20
 
 
 async def end_pipe(client: PipeLeg, clock: Clock, leave_seconds: float) -> None:
-    """Wait until a pipe may be closed; return immediately for a connection without a pipe."""
+    """Wait until a client's pipe may be closed; return immediately if there is no pipe."""
     broker = client.other
     if broker is None:
         return
