@@ -1,4 +1,4 @@
-"""CONNECT with authentication: checks its credentials, and a proxy's right to name a client."""
+"""Authentication in CONNECT: the peer's credentials, and a proxy's right to act for a client."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ProxyRules:
     checks_original: bool = False
 
     def believes(self, session: ClientSession) -> bool:
-        """Return True if a peer that claims to be a proxy has a proxy role; True without roles."""
+        """Return True if the peer's role is a proxy role, or if no proxy roles are configured."""
         return not self.roles or session.principal.role in self.roles
 
 
@@ -64,14 +64,14 @@ class ConnectRules:
 
 
 def shown_method(connect: pb.CommandConnect) -> str:
-    """Return the method of a CONNECT; a number from old clients."""
+    """Return the name of a CONNECT's authentication method; old clients send a number instead."""
     if connect.HasField("auth_method_name"):
         return connect.auth_method_name
     return _OLD_METHODS.get(connect.auth_method, NO_METHOD)
 
 
 def credentials_in(connect: pb.CommandConnect) -> Iterator[tuple[str, bytes]]:
-    """Yield the methods and credentials of a CONNECT: the peer's, and its original client's."""
+    """Yield (method, credentials) of a CONNECT: the peer's, then those of a client behind it."""
     yield shown_method(connect), connect.auth_data
     if connect.original_auth_data:
         yield _original_credentials(connect)
@@ -88,7 +88,7 @@ def session_of(
     service: AuthenticationService,
     rules: ProxyRules,
 ) -> ClientSession:
-    """Return the session of a CONNECT sent to a broker.
+    """Authenticate a CONNECT sent to a broker, and return its session.
 
     Raises:
         AuthenticationError: The credentials are not accepted.
@@ -127,7 +127,7 @@ def _take_original(
 
 
 def check_proxy_role(session: ClientSession, rules: ProxyRules) -> None:
-    """Refuse a proxy without a client, a client acting as a proxy, a proxy behind a proxy.
+    """Refuse a proxy that names no client or another proxy, and a client that poses as a proxy.
 
     Raises:
         RequestError: AuthorizationError, with a real broker's text.
@@ -144,7 +144,7 @@ def check_proxy_role(session: ClientSession, rules: ProxyRules) -> None:
 
 
 class Checked(Protocol):
-    """A connection whose peer can be paused."""
+    """A connection that can be paused while its peer's credentials are checked."""
 
     peer: str
     closed: bool
@@ -159,7 +159,7 @@ def when_checked(
     shown: Iterable[tuple[str, bytes]],
     go_on: Callable[[], object],
 ) -> None:
-    """Continue with CONNECT: immediately, or after the slow checks of its credentials.
+    """Call ``go_on`` for a CONNECT once its credentials are checked: now, or after slow checks.
 
     Args:
         cnx: The connection of the CONNECT.

@@ -1,4 +1,4 @@
-"""Interface of a provider of authentication for one kind of credentials, and its outcomes."""
+"""Interface of authentication providers, each of which checks one kind of credentials."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Principal:
             object.__setattr__(self, "roles", frozenset({self.role}))
 
     def expired(self, now_ms: int) -> bool:
-        """Return True if its credentials have expired."""
+        """Return True if the peer's credentials expired before ``now_ms``."""
         return self.expires_at_ms is not None and self.expires_at_ms < now_ms
 
 
@@ -77,7 +77,7 @@ class AuthenticationProvider(Protocol):
     name: str
 
     def authenticate(self, data: bytes, certificate: Certificate | None) -> Principal:
-        """Return the principal of credentials, without waiting.
+        """Check credentials and return their principal, without waiting for I/O.
 
         Args:
             data: The credentials of CONNECT or AUTH_RESPONSE.
@@ -88,7 +88,7 @@ class AuthenticationProvider(Protocol):
         """
 
     def http_data(self, headers: Mapping[str, str]) -> bytes:
-        """Return the credentials of an HTTP request, for ``authenticate``.
+        """Return the credentials in an HTTP request's headers, as ``authenticate`` expects them.
 
         Raises:
             AuthenticationError: The request has none of this method.

@@ -1,4 +1,4 @@
-"""Rules of client connections, and their shared parts of flow control."""
+"""Rules of client connections, and the objects of flow control that connections share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionRules:
-    """The rules of a profile.
+    """How connections behave, which differs between the profiles floodgate and pulsar.
 
     Attributes:
         parse: Parses a command.
@@ -61,7 +61,7 @@ PULSAR_RULES = ConnectionRules(
 
 @dataclass(slots=True)
 class FlowParts:
-    """The parts of flow control shared by all connections of a process.
+    """The objects of flow control that all connections of a process share.
 
     Attributes:
         clock: The source of time.

@@ -1,4 +1,4 @@
-"""Errors of requests: the exceptions of handlers, their texts and commands."""
+"""Exceptions by which handlers refuse a request, and the commands and texts of the responses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ text. After TooManyRequests, ServiceNotReady or MetadataError they retry, as for
 
 
 class RequestError(Exception):
-    """A request is answered with an error.
+    """Raised by a handler to answer its request with an error.
 
     Attributes:
         server_error: Pulsar's error code.
@@ -40,7 +40,7 @@ class RequestError(Exception):
 
 
 class UnansweredRequestError(Exception):
-    """Profile pulsar: a request is never answered, as recorded of a real broker and proxy.
+    """Raised in profile pulsar to leave a request unanswered, as recorded of a real broker.
 
     Every topic-list request of a namespace and mode is such a request once its first exceeded the
     heap limit: with a pattern that matches nothing, with a hash, and even after the namespace has
@@ -52,7 +52,7 @@ ErrorBuilder = Callable[[int, pb.ServerError.ValueType, str], pb.BaseCommand]
 
 
 class ErrorForm(NamedTuple):
-    """The commands for errors of a kind of request.
+    """Builds the error responses of a kind of request.
 
     Attributes:
         build: Builds the command of an error of this server.
@@ -65,19 +65,22 @@ class ErrorForm(NamedTuple):
     build_relayed: ErrorBuilder | None = None
 
     def command(self, request_id: int, error: RequestError) -> pb.BaseCommand:
-        """Build the response to a failed request."""
+        """Build the command that answers a request with an error."""
         relayed = self.build_relayed if error.by_broker else None
         return (relayed or self.build)(request_id, error.server_error, error.message)
 
 
 def not_granted(error: PermitAcquireError | None, text: str) -> RequestError:
-    """Return the refusal of a request without memory: the policy's own reason, or ``text``."""
+    """Return the error for a request that was granted no memory.
+
+    Its text is the admission policy's own reason, or else ``text``.
+    """
     own = isinstance(error, PermitAcquireRefusedError)
     return RequestError(pb.TooManyRequests, str(error) if own else text)
 
 
 def oversized_text(what: str, error: PermitTooLargeError, limit_type: LimitType, whose: str) -> str:
-    """Return the sentence of a refusal.
+    """Return the text that refuses an object larger than a whole memory limit.
 
     Args:
         what: The name of the oversized object; "heap estimate".
@@ -94,7 +97,7 @@ def oversized_text(what: str, error: PermitTooLargeError, limit_type: LimitType,
 
 
 def frame_text(size_bytes: int, limit_bytes: int) -> str:
-    """Return the sentence for a response too large for any client.
+    """Return the text that refuses a response larger than the largest frame.
 
     Args:
         size_bytes: Size of the frame.
@@ -107,5 +110,5 @@ def frame_text(size_bytes: int, limit_bytes: int) -> str:
 
 
 def illegal_argument_text(error: PermitTooLargeError) -> str:
-    """Return the text of the same refusal by a real broker or proxy."""
+    """Return the text by which a real broker or proxy refuses more memory than its limit."""
     return f"java.lang.IllegalArgumentException: {error}"
