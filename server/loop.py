@@ -1,4 +1,4 @@
-"""Event loop of a process: uvloop, or asyncio's if uvloop is not available."""
+"""Creation of a process's event loop: uvloop, or asyncio's if uvloop is not available."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run(main: Coroutine[object, object, ResultT]) -> ResultT:
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return uvloop's loop, or None for asyncio's own."""
+    """Return the function that creates uvloop's event loop; None to use asyncio's."""
     try:
         import uvloop
     except ImportError:  # no wheel for this platform

@@ -1,4 +1,4 @@
-"""Fault injection by request, for tests of clients.
+"""Fault injection: a server misbehaves as a REST request asks, to test clients.
 
 A fault is a document (``fault``): command types, the clients and topics (``selection``), the
 occurrences (``schedule``), and the action (``acting``). Active faults are in the ``registry``; each

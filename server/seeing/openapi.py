@@ -1,4 +1,4 @@
-"""``/openapi.json``: a machine-readable description of REST, in OpenAPI 3.1.
+"""``/openapi.json``: a description of the REST API for programs, in OpenAPI 3.1.
 
 It is built from operations, which are built from the routes themselves, so that every route is
 described. Schemas are JSON Schema, as written by pydantic, which OpenAPI 3.0 does not support.
@@ -50,7 +50,7 @@ _WHAT: Mapping[int | None, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of the path or the query.
+    """A parameter in an operation's path or query.
 
     Attributes:
         name: Its name.
@@ -67,7 +67,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A method of a path.
+    """A REST operation: an HTTP method of a path, with its parameters and statuses.
 
     Attributes:
         method: The HTTP method.
@@ -98,12 +98,12 @@ class Operation:
 
     @property
     def variables(self) -> list[str]:
-        """The names in the path, in order."""
+        """The names of the variables in the path, in order."""
         return _VARIABLE.findall(self.path)
 
 
 def document(title: str, operations: Iterable[Operation]) -> dict[str, Any]:
-    """Return the description of all operations, without duplicates."""
+    """Return the OpenAPI document that describes all operations."""
     paths: dict[str, dict[str, Any]] = {}
     schemas: dict[str, Any] = {"Error": _ERROR}
     for one in operations:
@@ -124,7 +124,7 @@ def document(title: str, operations: Iterable[Operation]) -> dict[str, Any]:
 def openapi_route(
     title: str, operations: Callable[[web.Application], Iterable[Operation]]
 ) -> web.RouteDef:
-    """Return the route, itself included; the document is built at the first request."""
+    """Return the route ``/openapi.json``; the document is built at the first request."""
     made: list[bytes] = []
 
     def describe(app: web.Application) -> bytes:
@@ -173,7 +173,10 @@ def _name(status: int | None) -> str:
 
 
 def _refused_with(what: str) -> dict[str, Any]:
-    """Return a refusal with a reason, even if a real broker returns text or no reason."""
+    """Return the OpenAPI response of a refusal, as a JSON object with its reason.
+
+    Some refusals of a real broker are text or have no reason.
+    """
     content = {JSON_TYPE: {"schema": {"$ref": "#/components/schemas/Error"}}}
     return {"description": what, "content": content}
 

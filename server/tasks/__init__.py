@@ -1,1 +1,1 @@
-"""Asynchronous work of requests: tasks, long work in steps, shared work."""
+"""Running of requests' work: tasks, long work in steps, worker processes."""
