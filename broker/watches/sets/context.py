@@ -1,4 +1,4 @@
-"""The objects, settings and counters shared by all watches."""
+"""Objects, settings and counters that all watches of a broker share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class WatchTotals:
-    """Counters of watches since the process started.
+    """Counters of a broker's watches since startup.
 
     Attributes:
         watchers: Open watchers.
@@ -45,7 +45,7 @@ class WatchTotals:
 
 @dataclass(frozen=True, slots=True)
 class WatchContext:
-    """The broker's parts used by watches, and the objects shared by all of them.
+    """The objects of a broker that its watches use.
 
     Attributes:
         answers: Frames and buffers, the same as of listings.
