@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 
 class ProgramConfig(Protocol):
-    """The part of a configuration that the command line uses."""
+    """The part of a configuration used by the command line."""
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -54,7 +54,7 @@ ConfigT = TypeVar("ConfigT", bound=ProgramConfig)
 
 @dataclass(frozen=True, slots=True)
 class Program(Generic[ConfigT]):
-    """What the command line needs to know about a server, broker or proxy.
+    """Description of a server, broker or proxy, for the command line.
 
     Attributes:
         role: Its name in the ready line: broker or proxy.
@@ -78,7 +78,7 @@ class Program(Generic[ConfigT]):
 
 class _Arguments(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """Print an error of usage as a sentence that points to ``--help``, and exit."""
+        """Print a usage error as a sentence with a hint at ``--help``, and exit."""
         self.exit(
             EXIT_USAGE, f"Error: {one_line(message)}; {self.prog} --help shows what can be said\n"
         )

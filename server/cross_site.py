@@ -1,4 +1,4 @@
-"""Protection from requests that another site's web page makes a browser send to this server.
+"""Protection from browser requests made by web pages of other sites.
 
 A page of any site can make a browser send requests to this server's loopback address. Such a
 request is marked by ``Origin``, by ``Sec-Fetch-Site``, or by a media type that only forms use.
@@ -50,7 +50,7 @@ class CrossSiteRule:
         self._forms = forms
 
     def check_host(self, request: web.BaseRequest) -> None:
-        """Refuse a request whose ``Host`` header names a host other than this server.
+        """Refuse a request with a ``Host`` header that does not name this server.
 
         Raises:
             RestError: 403.
@@ -68,7 +68,7 @@ class CrossSiteRule:
         return name in self._own_hosts or is_address(name) or name.endswith(self._below)
 
     def check(self, request: web.BaseRequest) -> None:
-        """Refuse a request that another site's page or a web form sends to change something.
+        """Refuse a change requested by another site's page or by a web form.
 
         Raises:
             RestError: 403 for another site's page, 415 for a form's media type.
@@ -115,7 +115,7 @@ _RULE = web.RequestKey("cross_site_rule", CrossSiteRule)
 
 
 def check_change(request: web.Request) -> None:
-    """Refuse a request from another site's page, by a handler of a GET that changes something.
+    """Refuse another site's request; for handlers of a GET that changes something.
 
     Raises:
         RestError: 403 for another site's page, 415 for a form's media type.

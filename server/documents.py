@@ -1,4 +1,4 @@
-"""Strict validation of JSON documents as dataclasses, each of whose fields declares its kind.
+"""Strict validation of JSON documents as dataclasses, with a declared kind for each field.
 
 A kind reads a value, or says what is wrong with it, and describes in JSON schema what it reads.
 """
@@ -116,7 +116,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Choice:
-    """A JSON string that must be one of the given names.
+    """A JSON string from a set of allowed names.
 
     Attributes:
         names: The names.
@@ -177,7 +177,7 @@ class Several:
 
 @dataclass(frozen=True)
 class Nested:
-    """A JSON object that is a Part; of several classes, the one that its ``action`` names."""
+    """A JSON object that is a Part; its ``action`` selects among several classes."""
 
     parts: tuple[type[Part], ...]
 
@@ -204,7 +204,7 @@ class Nested:
 
 
 class Part:
-    """A JSON object as a frozen dataclass, each of whose fields declares its kind.
+    """A JSON object as a frozen dataclass, with a declared kind for each field.
 
     A field named ``delay_ms`` is ``delayMs`` in JSON.
 
@@ -220,7 +220,7 @@ class Part:
 
     @classmethod
     def of(cls, document: Json) -> Self:
-        """Validate a parsed JSON document, and return it as an instance of this class.
+        """Validate a parsed JSON document, and return an instance of the class.
 
         Raises:
             DocumentError: It is refused; says every problem.
@@ -277,7 +277,7 @@ class Part:
         """
 
     def as_json(self) -> dict[str, object]:
-        """Return the document as a JSON object, without fields that have their default."""
+        """Return the document as a JSON object, leaving out fields equal to the default."""
         own = {
             _json_name(one.name): _as_json(getattr(self, one.name))
             for one in fields(self)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Exceptions that stop a server process during its start, with messages for the operator.
+"""Exceptions during the start of a server process, with messages for the operator.
 
 StartError
     ConfigError     the configuration is wrong; lists every problem

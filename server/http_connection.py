@@ -26,7 +26,7 @@ MAX_SHOWN_CHARACTERS = 200
 
 @contextmanager
 def cancelled_when_client_leaves(request: web.Request) -> Iterator[None]:
-    """Cancel the task that runs this block as soon as the request's client disconnects."""
+    """Cancel the block's task as soon as the request's client disconnects."""
     connection, task = request.protocol, asyncio.current_task()
     if not isinstance(connection, HttpConnection) or task is None:
         yield
@@ -56,7 +56,7 @@ class HttpConnection(web.RequestHandler):
         self._peer = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Start the connection, or refuse it with 503 if there are too many."""
+        """Start the connection, or refuse the connection with 503 if too many are open."""
         super().connection_made(transport)
         self._peer = (transport.get_extra_info("peername") or ("a disconnected client",))[0]
         refusal = self._place.taken(self._ask_is_late)
@@ -69,12 +69,12 @@ class HttpConnection(web.RequestHandler):
         self._place.heard(asks=bool(self._messages or self._current_request))
 
     def pause_writing(self) -> None:
-        """Start the deadline for the client to read its response."""
+        """Start the deadline for the client to read the response."""
         super().pause_writing()
         self._place.does_not_read(self._cut_off)
 
     def resume_writing(self) -> None:
-        """End the deadline for reading, as the client has read from its response."""
+        """End the deadline for reading, as the client has read from the response."""
         self._place.reads()
         super().resume_writing()
 
@@ -135,7 +135,7 @@ class HttpConnection(web.RequestHandler):
 
 
 def no_http(request: web.BaseRequest, error: BaseException) -> web.Response:
-    """Return a 400 response to malformed HTTP, which also closes the connection.
+    """Return a 400 response to malformed HTTP, and have the connection closed.
 
     Further bytes could not be interpreted.
     """

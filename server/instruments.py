@@ -1,4 +1,4 @@
-"""Tables of the metrics that broker and proxy share.
+"""Tables of the metrics shared by broker and proxy.
 
 To add an instrument, add a row; ``server/web_port.py`` registers the tables.
 """

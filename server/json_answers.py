@@ -15,7 +15,7 @@ JSON_TYPE = "application/json"
 
 
 class RestError(Exception):
-    """Raised by a handler to answer its request with an HTTP error.
+    """Raised by a handler to answer a request with an HTTP error.
 
     Attributes:
         status: The HTTP status, 400 or more.

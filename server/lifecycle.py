@@ -61,7 +61,7 @@ def drain_on_signals(switch: SignalSwitch | None = None) -> Iterator[asyncio.Eve
 
 
 def ready_line(role: str, *urls: str, output: TextIO | None = None) -> None:
-    """Print the line which announces that the server accepts clients.
+    """Print the line announcing that the server accepts clients.
 
     Raises:
         StartError: Standard output is closed.

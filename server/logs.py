@@ -53,7 +53,7 @@ class LogFormat(StrEnum):
 
 
 class LogLevel(StrEnum):
-    """The least severe level that is logged."""
+    """The least severe level to be logged."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -62,7 +62,7 @@ class LogLevel(StrEnum):
 
 
 def configure_logs(level: LogLevel, log_format: LogFormat, output: TextIO | None = None) -> None:
-    """Send all logs of this process to ``output``, by default standard error."""
+    """Send all logs of the process to ``output``, by default standard error."""
     handler = logging.StreamHandler(output or sys.stderr)
     handler.setFormatter(_Lines(as_json=log_format is LogFormat.JSON))
     root = logging.getLogger()
@@ -97,7 +97,7 @@ class _Lines(logging.Formatter):
 
 
 def _word(value: object) -> str:
-    """Return a field's value as one word, in quotes if it contains blanks.
+    """Return a field's value as one word, in quotes if the value contains blanks.
 
     Otherwise it could look like further fields.
     """
@@ -109,7 +109,7 @@ def _word(value: object) -> str:
 async def with_request_fields(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    """Middleware that adds a request's id and client address to its log lines.
+    """Middleware that adds a request's id and client address to the request's log lines.
 
     The id is the client's ``X-Request-Id``, if well-formed, else the next number.
     """

@@ -27,7 +27,7 @@ IS_CHECKOUT = __name__ == "server.module_names"
 
 
 def module_name(name: str) -> str:
-    """Return a module's name for import here, given its name in a checkout."""
+    """Return the name for importing a module, given the module's name in a checkout."""
     top, dot, rest = name.partition(".")
     return name if IS_CHECKOUT else f"{IN_WHEELS[top]}{dot}{rest}"
 
@@ -45,7 +45,7 @@ def class_module(name: str) -> str:
 
 
 def python_path() -> dict[str, str]:
-    """Return PYTHONPATH for a child process, so that it can import this code."""
+    """Return PYTHONPATH for a child process, to make this code importable."""
     root = str(Path(__file__).resolve().parents[__name__.count(".")])
     inherited = os.environ.get("PYTHONPATH")
     return {"PYTHONPATH": os.pathsep.join([root, inherited] if inherited else [root])}

@@ -1,4 +1,4 @@
-"""State of a server process that exists before it listens: limits, connections, TLS."""
+"""State of a server process before any port is open: limits, connections, TLS."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CnxT = TypeVar("CnxT", bound=ServedConnection)
 
 
 class ServerParts(Generic[CnxT]):
-    """The state of a server process, apart from its listeners; there are no globals.
+    """The state of a server process, apart from the listeners and without globals.
 
     Raises:
         StartError: The admission policy cannot be made.
@@ -102,14 +102,14 @@ class ServerParts(Generic[CnxT]):
 
     @property
     def web_service_url(self) -> str:
-        """The URL of the web port; empty until it is open."""
+        """The URL of the web port; empty until the port is open."""
         return self.urls.any_web
 
     def _url(self, scheme: str, port: int) -> str:
         return f"{scheme}://{host_port(self._server_config.advertised_address, port)}"
 
     def _tls_contexts(self) -> dict[str, RefreshedContext]:
-        """Return the TLS contexts of this process, by purpose (a port, or brokers)."""
+        """Return the TLS contexts of the process, by purpose (a port, or brokers)."""
         parts = {"binary_port": self.tls, "web_port": self.web_tls, "brokers": self._broker_tls}
         return {name: tls.contexts for name, tls in parts.items() if tls is not None}
 
@@ -160,7 +160,7 @@ class ServerParts(Generic[CnxT]):
             cnx.outbound.change_marks(marks)
 
     def _keep_ledgers(self) -> dict[LimitType, Ledger]:
-        """Make ledgers, which record who acquires memory and check that all is released."""
+        """Make ledgers, which record every acquire and release of memory."""
         ledgers = {one: Ledger(self._clock, owner_name, f"{one.value} memory") for one in LimitType}
         for limit_type, ledger in ledgers.items():
             self.limiter.semaphore(limit_type).record_with(ledger)

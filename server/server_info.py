@@ -1,4 +1,4 @@
-"""Version and effective settings of a server, as its first log line and as a metric.
+"""Version and effective settings of a server, as the first log line and as a metric.
 
 In the first log line and in ``floodgate_server_info``, so that figures can be traced to the
 settings that produced them. Limits, timeouts and modes only, no secrets.
@@ -55,7 +55,7 @@ def label_of(key: str) -> str:
 
 
 def info_sentence(role: str, config: ServerConfig) -> str:
-    """Return the first log line of a server, with its version and settings."""
+    """Return the first log line of a server, with version and settings."""
     info = server_info(config)
     keys = ", ".join(f"{key}={value}" for key, value in info.items() if key != "version")
     return f"Floodgate {role} {info['version']} with {keys}"

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class ServerService(WebPort[CnxT], ABC):
-    """A server in this process: ``async with`` starts it, and drains it at the block's end.
+    """A server, started by ``async with`` and drained at the block's end.
 
     Several servers can share a process, as they have no globals.
 
@@ -118,7 +118,7 @@ class ServerService(WebPort[CnxT], ABC):
         return f"connections: {len(self.connections)}"
 
     async def _drain(self) -> None:
-        """Shut down in this order; what is unfinished after the drain's time is aborted.
+        """Shut down in the following order; unfinished work is aborted after the drain's time.
 
         1. Report the drain at the readiness endpoint and stop accepting connections.
         2. Tell clients to reconnect elsewhere; requests are still accepted.

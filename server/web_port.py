@@ -1,4 +1,4 @@
-"""Web port of a server process: its routes, and the middlewares that each request passes."""
+"""Web port of a server process: the routes, and the middlewares of each request."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ class WebPort(ServerParts[CnxT]):
     def _limiter_routes(
         self, tally: OutcomeCounts, messages: Callable[[], StoredMessages] | None
     ) -> list[web.AbstractRouteDef]:
-        """Return the REST routes about the memory limiter, and start recording its history."""
+        """Return the REST routes about the memory limiter, and begin to record the history."""
         history = LimiterHistory(self.limiter, tally, self._clock)
         history.start()
         self._exits.callback(history.stop)

@@ -31,7 +31,7 @@ _OLD_METHODS = {pb.AuthMethodYcaV1: "ycav1", pb.AuthMethodAthens: "athens"}
 
 @dataclass(frozen=True, slots=True)
 class ProxyRules:
-    """The rules by which a broker trusts peers that act for other clients.
+    """The rules by which a broker trusts a proxy to act for its clients.
 
     Attributes:
         roles: proxyRoles.
@@ -71,7 +71,7 @@ def shown_method(connect: pb.CommandConnect) -> str:
 
 
 def credentials_in(connect: pb.CommandConnect) -> Iterator[tuple[str, bytes]]:
-    """Yield (method, credentials) of a CONNECT: the peer's, then those of a client behind it."""
+    """Yield (method, credentials) of a CONNECT: the peer's, then an original client's."""
     yield shown_method(connect), connect.auth_data
     if connect.original_auth_data:
         yield _original_credentials(connect)
@@ -88,7 +88,7 @@ def session_of(
     service: AuthenticationService,
     rules: ProxyRules,
 ) -> ClientSession:
-    """Authenticate a CONNECT sent to a broker, and return its session.
+    """Authenticate a CONNECT sent to a broker, and return the session.
 
     Raises:
         AuthenticationError: The credentials are not accepted.
@@ -127,7 +127,7 @@ def _take_original(
 
 
 def check_proxy_role(session: ClientSession, rules: ProxyRules) -> None:
-    """Refuse a proxy that names no client or another proxy, and a client that poses as a proxy.
+    """Refuse a proxy naming no client or another proxy, and a client posing as a proxy.
 
     Raises:
         RequestError: AuthorizationError, with a real broker's text.
@@ -144,7 +144,7 @@ def check_proxy_role(session: ClientSession, rules: ProxyRules) -> None:
 
 
 class Checked(Protocol):
-    """A connection that can be paused while its peer's credentials are checked."""
+    """A connection that can be paused while the peer's credentials are checked."""
 
     peer: str
     closed: bool

@@ -1,4 +1,4 @@
-"""Peers as authorization sees them, and the rules that depend on their roles alone."""
+"""Peers from the view of authorization, and the rules about roles alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Peer(Protocol):
 
 
 class Session(Protocol):
-    """A connected peer and, if it is a proxy, its client.
+    """A connected peer and, behind a proxy, the original client.
 
     See ``server.authentication.session.ClientSession``.
     """
@@ -36,14 +36,14 @@ class Session(Protocol):
 
 
 def all_checked(session: Session) -> tuple[Peer, ...]:
-    """Return the peers that must all be authorized: the peer itself and, if a proxy, its client."""
+    """Return the peers that must all be authorized: the connected peer, and a proxy's client."""
     if session.original is None:
         return (session.principal,)
     return (session.principal, session.original)
 
 
 def roles_of(peer: Peer, settings: AuthorizationSettings) -> frozenset[str]:
-    """Return the peer's roles, any of which suffices to authorize it.
+    """Return the peer's roles, of which a single authorized role suffices.
 
     An empty role is left out.
     """
@@ -51,7 +51,7 @@ def roles_of(peer: Peer, settings: AuthorizationSettings) -> frozenset[str]:
 
 
 def is_believed(session: Session, settings: AuthorizationSettings) -> bool:
-    """Return True if a proxy names a client, and a peer that is no proxy names no other client.
+    """Return True if a proxy names a client, and a peer without proxy role names no client.
 
     A proxy must name a client that is not a proxy.
 
@@ -72,5 +72,5 @@ def is_superuser(session: Session, settings: AuthorizationSettings) -> bool:
 
 
 def is_superuser_alone(peer: Peer, settings: AuthorizationSettings) -> bool:
-    """Return True if this peer is a superuser, whatever the role of a client behind it."""
+    """Return True if the peer is a superuser, regardless of a client behind it."""
     return not settings.superusers.isdisjoint(roles_of(peer, settings))

@@ -1,4 +1,4 @@
-"""Interface of authentication providers, each of which checks one kind of credentials."""
+"""Interface of authentication providers, each for one kind of credentials."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class AuthenticationProvider(Protocol):
     name: str
 
     def authenticate(self, data: bytes, certificate: Certificate | None) -> Principal:
-        """Check credentials and return their principal, without waiting for I/O.
+        """Check credentials and return the principal, without waiting for I/O.
 
         Args:
             data: The credentials of CONNECT or AUTH_RESPONSE.
@@ -88,7 +88,7 @@ class AuthenticationProvider(Protocol):
         """
 
     def http_data(self, headers: Mapping[str, str]) -> bytes:
-        """Return the credentials in an HTTP request's headers, as ``authenticate`` expects them.
+        """Return the credentials in an HTTP request's headers, for ``authenticate``.
 
         Raises:
             AuthenticationError: The request has none of this method.

@@ -56,7 +56,7 @@ def open_paths(*, covers_metrics: bool) -> frozenset[str]:
 def authentication_middleware(
     service: AuthenticationService, open_to_all: Collection[str]
 ) -> Middleware:
-    """Return middleware that authenticates each request unless its path is open to all.
+    """Return middleware that authenticates each request, except for paths open to all.
 
     Source: upstream AuthenticationFilter. Differs: the body of a 401 is JSON, and an unknown path
     is refused too.

@@ -24,7 +24,7 @@ METHOD_HEADER = "X-Pulsar-Auth-Method-Name"
 
 
 class AuthenticationService:
-    """Authenticates peers by the provider of the method that they name.
+    """Authenticates peers, each by the provider of the peer's method.
 
     Args:
         providers: A provider for each method, tried in order for a request without a method.
@@ -55,7 +55,7 @@ class AuthenticationService:
         self._strict = strict
 
     def takes_time(self, method: str, data: bytes) -> bool:
-        """Return True if ``authenticate`` would block for these credentials without ``prepare``."""
+        """Return True if ``authenticate`` would block for the credentials without ``prepare``."""
         passwords = self._passwords if method == BasicProvider.method else None
         return passwords is not None and passwords.takes_time(data)
 
@@ -76,7 +76,7 @@ class AuthenticationService:
             await self._passwords.prepare(self._passwords.http_data(headers), address)
 
     def authenticate(self, method: str, data: bytes, certificate: Certificate | None) -> Principal:
-        """Check the credentials of a CONNECT or AUTH_RESPONSE, and return their principal.
+        """Check the credentials of a CONNECT or AUTH_RESPONSE, and return the principal.
 
         A method without a provider gets the anonymous role; wrong credentials do not.
 
@@ -95,7 +95,7 @@ class AuthenticationService:
     def refreshed(
         self, before: Principal, data: bytes, certificate: Certificate | None
     ) -> Principal:
-        """Check fresh credentials of the same method as before, and return their principal.
+        """Check fresh credentials of the same method as before, and return the principal.
 
         Raises:
             AuthenticationError: The credentials are not accepted, or none were requested.
@@ -111,7 +111,7 @@ class AuthenticationService:
     def authenticate_request(
         self, headers: Mapping[str, str], certificate: Certificate | None
     ) -> Principal:
-        """Check the credentials of an HTTP request, and return their principal.
+        """Check the credentials of an HTTP request, and return the principal.
 
         Without a method's name every provider is tried; if all fail, the request is anonymous, if
         an anonymous role is set.
@@ -144,7 +144,7 @@ class AuthenticationService:
         shown: bytes | Mapping[str, str],
         certificate: Certificate | None,
     ) -> Principal:
-        """Check credentials by one provider, count the outcome, and return their principal."""
+        """Check credentials by one provider, count the outcome, and return the principal."""
         counters = self.counters
         try:
             data = shown if isinstance(shown, bytes) else provider.http_data(shown)
@@ -166,7 +166,7 @@ class AuthenticationService:
 def open_service(
     settings: AuthenticationSettings | None, clock: Clock
 ) -> AuthenticationService | None:
-    """Return the authentication service that a configuration describes; None if it is off.
+    """Return the configured authentication service; None if authentication is off.
 
     Raises:
         StartError: A key or a file cannot be used.
@@ -191,7 +191,7 @@ def open_service(
 
 
 class CertificateProvider:
-    """Authenticates a peer by its TLS certificate, whose common name is the role.
+    """Authenticates a peer by a TLS certificate; the certificate's common name is the role.
 
     Attributes:
         method: ``tls``.

@@ -28,7 +28,7 @@ REFRESH_DATA = b"PulsarAuthRefresh"
 
 @dataclass(slots=True)
 class ClientSession:
-    """An authenticated peer and, if it is a proxy, the client for which it acts.
+    """An authenticated peer and, behind a proxy, the original client.
 
     Attributes:
         principal: The peer itself: a client, or a proxy.
@@ -52,13 +52,13 @@ class ClientSession:
 
     @property
     def watched(self) -> Principal:
-        """The principal whose expiry is checked: the client's if checked here, else the peer's."""
+        """The principal whose expiry is checked: a proved original client, else the peer."""
         if self.original is not None and self.original_is_proved:
             return self.original
         return self.principal
 
     def renew(self, fresh: Principal) -> bool:
-        """Replace the credentials; return False, and keep the old ones, if the role differs."""
+        """Replace the credentials, or return False if the role differs."""
         before = self.watched.role
         if before and fresh.role != before:
             return False
@@ -71,7 +71,7 @@ class ClientSession:
 
 
 class Challenged(Protocol):
-    """A connection whose peer is asked for fresh credentials when its own expire."""
+    """A connection whose peer is asked for fresh credentials after expiry."""
 
     peer: str
 
@@ -95,7 +95,7 @@ class Refreshed(Challenged, Protocol):
     refresh: CredentialRefresh | None
 
     def peer_certificate(self) -> Certificate | None:
-        """Return the peer's TLS certificate; None without a trusted one."""
+        """Return the peer's TLS certificate; None if the peer sent no trusted certificate."""
 
 
 def auth_response(cnx: Refreshed, command: pb.BaseCommand) -> None:
@@ -127,7 +127,7 @@ def refuse_connection(cnx: Challenged, code: pb.ServerError.ValueType, words: st
 
 
 class CredentialRefresh:
-    """Requests fresh credentials for a connection when the present ones have expired.
+    """Requests fresh credentials for a connection after the old credentials have expired.
 
     Credentials without an expiry need no timer.
 
@@ -194,7 +194,7 @@ class CredentialRefresh:
             self._arm()
 
     def ask_if_expired(self) -> bool:
-        """Request fresh credentials if the present ones have expired.
+        """Request fresh credentials if the old credentials have expired.
 
         A peer that cannot send any is disconnected.
 

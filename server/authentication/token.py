@@ -61,7 +61,7 @@ class TokenProvider:
         self._signatures = jwt.PyJWS()
 
     def authenticate(self, data: bytes, certificate: Certificate | None) -> Principal:
-        """Check a token and return its principal."""
+        """Check a token and return the principal."""
         if not data.strip():
             raise AuthenticationError("Blank token found", _NO_TOKEN)
         claims = self._claims(data)
@@ -118,7 +118,9 @@ class TokenProvider:
             )
 
     def _role(self, claims: Mapping[str, Any]) -> tuple[str, frozenset[str]]:
-        """Return the token's first role, and all its roles if its claim is a list.
+        """Return the token's first role, and all roles if the claim is a list.
+
+        A token without a role gets an empty role, without rights.
 
         A token without a role gets an empty one, which has no rights.
         """
@@ -159,7 +161,7 @@ def _time_ms(claims: Mapping[str, Any], claim: str) -> int | None:
 
 
 def _seconds_of(value: object) -> float:
-    """Return a claim's time in seconds since 1970; it is a number, digits, or an ISO 8601 date."""
+    """Return the seconds since 1970 of a claim: a number, digits, or an ISO 8601 date."""
     if isinstance(value, str):
         return (
             int(value)

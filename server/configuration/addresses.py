@@ -1,4 +1,4 @@
-"""Addresses of a server: the bind address, the address advertised to clients, and their URLs."""
+"""Addresses of a server: the bind address, the address advertised to clients, and URLs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ServerUrls(NamedTuple):
         return self.any_web.partition("://")[2]
 
     def told(self) -> list[str]:
-        """Return all distinct URLs: the preferred service and web URL, then their TLS URLs."""
+        """Return all distinct URLs: the preferred service and web URL, then the TLS URLs."""
         return list(dict.fromkeys(filter(None, (self.any_service, self.any_web, *self))))
 
 
@@ -59,7 +59,7 @@ def host_port(host: str, port: int) -> str:
 
 
 def bind_address(checked: CheckedKeys) -> str:
-    """Return the address to listen on: bindAddress, or 127.0.0.1 if it is not set.
+    """Return the address to listen on: bindAddress, or 127.0.0.1 if not set.
 
     Other machines have access only if the operator configures it, with a warning while
     authentication is off. Differs: upstream's default is 0.0.0.0.
@@ -79,12 +79,12 @@ def bind_address(checked: CheckedKeys) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Return True if a host name or address can be reached from this machine only."""
+    """Return True if a host can be reached from the same machine only."""
     return host == "localhost" or (is_address(host) and ip_address(host).is_loopback)
 
 
 def is_address(host: str) -> bool:
-    """Return True if a host is an IP address rather than a name; IPv6 has no brackets here."""
+    """Return True if a host is an IP address (IPv6 without brackets) rather than a name."""
     try:
         ip_address(host)
     except ValueError:
@@ -114,7 +114,7 @@ def advertised_address(checked: CheckedKeys) -> str:
 
 
 def plain_port(checked: CheckedKeys, key: str) -> int | None:
-    """Return the port without TLS that ``key`` sets; None if disabled.
+    """Return the port without TLS set by ``key``; None if disabled.
 
     It can be disabled only if the corresponding TLS port is set.
     """

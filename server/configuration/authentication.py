@@ -1,4 +1,4 @@
-"""Pulsar's authentication keys, as immutable settings that name where secrets are stored."""
+"""Pulsar's authentication keys, as immutable settings; secrets are referenced, not stored."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 
 
 class Source(str):
-    """A configuration value that locates a secret, or is a secret; ``repr()`` hides it."""
+    """A configuration value that locates or contains a secret, hidden by ``repr()``."""
 
     __slots__ = ()
 
@@ -211,7 +211,7 @@ def _basic_source(checked: CheckedKeys) -> Source:
 
 
 def literal_refusal(key: str, value: str) -> str | None:
-    """Return an error if a value of ``--set`` is a secret; None otherwise.
+    """Return an error if a value of ``--set`` is a secret, else None.
 
     All users of a machine can read its command lines.
     """

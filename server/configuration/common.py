@@ -93,7 +93,7 @@ OVERDRAFT_KEY = "floodgateTopicListOverdraftMaxBytes"
 
 
 class Profile(Enum):
-    """Which defaults a process uses: those of released Pulsar, or Floodgate's own."""
+    """Which defaults a process uses: Floodgate's, or those of released Pulsar."""
 
     PULSAR = "pulsar"
     FLOODGATE = "floodgate"
@@ -211,7 +211,7 @@ class ServerConfig(Settings):
 
     @classmethod
     def made(cls, known: KnownKeys, properties: Mapping[str, str]) -> Self:
-        """Return the configuration that a file's keys and values describe.
+        """Return the configuration described by a file's keys and values.
 
         Raises:
             ConfigError: All problems, a sentence each.
@@ -226,7 +226,7 @@ class ServerConfig(Settings):
 
     @property
     def own_keys(self) -> tuple[str, ...]:
-        """The keys of a broker alone, or of a proxy alone, that the server's info page lists."""
+        """Further keys, of a broker alone or of a proxy alone, in the server's info."""
         return ()
 
     @property
@@ -250,7 +250,7 @@ def _policy(checked: CheckedKeys, name: str) -> AdmissionPolicy | type[Admission
 
 
 def _admission_rules(checked: CheckedKeys) -> AdmissionRules:
-    """Return the admission policy with its limits; policy fifo has no limits of its own."""
+    """Return the admission policy with the policy's limits; policy fifo has none."""
     if not checked.is_set(POLICY_KEY):
         checked.choose(POLICY_KEY, "fifo" if checked.pulsar_compatible else "fair")
     policy = _policy(checked, checked.text(POLICY_KEY) or "")

@@ -115,7 +115,7 @@ def parse_properties(text: str, source: str) -> dict[str, str]:
 
 
 def key_lines(text: str) -> dict[str, int]:
-    """Return the number of the line that sets each key; of repeated keys the last line."""
+    """Return for each key the number of the line that sets its value."""
     return {_unescaped(_split(line)[0]): number for number, line in _logical_lines(text)}
 
 
@@ -147,7 +147,7 @@ def _goes_on(line: str) -> bool:
 
 
 def _take_line(line: str, values: dict[str, str]) -> str | None:
-    """Store a line's key and value in ``values``; return an error, or None if it is valid."""
+    """Store a line's key and value in ``values``; return an error, or None if valid."""
     if not line.strip(_BLANKS):
         return None
     if _BAD_UNICODE_ESCAPE.search(line):

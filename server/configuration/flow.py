@@ -106,14 +106,14 @@ class FlowConfig(Settings):
 
     @property
     def rules(self) -> FlowRules:
-        """The rules for pausing a connection and for its rate of requests afterwards."""
+        """The rules for pausing a connection, and for the rate of requests after a pause."""
         return FlowRules(
             self.marks, self.pause_if_unwritable, self.cooldown, self.max_response_bytes
         )
 
     @property
     def slow_peers(self) -> SlowPeerRules:
-        """The rules for closing the connection of a peer that does not read."""
+        """The rules for closing connections whose peers do not read."""
         return SlowPeerRules(
             self.grace_seconds, self.max_unwritable_seconds, self.min_drain_bytes_per_second
         )

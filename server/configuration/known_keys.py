@@ -1,4 +1,4 @@
-"""The configuration keys that Pulsar knows, and the validation of a configuration by them.
+"""Pulsar's configuration keys, and the validation of a configuration.
 
 All wrong values are reported together. Unknown keys and keys without effect here are no errors in a
 file, since an operator's existing file is used unchanged: each kind is one log line. On the command
@@ -37,7 +37,7 @@ MAX_KEY_LENGTH = 100
 
 
 class Notice(NamedTuple):
-    """A sentence about the configuration that is logged at startup."""
+    """A sentence about the configuration, logged at startup."""
 
     level: Literal["info", "warning"]
     sentence: str
@@ -150,12 +150,12 @@ class CheckedKeys:
             )
 
     def refuse(self, sentence: str) -> None:
-        """Record a problem that makes the configuration unusable, unless it is already recorded."""
+        """Record a problem that makes the configuration unusable, unless recorded already."""
         if sentence not in self.problems:
             self.problems.append(sentence)
 
     def warn(self, sentence: str) -> None:
-        """Record a warning to log at startup, unless it is already recorded."""
+        """Record a warning to log at startup, unless recorded already."""
         notice = Notice("warning", sentence)
         if notice not in self.notices:
             self.notices.append(notice)
@@ -165,7 +165,7 @@ class CheckedKeys:
         self.notices.append(Notice("info", sentence))
 
     def knows(self, key: str) -> bool:
-        """Return True if this kind of server, broker or proxy, has the key."""
+        """Return True if the server, broker or proxy, has the key."""
         return key in self._known
 
     def is_set(self, key: str) -> bool:
@@ -220,14 +220,14 @@ class CheckedKeys:
         return value if isinstance(value, str) and value else None
 
     def names(self, key: str) -> tuple[str, ...]:
-        """Return the names that a key lists; a String is split at commas."""
+        """Return the names listed by a key; a String is split at commas."""
         value = self.value(key)
         if isinstance(value, str):
             return tuple(name.strip() for name in value.split(",") if name.strip())
         return value if isinstance(value, tuple) else ()
 
     def without_effect(self) -> tuple[str, ...]:
-        """Return the keys that are set to other than their default, but that no code has read."""
+        """Return the keys set to a value other than the default, but never read by any code."""
         return tuple(
             key
             for key, value in self._given.items()
@@ -249,7 +249,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def refuse_true(checked: CheckedKeys, keys: Mapping[str, str]) -> None:
-    """Add a problem for each of ``keys`` that is set to true, as its feature is unsupported."""
+    """Add a problem for each of ``keys`` set to true, as the feature is unsupported."""
     for key, feature in keys.items():
         if checked.flag(key):
             checked.refuse(f"{key}=true: this version does not support {feature}; set it to false")

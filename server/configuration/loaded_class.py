@@ -1,4 +1,4 @@
-"""Import of classes that a configuration names as ``module:Class``."""
+"""Import of classes named in a configuration as ``module:Class``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_TEXT_CHARACTERS = 300
 
 
 class UnusableClassError(Exception):
-    """The configured class cannot be imported, or lacks what is required of it."""
+    """The configured class cannot be imported, or does not meet the requirements."""
 
 
 def is_class_path(text: str) -> bool:

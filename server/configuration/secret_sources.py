@@ -1,4 +1,4 @@
-"""Loading of secrets and keys from the files or variables that a configuration names.
+"""Loading of secrets and keys from the files or variables named in a configuration.
 
 A value is ``file:///path``, a path, ``env:NAME`` (Floodgate's own), ``data:;base64,...`` or base64.
 """
@@ -32,14 +32,14 @@ class KeySourceError(Exception):
 
 
 def is_literal(source: str) -> bool:
-    """Return True if a value is the secret itself rather than the name of its source."""
+    """Return True if a value is a secret rather than the name of a secret's source."""
     text = source.strip()
     is_place = text.startswith(_PLACES) and not _LIKE_A_PATH.fullmatch(text)
     return bool(text) and not is_place and not _is_path(text)
 
 
 def _is_path(text: str) -> bool:
-    """Return True if a file of this name exists; a name that is invalid or too long does not."""
+    """Return True if a file of the name exists; False if the name is invalid or too long."""
     # Not pathlib's, which raises for a key of more than 255 characters, with the key in the
     # message.
     return os.path.exists(text)
@@ -51,7 +51,7 @@ def has_password(url: str) -> bool:
 
 
 def read_source(source: str) -> bytes:
-    """Return the content of the file or variable that a value names, or the decoded value.
+    """Return the content of the file or variable named by a value, or the decoded value.
 
     Raises:
         KeySourceError: The source cannot be read.
@@ -118,7 +118,7 @@ def _held(name: str) -> str:
 
 
 def _decoded(text: str) -> bytes:
-    """Decode a variable's text: a data URL or base64; other text is returned as its bytes."""
+    """Decode a variable's text: a data URL or base64; any further text is returned as bytes."""
     if text.startswith(_DATA):
         return _data(text)
     try:

@@ -1,4 +1,4 @@
-"""Pulsar's TLS keys, as settings of a server's ports and of its connections to brokers.
+"""Pulsar's TLS keys, as settings of a server's ports and of connections to brokers.
 
 Key stores (JKS, PKCS12) and custom factories are refused if TLS is enabled: ignoring them would
 leave a server with other certificates than its operator believes.

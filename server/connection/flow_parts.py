@@ -1,4 +1,4 @@
-"""Rules of client connections, and the objects of flow control that connections share."""
+"""Rules of client connections, and the flow control objects shared by connections."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ PULSAR_RULES = ConnectionRules(
 
 @dataclass(slots=True)
 class FlowParts:
-    """The objects of flow control that all connections of a process share.
+    """The flow control objects shared by all connections of a process.
 
     Attributes:
         clock: The source of time.

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class LimitedPeer(Protocol):
-    """The part of a connection that its limits use."""
+    """The part of a connection used by the limits."""
 
     peer: str
     closed: bool
@@ -65,7 +65,7 @@ class LimitedConnection:
         self._rate = Rate(a_second, clock) if a_second > 0 else None
 
     def accepted(self) -> str | None:
-        """Count the connection, and start its handshake deadline.
+        """Count the connection, and start the handshake deadline.
 
         Returns the reason for a refusal if there are too many connections, else None.
         """

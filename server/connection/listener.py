@@ -1,4 +1,4 @@
-"""Listening sockets, with error messages that say how to fix an address that cannot be bound.
+"""Listening sockets; an address that cannot be bound is an error with a remedy.
 
 SO_SNDBUF is set on the listening socket, before it listens: accepted connections inherit it, on
 asyncio and uvloop alike, before their first byte is sent.
@@ -42,7 +42,7 @@ _REMEDIES = {
 
 
 class AcceptsConnections(Protocol):
-    """The part of an event loop's server object that a listener uses."""
+    """The part of an event loop's server object used by a listener."""
 
     def close(self) -> None:
         """Stop accepting connections."""
@@ -137,14 +137,14 @@ async def listen(  # noqa: PLR0913 - each is one thing that a listener has
 
 
 class _Refused(asyncio.Protocol):
-    """The protocol of a connection that is closed at once, as its real protocol failed to start."""
+    """Closes a connection at once, as the connection's real protocol failed to start."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         cast("asyncio.Transport", transport).abort()
 
 
 def _made(factory: Callable[[], asyncio.BaseProtocol]) -> asyncio.BaseProtocol:
-    """Make a connection's protocol; if that fails, one that closes the connection.
+    """Make a connection's protocol; after an error, a protocol that closes the connection.
 
     An error must not be raised, because uvloop would stop the listener.
     """
@@ -156,7 +156,7 @@ def _made(factory: Callable[[], asyncio.BaseProtocol]) -> asyncio.BaseProtocol:
 
 
 def raise_open_files_limit() -> int:
-    """Raise this process's limit on open files to the hard limit, and return it.
+    """Raise the process's limit on open files to the hard limit; return the limit.
 
     Thousands of client connections need more than the usual soft limit of 1,024.
     """

@@ -1,4 +1,4 @@
-"""Requests in flight on a connection, each holding a lookup permit until it is answered."""
+"""Requests in flight on a connection, each holding a lookup permit until answered."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 class RequestTasks:
-    """The running tasks of a connection's requests, which are cancelled when it is lost.
+    """The running tasks of a connection's requests, canceled when the connection is lost.
 
     A connection's requests end with it: ``cancel_all`` is called in the turn of the disconnect.
     (Not asyncio's TaskGroup, because a failed request must not cancel its siblings, and because
@@ -49,7 +49,7 @@ class RequestTasks:
         return len(self._tasks)
 
     def start(self, request_id: int, work: Callable[[], Coroutine[object, object, None]]) -> None:
-        """Run a request in its own task; an unexpected error is sent to the client.
+        """Run a request in a task; an unexpected error is sent to the client.
 
         Args:
             request_id: The client's, for the response to an unexpected failure.
@@ -69,7 +69,7 @@ class RequestTasks:
             self._on_error(request_id, f"{type(error).__name__}: {error}")
 
     def cancel_all(self) -> None:
-        """Cancel all requests of the connection, which releases their permits and memory."""
+        """Cancel all requests of the connection, and so release their permits and memory."""
         for task in list(self._tasks):
             task.cancel()
 
@@ -80,7 +80,7 @@ class RequestTasks:
 
 
 class Request(NamedTuple):
-    """A client's request, as needed to refuse it with an error.
+    """A client's request, as needed for an error response.
 
     Attributes:
         request_id: The client's id.
@@ -94,7 +94,7 @@ class Request(NamedTuple):
 
 
 class PermitRules(NamedTuple):
-    """The lookup permits of a process, which limit its concurrent requests.
+    """The lookup permits of a process, which limit the concurrent requests.
 
     Attributes:
         lookups: Grants permits, or has a request refused.
@@ -127,11 +127,11 @@ class PermittedRequests:
 
     @property
     def idle(self) -> bool:
-        """True if this connection has no request in flight, and a lookup permit is free."""
+        """True if the connection has no request in flight, and a lookup permit is free."""
         return not (self.tasks or self._rules.lookups.full)
 
     def permit(self, request: Request, expected_bytes: int | None = 0) -> LookupPermit | None:
-        """Acquire a lookup permit for a request; if none is free, refuse the request.
+        """Acquire a lookup permit for a request, or refuse the request if no permit is free.
 
         Returns None for a refused request.
 
@@ -152,18 +152,18 @@ class PermittedRequests:
         return permit
 
     def start(self, request: Request, work: Work, expected_bytes: int | None = 0) -> bool:
-        """Acquire a permit and run a request in its own task; return False if it is refused."""
+        """Acquire a permit and run a request in a task; return False for a refused request."""
         permit = self.permit(request, expected_bytes)
         if permit is not None:
             self.run(request, permit, work)
         return permit is not None
 
     def run(self, request: Request, permit: LookupPermit, work: Work) -> None:
-        """Run a request in its own task; its permit is released when the task ends."""
+        """Run a request with a permit in a task; release the permit at the task's end."""
         self.tasks.start(request.request_id, partial(self._run, request, permit, work))
 
     def begin(self, request: Request, work: Work, expected_bytes: int | None = 0) -> None:
-        """Run a request in its own task, which acquires the permit when it begins to run.
+        """Run a request in a task, acquiring a permit only when the task begins to run.
 
         A request that waits for nothing is answered and releases its permit before the next begins,
         as at a real broker: so no request of a burst in a single read is refused, unless waiting

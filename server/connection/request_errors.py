@@ -19,7 +19,7 @@ text. After TooManyRequests, ServiceNotReady or MetadataError they retry, as for
 
 
 class RequestError(Exception):
-    """Raised by a handler to answer its request with an error.
+    """Raised by a handler to answer a request with an error.
 
     Attributes:
         server_error: Pulsar's error code.
@@ -110,5 +110,5 @@ def frame_text(size_bytes: int, limit_bytes: int) -> str:
 
 
 def illegal_argument_text(error: PermitTooLargeError) -> str:
-    """Return the text by which a real broker or proxy refuses more memory than its limit."""
+    """Return a real broker's text for refusing more memory than the limit."""
     return f"java.lang.IllegalArgumentException: {error}"

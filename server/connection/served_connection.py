@@ -47,7 +47,7 @@ class FrameFaults(Protocol):
     """The injected faults that apply to a connection's received frames; see server.faults."""
 
     def frame(self, frame: Frame) -> Frame | None:
-        """Return the frame to handle, possibly changed by a fault; None to handle nothing now."""
+        """Return the frame to handle, possibly changed by a fault; None to skip the frame."""
 
     def lost(self) -> None:
         """Discard the delayed frames of a lost connection."""
@@ -119,7 +119,7 @@ class ServedConnection(Connection):
 
     @property
     def shown_version(self) -> str:
-        """The version that the client announced, shortened and in one line for logs."""
+        """The client's announced version, shortened and in one line for logs."""
         return one_line(self.client_version[:SHOWN_VERSION])
 
     @property
@@ -185,7 +185,7 @@ class ServedConnection(Connection):
         self.close()
 
     def becomes_pipe(self) -> None:
-        """Make this connection one end of a pipe, read only as fast as the other end takes.
+        """Make the connection one end of a pipe, read only as fast as the far end accepts bytes.
 
         The pipe's ends exchange keep-alives themselves, and unread bytes must not pause reading
         from the peer: its frames may be a precondition of its reading.
@@ -254,7 +254,7 @@ class ServedConnection(Connection):
         self.handle_frame(frame)
 
     def handle_frame(self, frame: Frame) -> None:
-        """Dispatch a frame's command to its handler, counting it against the rate limits.
+        """Dispatch a frame's command to the handler, and count it against the rate limits.
 
         The state table is checked before parsing, and again for the parsed type.
         """
@@ -329,13 +329,13 @@ class ServedConnection(Connection):
         return ""
 
     def close_producers(self, producer_id: int | None) -> None:
-        """Close a producer, or all for None; does nothing here, as there are none."""
+        """Close a producer, or all for None; without effect on a server without producers."""
 
     def close_consumers(self, consumer_id: int | None) -> None:
-        """Close a consumer, or all for None; does nothing here, as there are none."""
+        """Close a consumer, or all for None; without effect on a server without consumers."""
 
     def move_topic(self, topic: str, to: str | None) -> None:
-        """Move a topic to another broker; does nothing here, as this server has no topics."""
+        """Move a topic to another broker; without effect on a server without topics."""
 
     # -- reading and liveness -----------------------------------------------------------------
 
@@ -355,7 +355,7 @@ class ServedConnection(Connection):
         )
 
     def ask_whether_it_reads(self) -> bool:
-        """Send a PING, whose answer proves that the peer reads.
+        """Send a PING, to learn whether the peer reads.
 
         Returns False if no PING can be sent, as before CONNECT and in a pipe.
         """
@@ -377,5 +377,5 @@ def ping(cnx: ServedConnection, command: pb.BaseCommand) -> None:
 
 
 def pong(_: ServedConnection, command: pb.BaseCommand) -> None:
-    """Handle a PONG, which needs no answer; any frame already shows that the peer is alive."""
+    """Handle a PONG, to which no answer is due."""
     with_body(command, "pong")

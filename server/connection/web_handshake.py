@@ -78,7 +78,7 @@ class WebHandshake(asyncio.Protocol):
         self._shaking.cancel()
 
     def reset(self) -> None:
-        """Cancel the handshake, and close by a TCP reset so that the kernel frees its buffers."""
+        """Cancel the handshake, and close by a TCP reset, to free the kernel's buffers."""
         # It may have ended in this turn.
         with suppress(OSError):
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)

@@ -67,10 +67,10 @@ class Faulty(Client, Protocol):
         """Ignore further requests, answer those in flight, and close the connection."""
 
     def close_producers(self, producer_id: int | None) -> None:
-        """Close a producer as if the server had decided it; None closes all producers."""
+        """Close a producer, or all for None, as if the server had decided to."""
 
     def close_consumers(self, consumer_id: int | None) -> None:
-        """Close a consumer as if the server had decided it; None closes all consumers."""
+        """Close a consumer, or all for None, as if the server had decided to."""
 
     def move_topic(self, topic: str, to: str | None) -> None:
         """Move a topic to another broker: to the broker ``to``, or to any if None."""

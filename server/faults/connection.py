@@ -54,7 +54,7 @@ class ConnectionFaults:
 
     @property
     def wanted(self) -> bool:
-        """True if these frames must be inspected, as an active fault may depend on them."""
+        """True if the frames must be inspected, as an active fault may depend on them."""
         return any(
             (one.fault.direction is self._direction or self._names_topics_of(one))
             and one.selection.may_fit(self._client)
@@ -62,11 +62,11 @@ class ConnectionFaults:
         )
 
     def _names_topics_of(self, found: SetFault) -> bool:
-        """Return True if a fault of sent frames needs the topics that received frames name."""
+        """Return True if a fault of sent frames needs topics named in received frames."""
         return self._direction is Direction.RECEIVED and found.selection.about_topics
 
     def frame(self, frame: Frame) -> Frame | None:
-        """Return the frame to handle, possibly changed by a fault; None to handle nothing now."""
+        """Return the frame to handle, possibly changed by a fault; None to skip the frame."""
         if self.holds.was_delayed(frame):
             return frame
         self._pace(frame)
@@ -126,7 +126,7 @@ class ConnectionFaults:
 
 
 class _UnreadableError(Exception):
-    """A command cannot be parsed, so that no fault applies; its handler reports the error."""
+    """A command cannot be parsed: no fault applies, and the handler reports the error."""
 
 
 def _parsed(frame: Frame) -> pb.BaseCommand:
@@ -172,7 +172,7 @@ class OutgoingFaults:
         """Do nothing, as sending was not stopped."""
 
     def again(self, frame: Frame) -> None:
-        """Send a frame whose delay is over; no further fault applies to it."""
+        """Send a frame after its delay, exempt from further faults."""
         self._faults.holds.was_delayed(frame)
         buffers = _buffers(frame)
         self._past = True
@@ -182,7 +182,7 @@ class OutgoingFaults:
             self._past = False
 
     def _screen(self, entry: OutboundEntry) -> bool:
-        """Apply faults to queued frames; return False if none of their bytes is sent now."""
+        """Apply faults to queued frames; return False if all their bytes were held back."""
         if self._past or not self._faults.wanted:
             return True
         decoder = FrameDecoder(_NO_LIMIT)

@@ -1,4 +1,4 @@
-"""The JSON document that describes an injected fault.
+"""The JSON document of an injected fault.
 
 Example::
 
@@ -35,7 +35,7 @@ WITH_CHECKSUM = frozenset({"SEND", "MESSAGE"})
 
 
 class Direction(Enum):
-    """Who sends the commands that a fault affects."""
+    """The sender of the commands affected by a fault."""
 
     RECEIVED = "received"
     """Commands sent by clients."""
@@ -88,7 +88,7 @@ class Where(Part):
 
 @dataclass(frozen=True)
 class When(Part):
-    """Which of the matching commands a fault affects; by default all.
+    """The part of the matching commands affected by a fault; by default all.
 
     Attributes:
         after: Number of initial commands without the fault.
@@ -134,7 +134,7 @@ class Delay(Part):
 
 @dataclass(frozen=True)
 class Drop(Part):
-    """Ignore the command, which then gets no answer."""
+    """Ignore the command, and send no answer."""
 
     action = "drop"
 
@@ -175,21 +175,21 @@ class CorruptChecksum(Part):
 
 @dataclass(frozen=True)
 class CloseProducer(Part):
-    """Close the producer that the command names, or all of the connection if it names none."""
+    """Close the command's producer; without a producer, all producers of the connection."""
 
     action = "closeProducer"
 
 
 @dataclass(frozen=True)
 class CloseConsumer(Part):
-    """Close the consumer that the command names, or all of the connection if it names none."""
+    """Close the command's consumer; without a consumer, all consumers of the connection."""
 
     action = "closeConsumer"
 
 
 @dataclass(frozen=True)
 class MoveTopic(Part):
-    """Give up ownership of the topic's bundle, so that the next lookup assigns it to a broker.
+    """Give up ownership of the topic's bundle; the next lookup assigns the bundle to a broker.
 
     Attributes:
         to: The broker that shall own it: its service URL, or host and port of its web port.
@@ -224,7 +224,7 @@ _COMMANDS = Several(Choice(pb.BaseCommand.Type.keys(), _no_command), MAX_COMMAND
 
 @dataclass(frozen=True, kw_only=True)
 class Fault(Part):
-    """An injected fault: which commands of which clients it affects, and what it does.
+    """An injected fault: the affected commands and clients, and the action.
 
     Attributes:
         on: The types of commands; empty: all.
@@ -254,5 +254,5 @@ class Fault(Part):
 
     @property
     def kinds(self) -> frozenset[int] | None:
-        """The affected command types as protocol numbers; None means all types."""
+        """The affected command types as protocol numbers; None for all types."""
         return frozenset(pb.BaseCommand.Type.Value(name) for name in self.on) or None

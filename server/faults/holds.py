@@ -1,4 +1,4 @@
-"""Delays by injected faults: frames that wait, and connections that are not read.
+"""Delays by injected faults: waiting frames, and connections not being read.
 
 A delay ends after its time or when its fault is cleared, whichever is first, and is dropped when
 the connection is lost.
@@ -26,7 +26,7 @@ MAX_HELD_BYTES = 1 << 20
 
 
 class Way(Protocol):
-    """A connection's received frames or its sent frames, which faults can delay.
+    """The received frames or the sent frames of a connection, to be delayed by faults.
 
     Attributes:
         can_stop: True if later frames can be made to wait.
@@ -55,7 +55,7 @@ class Reader(Protocol):
 
 
 class Incoming:
-    """A connection's received frames, which faults can delay."""
+    """The received frames of a connection, to be delayed by faults."""
 
     can_stop = True
 
@@ -64,7 +64,7 @@ class Incoming:
         self.again = reader.take_again
 
     def stop(self) -> None:
-        """Stop reading, so that later frames do not overtake a delayed one."""
+        """Stop reading, so that later frames do not overtake a delayed frame."""
         self._reader.intake.held = True
         self._reader.gate.close_for(PauseCause.FAULT)
 
@@ -75,7 +75,7 @@ class Incoming:
 
 
 class _Hold:
-    """A delay that a fault caused, of a single frame or of all reading."""
+    """A delay caused by a fault, of a single frame or of all reading."""
 
     def __init__(self, found: SetFault, ended: Callable[[_Hold], object]) -> None:
         self._found = found
@@ -94,7 +94,7 @@ class _Hold:
 
 
 class Holds:
-    """All delays of a connection's received frames, or of its sent frames.
+    """All delays of the received, or of the sent, frames of a connection.
 
     Attributes:
         frames: Waiting frames.
@@ -119,7 +119,7 @@ class Holds:
         return self.frames >= MAX_HELD_FRAMES or self.size_bytes >= MAX_HELD_BYTES
 
     def stop(self, found: SetFault, seconds: float | None) -> None:
-        """Stop reading for a number of seconds; None stops until the fault is cleared."""
+        """Stop reading for a number of seconds, or until the fault is cleared for None."""
         self._close()
         self._add(found, seconds, self._open)
 
@@ -146,7 +146,7 @@ class Holds:
         self._add(found, seconds, go_on)
 
     def was_delayed(self, frame: Frame) -> bool:
-        """Return True if this frame's delay has just ended, so that faults skip the frame.
+        """Return True if the frame's delay has just ended, so that faults skip the frame.
 
         True only once for each delay.
         """

@@ -1,4 +1,4 @@
-"""A clock that tests can move ahead; timers that become due fire in order of their due times.
+"""A clock moved ahead by tests; timers fire in order of their due times.
 
 With faults enabled messages, topics, policies and tokens follow this clock. Timers of connections
 and permits stay on the event loop's clock.
@@ -29,7 +29,7 @@ _FEWEST = 64
 
 
 class _Timer:
-    """An armed timer, with the task that sleeps until it fires, if any."""
+    """An armed timer, with the task sleeping on it, if any."""
 
     __slots__ = ("args", "callback", "sleeper")
 
@@ -51,7 +51,7 @@ class _Timer:
 
 
 class MovedClock:
-    """A clock that runs ahead of another clock by the time that tests have added.
+    """A clock ahead of another clock by the time added by tests.
 
     Mutable state: a heap of armed timers, of which the first is armed at the other clock. Disarmed
     timers leave the heap when it has doubled.
@@ -77,7 +77,7 @@ class MovedClock:
 
     @property
     def ahead_seconds(self) -> float:
-        """The seconds by which this clock is ahead of the real clock."""
+        """The seconds by which the clock is ahead of the real clock."""
         return self._ahead
 
     def call_at(self, when: float, callback: Callable[..., object], *args: object) -> TimerHandle:
@@ -110,7 +110,7 @@ class MovedClock:
                 self._arm()
 
     async def _fire(self) -> None:
-        """Fire the earliest timer, and wait until the task that slept on it sleeps again."""
+        """Fire the earliest timer, and wait until the task woken by the timer sleeps again."""
         _, number, timer = heapq.heappop(self._timers)
         sleeper, until = timer.sleeper, self._clock.now() + WORK_SECONDS
         timer.fire()

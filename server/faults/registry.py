@@ -1,4 +1,4 @@
-"""Registry of a server's active faults, which can be set, listed, cleared and counted."""
+"""Registry of a server's active faults, to set, list, clear and count faults."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Schedule:
-    """Decides which of the successive matching commands a fault affects.
+    """Decides which of the successive matching commands are affected by a fault.
 
     Attributes:
         seen: Matching commands.
@@ -58,7 +58,7 @@ class TooManyFaultsError(Exception):
 
 
 class SetFault:
-    """An active fault, with counts of the commands that it matched and affected.
+    """An active fault, with counts of matching and of affected commands.
 
     Attributes:
         fault_id: Its name, for clearing.
@@ -82,7 +82,7 @@ class SetFault:
         return self.kinds is None or kind in self.kinds
 
     def when_cleared(self, callback: Callable[[], object]) -> None:
-        """Call back once when the fault is cleared, so that its delays end."""
+        """Call back once when the fault is cleared, to end the fault's delays."""
         self._when_cleared[callback] = None
 
     def forget(self, callback: Callable[[], object]) -> None:
@@ -90,14 +90,14 @@ class SetFault:
         self._when_cleared.pop(callback, None)
 
     def fired(self) -> None:
-        """Wake the requests that wait for the number of actions reached now."""
+        """Wake the requests waiting for the number of actions reached now."""
         for wait, hits in self._waits.items():
             if not wait.done() and self.schedule.fired >= hits:
                 wait.set_result(None)
 
     @property
     def waits(self) -> int:
-        """Number of requests that wait until this fault has acted."""
+        """Number of requests waiting until the fault has acted."""
         return len(self._waits)
 
     def settled(self, hits: int) -> bool:
@@ -149,14 +149,14 @@ class FaultRegistry:
 
     @property
     def waits(self) -> int:
-        """Number of requests that wait until a fault has acted."""
+        """Number of requests waiting until a fault has acted."""
         return sum(one.waits for one in self)
 
     def __iter__(self) -> Iterator[SetFault]:
         return iter(tuple(self._faults.values()))
 
     def set(self, fault: Fault) -> SetFault:
-        """Activate a fault, which affects frames from the next one on.
+        """Activate a fault, beginning with the next frame.
 
         Raises:
             TooManyFaultsError: The limit of active faults is reached.
@@ -168,11 +168,11 @@ class FaultRegistry:
         return found
 
     def get(self, fault_id: str) -> SetFault | None:
-        """Return an active fault by its id; None if there is none."""
+        """Return the active fault with an id, or None if no such fault is active."""
         return self._faults.get(fault_id)
 
     def clear(self, fault_id: str) -> bool:
-        """Deactivate a fault by its id; return False if there is none."""
+        """Deactivate the fault with an id; return False if no such fault is active."""
         found = self._faults.pop(fault_id, None)
         if found is not None:
             found.clear()
@@ -184,5 +184,5 @@ class FaultRegistry:
             self.clear(one.fault_id)
 
     def count(self, action: str) -> None:
-        """Count a command that a fault's action affected."""
+        """Count a command affected by a fault's action."""
         self.acted[action] = self.acted.get(action, 0) + 1

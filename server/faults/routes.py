@@ -1,4 +1,4 @@
-"""REST routes ``/admin/v2/floodgate/faults``, which set, list, await and clear faults."""
+"""REST routes ``/admin/v2/floodgate/faults``, to set, list, await and clear faults."""
 
 from __future__ import annotations
 

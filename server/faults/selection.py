@@ -1,4 +1,4 @@
-"""Selection of the commands that a fault affects, by topic, namespace and client."""
+"""Selection of the commands affected by a fault, by topic, namespace and client."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Selection:
         self.needs_command = self.about_topics or self._version is not None
 
     def may_fit(self, client: Client) -> bool:
-        """Return False if no command of this client can match, whatever the command."""
+        """Return False if no command from or to the client can match."""
         if self._connection is not None and not self._connection.fits(client.peer):
             return False
         version = client.client_version
@@ -102,7 +102,7 @@ def _pattern(text: str | None) -> Pattern | None:
 
 
 def topic_of(client: Client, command: pb.BaseCommand) -> str:
-    """Return the full name of the topic that a command is about; empty if it is about none."""
+    """Return the full name of a command's topic; empty for a command without a topic."""
     body = body_of(command)
     if body is None:
         return ""
@@ -121,7 +121,7 @@ def topic_of(client: Client, command: pb.BaseCommand) -> str:
 
 
 def body_of(command: pb.BaseCommand) -> Message | None:
-    """Return the type-specific message inside a command; None if its type has none."""
+    """Return the type-specific message inside a command; None for a type without a message."""
     # In Pulsar's protocol a body's field number equals the number of its type.
     field = pb.BaseCommand.DESCRIPTOR.fields_by_number.get(command.type)
     return None if field is None else getattr(command, field.name)

@@ -1,4 +1,4 @@
-"""Report on a server's memory limiter: who holds memory, and who waits for it.
+"""Report on a server's memory limiter: the holders of memory, and the waiting requests.
 
 The figures of a budget are a consistent snapshot. Its holders are counted in several turns of the
 loop, to keep turns short: each line is consistent, the list is not.
@@ -33,7 +33,7 @@ WAITERS_A_TURN = 1000
 
 @dataclass(slots=True)
 class NamespaceWaiters:
-    """The requests about a namespace that wait for memory.
+    """The requests about a namespace waiting for memory.
 
     Attributes:
         namespace: ``tenant/namespace``; empty if the requests named none.
@@ -90,7 +90,7 @@ class OldestWaiter:
 
 @dataclass(frozen=True, slots=True)
 class BudgetReport:
-    """Report on a memory limit (heap or direct): its holders and waiting requests.
+    """Report on a memory limit (heap or direct), with the holders and waiting requests.
 
     Attributes:
         statistics: Its figures.
@@ -118,7 +118,7 @@ class BudgetReport:
 
 
 class StoredMessages(NamedTuple):
-    """Memory of stored messages, which has a limit of its own without permits.
+    """Memory of stored messages, with a separate limit and without permits.
 
     Attributes:
         stored_bytes: The stored bytes, compared with the bound.
@@ -299,5 +299,5 @@ def _printable(text: str, length: int) -> str:
 
 
 def _end_of(name: str, length: int) -> str:
-    """Shorten a name to its end, since an address ends in its port."""
+    """Shorten a name to the end, since an address ends in a port."""
     return _printable(name if len(name) <= length else f"…{name[1 - length :]}", length)

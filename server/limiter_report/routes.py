@@ -1,4 +1,4 @@
-"""REST routes ``/admin/v2/floodgate/limiter``, which report on the memory limiter.
+"""REST routes ``/admin/v2/floodgate/limiter``, with reports on the memory limiter.
 
 ``limit`` bounds the listed holders of each budget, and the listed waiting namespaces (100),
 ``recent`` the events of the ledger (none), and ``format=table`` is for people.
@@ -77,7 +77,7 @@ class LimiterHistory:
         self._timer: TimerHandle | None = None
 
     def now(self) -> Moment:
-        """Return a sample of both memory limits, without keeping it."""
+        """Return a sample of both memory limits, not stored in the history."""
         seen = budgets_now(self._limiter, self._tally)
         return Moment(self._clock.wall_ms(), {one.limit_type: moment_of(one) for one in seen})
 
@@ -94,7 +94,7 @@ class LimiterHistory:
 
 
 def moment_of(budget: BudgetSnapshot) -> BudgetMoment:
-    """Return the sample of a memory limit that the history keeps."""
+    """Return the sample of a memory limit for the history."""
     outcomes, now = budget.tally.outcomes, budget.statistics
     return BudgetMoment(
         held_bytes=now.acquired_permits,
@@ -122,7 +122,7 @@ _HISTORY = {
 def limiter_routes(
     reporter: LimiterReporter, history: LimiterHistory
 ) -> list[web.AbstractRouteDef]:
-    """Return the routes that report on the memory limiter and its history."""
+    """Return the routes with reports on the memory limiter and on the last ten minutes."""
 
     async def limiter(request: web.Request) -> web.Response:
         holders = _number(request, "limit", DEFAULT_HOLDERS, MAX_HOLDERS)

@@ -35,7 +35,7 @@ REQUESTS = frozenset(_FORMS)
 
 @dataclass(slots=True)
 class ClientLimits:
-    """The limits on client connections that all connections of a process share.
+    """The limits on client connections, shared by all connections of a process.
 
     Attributes:
         connections: The limits on the number of connections.

@@ -64,7 +64,7 @@ class ConnectionLimits:
         self.by_address: dict[str, int] = {}
 
     def opened(self, peer: str) -> str | None:
-        """Count a new connection; return the reason if it must be refused, else None."""
+        """Count a new connection; return the reason for a refusal, or None if accepted."""
         address, bounds = address_of(peer), self._bounds
         self._open += 1
         of_address = self.by_address[address] = self.by_address.get(address, 0) + 1

@@ -118,7 +118,7 @@ class HttpLimits:
                 raise _body_refusal(bounds, length)
 
     def _time_body(self, request: web.Request) -> Callable[[], object]:
-        """Start the deadline of a request's body, and return a function that cancels it.
+        """Start the deadline of a request's body; return a function that cancels the deadline.
 
         After the deadline, reading the body raises an error.
         """
@@ -136,7 +136,7 @@ class HttpLimits:
 
 
 class HttpPlace:
-    """Counts a connection toward the limit, and times its next request and its reading."""
+    """Counts a connection toward the limit, and times requests and reading."""
 
     __slots__ = ("_is_late", "_limits", "_timer", "_unread")
 
@@ -147,7 +147,7 @@ class HttpPlace:
         self._is_late: Callable[[str], object] | None = None
 
     def taken(self, is_late: Callable[[str], object]) -> str | None:
-        """Count the connection; return the reason if it must be refused, else None.
+        """Count the connection; return the reason for a refusal, or None if accepted.
 
         Args:
             is_late: Called with a sentence when a request's headers miss the deadline.
@@ -162,14 +162,14 @@ class HttpPlace:
         return None
 
     def heard(self, *, asks: bool) -> None:
-        """End the headers' deadline if a request's headers are complete, else ensure it runs."""
+        """End the deadline if a request's headers are complete, else ensure that one runs."""
         if asks:
             self._end()
         elif self._timer is None:
             self._begin()
 
     def does_not_read(self, cut_off: Callable[[], object]) -> None:
-        """Start the deadline for the client to read its response, which it has stopped reading."""
+        """Start the deadline for a client that has stopped reading the response."""
 
         def too_late() -> None:
             self._limits.refusals.add(Limit.HTTP_TIME)
@@ -185,7 +185,10 @@ class HttpPlace:
             self._unread = None
 
     def left(self) -> None:
-        """Stop counting the closed connection, and its deadlines; may be called repeatedly."""
+        """Stop counting the closed connection, and stop the deadlines.
+
+        May be called repeatedly.
+        """
         self._end()
         self.reads()
         if self._is_late is not None:
@@ -193,7 +196,7 @@ class HttpPlace:
             self._is_late = None
 
     def too_long(self) -> str:
-        """Count a request line or header that is too long, and return the error's text."""
+        """Count an overlong request line or header, and return the error's text."""
         self._limits.refusals.add(Limit.HTTP_HEADER_BYTES)
         most = self._limits.bounds.header_bytes
         return f"the request line or a header has more than httpMaxRequestHeaderSize={most} bytes"

@@ -193,7 +193,7 @@ class SampleTable:
 
     @property
     def families(self) -> Collection[TextFamily]:
-        """All metric families, in the order of their first samples."""
+        """All metric families, in the order of first samples."""
         return self._families.values()
 
     def gauge(self, name: str, labels: dict[str, str], value: float) -> None:
@@ -203,7 +203,7 @@ class SampleTable:
     def counter(
         self, name: str, labels: dict[str, str], value: float, created: float | None = None
     ) -> None:
-        """Add a counter's sample ``<name>_total``, and the time of its creation if not None."""
+        """Add a counter's sample ``<name>_total``, and the time of creation if known."""
         family = self._family(name, "counter")
         self._add(family, f"{name}_total", labels, value)
         if created is not None:
@@ -217,7 +217,7 @@ class SampleTable:
         count: int,
         total: float,
     ) -> None:
-        """Add a summary's samples: its quantiles, count and sum."""
+        """Add a summary's samples: quantiles, count and sum."""
         family = self._family(name, "summary")
         for quantile, value in quantiles.items():
             self._add(family, name, {**labels, "quantile": quantile}, value)

@@ -182,7 +182,7 @@ class Sender:
 
 
 class _Session(requests.Session):
-    """An HTTP session that stores the reason of its last failure."""
+    """An HTTP session that remembers the reason of the last failure."""
 
     problem = "it did not answer"
 

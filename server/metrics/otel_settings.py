@@ -114,7 +114,7 @@ class _Variables:
         self._environment = environment
 
     def first(self, names: Sequence[str]) -> tuple[str, str]:
-        """Return the name and value of the first variable that is set; ("", "") if none is."""
+        """Return the first variable that is set, and the value; ("", "") if no variable is set."""
         for name in names:
             if value := self._environment.get(name, "").strip():
                 return name, value

@@ -1,4 +1,4 @@
-"""Metrics of this process: the operating system's, and the lag of the event loop.
+"""Metrics of this process, from the operating system and the event loop.
 
 process_* come from prometheus_client's own collector, with the label ``cluster`` of every Pulsar
 sample. The event loop's lag is the delay of a callback beyond its due time: above some 50 ms a
@@ -33,7 +33,7 @@ class ProcessMetrics(Collector):
         self._process = ProcessCollector(registry=None)
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the metrics that /proc contains; there are none except on Linux."""
+        """Yield the metrics from /proc; only Linux has any."""
         for family in self._process.collect():
             yield _labelled(family, self._cluster)
 

@@ -1,4 +1,4 @@
-"""REST routes ``/admin/v2/floodgate/connections``: open connections, and their last commands.
+"""REST routes ``/admin/v2/floodgate/connections``: open connections, and the last commands.
 
 ``PUT .../{number}/commands`` starts recording its commands, ``GET`` returns the last, ``DELETE``
 stops recording. At most LISTED connections are listed, most pending bytes first.
@@ -52,7 +52,7 @@ class Told(NamedTuple):
 
 
 class LastCommands:
-    """Records the last commands that a connection received and sent."""
+    """Records the last commands received and sent by a connection."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -64,7 +64,7 @@ class LastCommands:
         self._keep("received", received_line(frame))
 
     def sent(self, buffers: Sequence[Buffer], size_bytes: int, *, in_a_pipe: bool) -> None:
-        """Record the commands in bytes that are sent to the client."""
+        """Record the commands in bytes sent to the client."""
         for line in sent_lines(buffers, size_bytes, in_a_pipe=in_a_pipe):
             self._keep("sent", line)
 
@@ -104,7 +104,7 @@ class ConnectionReports:
         ]
 
     async def listed(self, _: web.Request) -> web.Response:
-        """Return the open connections with the most pending bytes, and their states."""
+        """Return the open connections with the most pending bytes, and the state of each."""
         found = list(self._connections())
         # For 50,000 connections it takes longer than a turn may.
         shown = await asyncio.to_thread(heapq.nlargest, LISTED, found, _waiting)

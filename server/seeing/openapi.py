@@ -67,7 +67,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A REST operation: an HTTP method of a path, with its parameters and statuses.
+    """A REST operation: an HTTP method of a path, with parameters and statuses.
 
     Attributes:
         method: The HTTP method.
@@ -103,7 +103,7 @@ class Operation:
 
 
 def document(title: str, operations: Iterable[Operation]) -> dict[str, Any]:
-    """Return the OpenAPI document that describes all operations."""
+    """Return the OpenAPI document of all operations."""
     paths: dict[str, dict[str, Any]] = {}
     schemas: dict[str, Any] = {"Error": _ERROR}
     for one in operations:

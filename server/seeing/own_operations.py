@@ -1,4 +1,4 @@
-"""OpenAPI operations of Floodgate's own routes, which Pulsar's admin REST does not have."""
+"""OpenAPI operations of Floodgate's own routes, unknown to Pulsar's admin REST."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ STATUS_PATH = "/status.html"
 
 
 def status_route(readiness: Readiness, file: str | None) -> web.RouteDef:
-    """Return the route ``/status.html``, by which a load balancer checks this server.
+    """Return the route ``/status.html``, for load balancers.
 
     Removing the file removes the server from the balancer's list, without closing connections.
 

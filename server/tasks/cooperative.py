@@ -37,7 +37,7 @@ async def in_turns(items: Iterable[T], turn_seconds: float = TURN_SECONDS) -> As
 
 
 class Steps:
-    """Runs long work in steps of about a millisecond, so that other tasks run in between.
+    """Runs long work in steps of about a millisecond; other tasks run in between.
 
     A single piece of work runs per turn, in order of request: however many are in progress, other
     connections wait for a single turn only.
@@ -48,7 +48,7 @@ class Steps:
         self._turn_seconds = turn_seconds
 
     async def take(self, work: Generator[None, None, T]) -> T:
-        """Run a generator, which yields after each short step, and return its result."""
+        """Run a generator, which yields after each short step, and return the result."""
         while True:
             async with self._turn:
                 end = perf_counter() + self._turn_seconds
@@ -106,7 +106,7 @@ class ShortWork:
         self._turns = Turns(self._do_next, turn_seconds)
 
     async def do(self, work: Callable[[], T]) -> T:
-        """Call ``work`` in a later turn, and return its result.
+        """Call ``work`` in a later turn, and return the result.
 
         The call is skipped if this task is cancelled before.
         """
@@ -137,7 +137,7 @@ _NO_MORE = object()
 
 
 class SharedTurns:
-    """Makes calls that are due, as many in each turn of the event loop as take 2 ms.
+    """Makes due calls, as many in each turn of the event loop as take 2 ms.
 
     For the dispatchers of a broker: otherwise a topic with a thousand subscriptions would delay all
     clients with each message. Bound: each dispatcher waits here at most once.
@@ -161,7 +161,7 @@ class SharedTurns:
         return True
 
     def later(self, run: Callable[[], object]) -> None:
-        """Make a call in a later turn, after the calls that already wait."""
+        """Make a call in a later turn, after the calls already waiting."""
         self._due.append(run)
         if not self._is_in_turn:
             self._begin_turn()

@@ -32,7 +32,7 @@ class HeapSize(NamedTuple):
 
 
 class Heap(Protocol):
-    """A heap that keeps freed memory until it is trimmed."""
+    """A heap that keeps freed memory until trimmed."""
 
     def size(self) -> HeapSize:
         """Return the heap's size in bytes, in use and free.
@@ -121,7 +121,7 @@ FREED_AT_ONCE = 10_000
 
 
 async def free(values: Sequence[object]) -> None:
-    """Empty a long list that is not used any more, in a thread; ignore any other sequence."""
+    """Empty a long, unused list in a thread; do nothing with any other sequence."""
     if isinstance(values, list) and len(values) > FREED_AT_ONCE:
         await asyncio.to_thread(free_in_steps, values)
 

@@ -1,4 +1,4 @@
-"""Worker processes for work of unknown duration, which would block this process's interpreter.
+"""Worker processes for work of unknown duration, which would block the server's interpreter.
 
 Each piece of work has its own process, which is killed at a timeout or when no caller waits; the
 event loop only passes bytes. The event loop's own subprocess start copies the page tables of this
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ChildProcess:
-    """A child process that uses a socket as its standard input and output.
+    """A child process with a socket as standard input and output.
 
     (A socket instead of an event loop transport: if its creation is cancelled, uvloop closes the
     descriptor twice, possibly after reuse.)
@@ -36,7 +36,7 @@ class ChildProcess:
 
     @classmethod
     def started(cls, command: Sequence[str]) -> Self:
-        """Start a program in a process group of its own, so that Ctrl-C does not reach it.
+        """Start a program in a new process group, out of reach of Ctrl-C.
 
         Raises:
             OSError: It cannot be started.
@@ -86,7 +86,7 @@ class ChildProcess:
         return self._process.poll() is not None
 
     def kill(self) -> None:
-        """Kill the process; without effect if it has ended."""
+        """Kill the process; without effect after the process's end."""
         self._process.kill()
 
     async def gone(self) -> None:
@@ -114,7 +114,7 @@ class WorkerFailedError(Exception):
 
 
 class WorkerProcess:
-    """A worker process, which handles one job at a time.
+    """A worker process, for one job at a time.
 
     Attributes:
         called: The noun for it in errors.
@@ -199,7 +199,7 @@ class WorkerProcesses(Generic[Worker]):
         await self.close()
 
     async def close(self) -> None:
-        """Kill all workers and wait for their end; may be called repeatedly."""
+        """Kill all workers and wait for the end of each; may be called repeatedly."""
         workers, self._all, self._spare = self._all, set(), []
         for worker in workers:
             worker.end()
@@ -215,7 +215,7 @@ class WorkerProcesses(Generic[Worker]):
 
     @contextlib.asynccontextmanager
     async def worker(self) -> AsyncIterator[Worker]:
-        """Lend a worker for a block; it is killed if its job is unfinished at the end.
+        """Lend a worker for a block; a worker with an unfinished job is killed at the end.
 
         Raises:
             WorkerFailedError: It cannot be started.
@@ -257,7 +257,7 @@ class WorkerProcesses(Generic[Worker]):
 
 
 def _give_way(pid: int) -> None:
-    """Lower a worker's priority below this process's, at least to NICENESS."""
+    """Lower a worker's priority below the server's, at least to NICENESS."""
     with contextlib.suppress(OSError):
         own = max(os.getpriority(os.PRIO_PROCESS, 0), 0)
         os.setpriority(os.PRIO_PROCESS, pid, min(own + NICENESS, MOST_NICENESS))

@@ -1,4 +1,4 @@
-"""TLS contexts of a server's ports, and of its connections to brokers."""
+"""TLS contexts of a server's ports, and of connections to brokers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_
 
 
 class ServerTls:
-    """TLS on a port: its settings, and the contexts made from its certificate files.
+    """TLS on a port: the settings, and the contexts made from certificate files.
 
     Attributes:
         contexts: The contexts of its files.
@@ -37,7 +37,7 @@ class ServerTls:
 
     @property
     def http_context(self) -> ssl.SSLContext:
-        """A context for an HTTP listener, which passes each handshake on to the newest one.
+        """A context for an HTTP listener, which passes each handshake on to the newest context.
 
         By OpenSSL's callback for the requested host name, which is called even without a name.
         """
@@ -51,7 +51,7 @@ class ServerTls:
 
 
 class ClientTls:
-    """TLS on connections to brokers: the contexts made from its certificate files.
+    """TLS on connections to brokers: the contexts made from certificate files.
 
     Attributes:
         contexts: The contexts of its files.
@@ -74,12 +74,12 @@ class ClientTls:
 
     @property
     def http_context(self) -> ssl.SSLContext:
-        """The TLS context to use for a request that is sent now."""
+        """The TLS context for a request sent now."""
         return self.contexts.current()
 
 
 def accepting_context(settings: ServerTlsSettings) -> ssl.SSLContext:
-    """Make the TLS context of a port, with its certificates.
+    """Make the TLS context of a port, with certificates.
 
     Raises:
         TlsFilesError: A file cannot be used.
@@ -99,7 +99,7 @@ def accepting_context(settings: ServerTlsSettings) -> ssl.SSLContext:
 
 
 def connecting_context(settings: ClientTlsSettings) -> ssl.SSLContext:
-    """Make the TLS context of connections to brokers, with its certificates.
+    """Make the TLS context of connections to brokers, with certificates.
 
     Raises:
         TlsFilesError: A file cannot be used.

@@ -1,4 +1,4 @@
-"""Registry of a server's TLS handshakes in progress, each of which has a deadline.
+"""Registry of a server's TLS handshakes in progress, each with a deadline.
 
 A connection counts as a client only after its handshake. Until then it is registered here, so that
 a drain finds it, and a stalled peer is closed.
@@ -27,7 +27,7 @@ class Handshaking(Protocol):
         """Close the connection immediately."""
 
     def reset(self) -> None:
-        """Close the connection by a TCP reset, so that the kernel frees its buffers."""
+        """Close the connection by a TCP reset, to free the kernel's buffers."""
 
 
 class AcceptedTls(NamedTuple):
@@ -43,7 +43,7 @@ class AcceptedTls(NamedTuple):
 
 
 class TlsHandshakes:
-    """The TLS handshakes in progress on a server's ports, and counts of those that ended.
+    """The TLS handshakes in progress on a server's ports, and counts of ended handshakes.
 
     Args:
         clock: The source of time.
@@ -70,17 +70,17 @@ class TlsHandshakes:
         return len(self._under_way)
 
     def began(self, cnx: Handshaking) -> None:
-        """Register a connection's handshake, and start its deadline."""
+        """Register a connection's handshake, and start the deadline."""
         end = self._clock.now() + self.seconds
         self._under_way[cnx] = self._clock.call_at(end, self._too_slow, cnx)
 
     def finished(self, cnx: Handshaking) -> None:
-        """Count a connection's handshake as successful, and stop its deadline."""
+        """Count a connection's handshake as successful, and stop the deadline."""
         if self._forget(cnx):
             self.finished_total += 1
 
     def lost(self, cnx: Handshaking) -> None:
-        """Count a lost connection's handshake as failed, if it was still in progress."""
+        """Count a lost connection's handshake as failed, if still in progress."""
         if self._forget(cnx):
             self.failed_total += 1
 

@@ -1,4 +1,4 @@
-"""TLS contexts that are reloaded when their certificate files change, without a restart.
+"""TLS contexts, reloaded without a restart when the certificate files change.
 
 Unusable files change nothing: the effective certificates stay, with an error in the log and a
 counter. The files are checked for new connections, at most once in tlsCertRefreshCheckDurationSec;
@@ -28,7 +28,7 @@ class TlsFilesError(StartError):
 
 
 class RefreshedContext:
-    """A TLS context that is made again whenever its certificate files change.
+    """A TLS context, made again whenever the certificate files change.
 
     Args:
         make: Makes the context from the files, or raises TlsFilesError.
@@ -66,7 +66,7 @@ class RefreshedContext:
         self.failed_total = 0
 
     def current(self) -> ssl.SSLContext:
-        """Return the context for a new connection, reloading changed files if it is time."""
+        """Return the context for a new connection, after reloading changed files if due."""
         now = self._clock.now()
         if 0 <= self._refresh_seconds <= now - self._looked_at:
             self._looked_at = now

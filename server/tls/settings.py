@@ -19,7 +19,7 @@ _SIZED = re.compile(r"\b(AES|CAMELLIA|ARIA)-(\d+)")
 
 
 class CipherChoice(NamedTuple):
-    """The cipher suites that a TLS connection may use.
+    """The cipher suites allowed for a TLS connection.
 
     Java's ``TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256`` is OpenSSL's
     ``ECDHE-RSA-AES128-GCM-SHA256``. The suites of TLS 1.3 have a single name, and Python cannot
@@ -101,21 +101,21 @@ class TlsFiles:
 
     @property
     def certificate_key(self) -> str:
-        """The configuration key that names the certificate's file."""
+        """The configuration key of the certificate's file."""
         return f"{self.prefix}CertificateFilePath"
 
     @property
     def key_key(self) -> str:
-        """The configuration key that names the private key's file."""
+        """The configuration key of the private key's file."""
         return f"{self.prefix}KeyFilePath"
 
     @property
     def trust_key(self) -> str:
-        """The configuration key that names the file of trusted certificates."""
+        """The configuration key of the file of trusted certificates."""
         return f"{self.prefix}TrustCertsFilePath"
 
     def named(self) -> dict[str, str]:
-        """Return the path of each configured file, by its configuration key."""
+        """Return the path of each configured file, by configuration key."""
         files = {
             self.certificate_key: self.certificate,
             self.key_key: self.key,

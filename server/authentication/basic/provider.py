@@ -50,7 +50,7 @@ class Guesses:
         self._late: dict[str, int] = {}
 
     def begin(self, address: str, name: str | None) -> Guess:
-        """Count an attempt to log in, and decide whether its password may be hashed.
+        """Count an attempt to log in, and decide whether the password may be hashed.
 
         Args:
             address: The peer's address.
@@ -111,7 +111,7 @@ class Guess:
         self.may_be_hashed = rate is not None
 
     def was_right(self) -> None:
-        """Stop counting this attempt against the address, as its password was right."""
+        """Stop counting the attempt against the address, as the password was right."""
         if self._rate is not None:
             self._rate.give_back()
 
@@ -135,7 +135,7 @@ _REFUSAL = "Unknown user or invalid password"
 
 
 class BasicProvider:
-    """Authenticates peers that send ``name:password``; the name is their role.
+    """Authenticates peers by user name and password (``name:password``); the name is the role.
 
     A hash takes milliseconds: ``prepare`` computes it on a thread, once for each name, and
     ``authenticate`` then returns the result immediately.
@@ -188,7 +188,7 @@ class BasicProvider:
         return Principal(role, self.method)
 
     def takes_time(self, data: bytes) -> bool:
-        """Return True if these credentials must be hashed, as they were not accepted before."""
+        """Return True if the credentials must be hashed, as they were not accepted before."""
         try:
             return not self._is_known(*_parts(data))
         except AuthenticationError:
