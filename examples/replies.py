@@ -48,22 +48,22 @@ class Workload:
     """All assumptions of the simulation, in bytes, seconds and requests.
 
     Attributes:
-        limit_bytes: 100 MB, as ``maxTopicListInFlightDirectMemSizeMB=100`` means.
+        limit_bytes: The direct memory limit: ``maxTopicListInFlightDirectMemSizeMB=100``.
         max_queue_size: Queue slots for waiting requests (Pulsar's default).
         timeout_seconds: Longest wait of a request (Pulsar's default).
-        small_bytes: 1,000 topics of 34 bytes each.
-        large_bytes: 100,000 topics of 34 bytes each.
+        small_bytes: Size of a small reply: 1,000 topics of 34 bytes each.
+        large_bytes: Size of a large reply: 100,000 topics of 34 bytes each.
         large_part: Share of requests with a large reply.
-        readers: Kind of connections.
+        readers: How requests are distributed over connections.
         slow_part: Share of slow requests or connections.
         slow_seconds: Constant hold time of a slow reader's replies.
         fast_mean_seconds: Mean hold time of a fast reader's replies: exponential.
         offered_load: Mean bytes held if no request waited, over the limit.
-        connections: Unless each request has its own: all connections are equally active.
+        connections: Number of connections, equally active; unless each request has its own.
         namespaces: Connection n lists namespace n modulo this.
         tenants: Namespace n belongs to tenant n modulo this.
         requests: Number of measured requests.
-        warm_up_seconds: Earlier requests are additional and unmeasured.
+        warm_up_seconds: Time before the measured requests; earlier requests do not count.
     """
 
     limit_bytes: int = 100 * 1024 * 1024
@@ -173,7 +173,7 @@ class Run:
     """Results of a simulation for each request: how long it waited, and its outcome.
 
     Attributes:
-        waits: Seconds until each was granted or refused; see ``endings``.
+        waits: Seconds until each request was granted or refused.
         busy: Whether its connection held, or waited for, another reply at its arrival.
         high_water_permits: Most permits held simultaneously.
     """

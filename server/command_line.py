@@ -57,7 +57,7 @@ class Program(Generic[ConfigT]):
     """Description of a server, broker or proxy, for the command line.
 
     Attributes:
-        role: Its name in the ready line: broker or proxy.
+        role: The name of the server in the ready line: broker or proxy.
         summary: The description for ``--help``: the server's purpose and addresses.
         examples: Command lines for ``--help``, each after a line with its purpose.
         known_keys: Returns the known keys.

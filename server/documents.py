@@ -44,7 +44,7 @@ class Kind(Protocol):
         """Validate a JSON value, and return it as the field's value.
 
         Raises:
-            DocumentError: It is none.
+            DocumentError: The value is invalid.
         """
 
     def schema(self, parts: dict[str, Schema]) -> Schema:
@@ -59,10 +59,10 @@ class Text:
     """A JSON string with a limited number of characters.
 
     Attributes:
-        most: Its most characters.
+        most: The largest number of characters.
         pattern: For the schema: a regular expression of all texts that ``check`` accepts.
-        check: Raises ValueError for others.
-        least: Its fewest characters.
+        check: Raises ValueError for a text that is not accepted.
+        least: The smallest number of characters.
     """
 
     most: int
@@ -120,7 +120,7 @@ class Choice:
 
     Attributes:
         names: The names.
-        refusal: What is said of another; None lists the names.
+        refusal: Returns the error for any other name; None for an error that lists the names.
     """
 
     names: Collection[str]
@@ -209,7 +209,7 @@ class Part:
     A field named ``delay_ms`` is ``delayMs`` in JSON.
 
     Attributes:
-        action: The value of ``action`` in all documents of the class; empty: they have none.
+        action: The value of ``action`` in documents of this class; empty if they have none.
     """
 
     action: ClassVar[str] = ""
@@ -223,7 +223,7 @@ class Part:
         """Validate a parsed JSON document, and return an instance of the class.
 
         Raises:
-            DocumentError: It is refused; says every problem.
+            DocumentError: The document is invalid; the error lists every problem.
         """
         if not isinstance(document, dict):
             raise DocumentError("an object is expected")
@@ -259,7 +259,7 @@ class Part:
         """Parse and validate the text of a JSON document.
 
         Raises:
-            DocumentError: It is refused, or is no JSON.
+            DocumentError: The document is invalid, or the text is no JSON.
         """
         try:
             document = json.loads(text.decode())
@@ -273,7 +273,7 @@ class Part:
         """Raise an error if values of different fields contradict each other.
 
         Raises:
-            DocumentError: They do not.
+            DocumentError: Some values contradict each other.
         """
 
     def as_json(self) -> dict[str, object]:

@@ -77,9 +77,9 @@ class HttpPort:
     """A port on which an HTTP endpoint listens.
 
     Attributes:
-        number: 0 for any free port.
-        key: Its configuration key.
-        tls: None for plain HTTP.
+        number: The port; 0 for any free port.
+        key: The configuration key of the port.
+        tls: The TLS settings; None for plain HTTP.
     """
 
     number: int
@@ -125,7 +125,7 @@ def application(
         routes: Further routes.
         middlewares: The middlewares of every request.
         gather: Collects families of metrics in steps.
-        body_bytes: Most bytes of a request's body.
+        body_bytes: The largest size of a request's body.
     """
     app = web.Application(
         client_max_size=body_bytes, middlewares=[with_request_fields, _errors_as_json, *middlewares]

@@ -44,7 +44,7 @@ class HttpConnection(web.RequestHandler):
     Malformed HTTP is logged in one line, without a stack trace.
 
     Attributes:
-        waiting: Tasks that are cancelled with it.
+        waiting: Tasks to cancel when the client disconnects.
     """
 
     __slots__ = ("_peer", "_place", "waiting")

@@ -55,7 +55,7 @@ class ServerParts(Generic[CnxT]):
     Attributes:
         authentication: Authenticates peers; None: every peer is served.
         refused: Counts operations refused by authorization.
-        registry: The metrics of a scrape that are read immediately.
+        registry: Collectors of metrics that return immediately.
     """
 
     def __init__(

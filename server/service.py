@@ -68,8 +68,8 @@ class ServerService(WebPort[CnxT], ABC):
 
         Args:
             factory: Makes a connection, with its TLS layer if any.
-            port: The plain port; None for none.
-            port_key: Its key; the TLS port's key has Tls appended.
+            port: The port without TLS; None for none.
+            port_key: The port's configuration key; the TLS port's has Tls appended.
         """
         # Objects created so far are permanent: exclude them from garbage collection.
         gc.collect()

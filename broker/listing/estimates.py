@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class ListingEstimates:
-    """Estimates the heap memory of topic lists, from sizes known before they are listed.
+    """Estimates how much heap memory a topic list will need, before the topics are listed.
 
     A plug-in lists a namespace differently for each set of properties: their sizes are cached
     separately. Policy ``last`` keys guesses by namespace and mode only, as shipped: a selective
@@ -35,12 +35,12 @@ class ListingEstimates:
     Bound: 10,000 cached sizes.
 
     Args:
-        policy: floodgateSizeEstimate.
-        lister: Provides sizes of namespaces in memory.
+        policy: How sizes are estimated (floodgateSizeEstimate).
+        lister: Knows the sizes of lists whose namespaces are in memory.
         anyone_resets: See limiter.memory.size_estimate.SizeGuess.
 
     Attributes:
-        exact: Whether an already available listing is charged with its true size from the start.
+        exact: True if a list that is in memory is charged with its true size from the start.
     """
 
     def __init__(self, policy: SizeEstimate, lister: TopicLister, *, anyone_resets: bool) -> None:
@@ -111,7 +111,7 @@ class ListingEstimate(SizeGuess):
         return size_bytes
 
     def refused_before(self, size_bytes: int) -> bool:
-        """Return True if a size is already remembered, and then remember ``size_bytes``.
+        """Return True if a size of the list is remembered already; then remember ``size_bytes``.
 
         As shipped, a refused size becomes the estimate, and later requests stay unanswered.
         """

@@ -31,9 +31,9 @@ class TopicLister:
     the plug-in is called (PIP-452), once for equal concurrent requests.
 
     Args:
-        store: The topics.
+        store: The metadata store, which contains the topics.
         calls: Calls the plug-in; None for the default plug-in, which ignores properties.
-        bounds: Bounds of a client's properties.
+        bounds: Limits on the number and size of a client's properties.
 
     Attributes:
         in_use: Profile pulsar: returns the full names of a namespace's non-persistent topics with

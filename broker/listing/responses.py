@@ -62,7 +62,7 @@ class ListingAnswer:
     """A response to GET_TOPICS_OF_NAMESPACE, ready to be sent.
 
     Attributes:
-        response: The frame.
+        response: The encoded response.
         shared: The key for sharing direct memory among recipients of the same bytes.
     """
 

@@ -48,7 +48,7 @@ class Refusals:
         Args:
             error: The limiter's error.
             estimate: The request's estimate.
-            listed: Whether the size is a listing's, not an estimate's.
+            listed: True if the size is that of the list, False if it is an estimate.
         """
         estimate.forget()
         return too_large(error, "heap estimate", LimitType.HEAP_MEMORY)
@@ -61,9 +61,7 @@ class Refusals:
 class PulsarRefusals(Refusals):
     """Errors for refused topic lists, as recorded of a real broker.
 
-    It refuses a list that is too large only once.
-
-    Later requests stay unanswered.
+    A list that is too large is refused only once; later requests for it stay unanswered.
     """
 
     def check(self, listing: TopicListing, namespace: NamespaceName, mode: Mode) -> None:

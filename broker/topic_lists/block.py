@@ -59,7 +59,7 @@ class Totals:
     Attributes:
         count: Number of names.
         wire_bytes: Bytes of the ``topics`` fields.
-        estimated_bytes: Heap estimate, UTF-8 bytes + 32 a name.
+        estimated_bytes: Estimate of the heap memory: length + 32 bytes for each name.
         crc: CRC32C of the names joined by commas.
         joined_bytes: Length of the joined text.
     """

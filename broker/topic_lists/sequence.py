@@ -1,9 +1,9 @@
 """A namespace's topic names as an immutable sequence of blocks in wire format.
 
-A block of about 64 KiB holds its names in wire format (see ``topic_block``), in Java's order.
-Blocks form a tree (``topic_tree``): a change replaces one block and the path to the root, and old
-and new versions share the rest. A listing sends the blocks; a version's hash combines the CRCs of
-the parts.
+Each block has about 64 KiB (see ``broker.topic_lists.block``). All names are sorted as Java's
+String.compareTo. Blocks form a tree (``broker.topic_lists.tree``): a change replaces one block and
+the path to the root, and old and new versions share the rest. A response sends the blocks' bytes; a
+version's hash combines the checksums of the blocks.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class TopicSequence:
 
         Args:
             low: Skip blocks whose names all sort before this key of ``java_order``.
-            high: Skip blocks whose names all sort behind this key.
+            high: Skip blocks whose names all sort after this key of ``java_order``.
         """
         pending: list[tuple[Node, bytes | None]] = [(self._root, None)] if self._root else []
         while pending:

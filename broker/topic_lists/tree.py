@@ -71,7 +71,7 @@ def edit(node: Node, changes: list[bytes], gone: set[bytes]) -> list[Node]:
 
     Args:
         node: The node.
-        changes: Names added and removed, in Java's order.
+        changes: Names added and removed, sorted as Java's String.compareTo.
         gone: The removed names.
 
     Returns:

@@ -66,7 +66,7 @@ class Watch:
 
 
 class WatchRegistry:
-    """All watches of a broker, whose memory together is limited.
+    """All watches of a broker, with a limit on their memory.
 
     Bound: ``settings.max_bytes`` for names, sets and watchers together; beyond, a watch is refused,
     and the client polls.
@@ -153,7 +153,7 @@ class WatchRegistry:
         """Register a watch whose set of names is not known yet.
 
         Raises:
-            RequestError: The budget is used up.
+            RequestError: All watches together would exceed their memory limit.
         """
         self.check_room(WATCHER_BYTES)
         created = asyncio.get_running_loop().create_future()

@@ -29,7 +29,7 @@ class WatchProfile:
             first answer.
         first_watch_answers: A request for an id in use is answered with the id's watch, even if the
             requested topics differ; otherwise differing requests are refused.
-        java_errors: Errors are Java's exceptions.
+        java_errors: Error texts are those of Java's exceptions.
     """
 
     one_by_one: bool

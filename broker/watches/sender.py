@@ -47,7 +47,7 @@ class WatchSender:
         context: Shared by all watches.
         cnx: The watcher's connection.
         backoff: Delays between requests for a permit, shared by all watchers of the connection.
-        watcher_id: Chosen by the client.
+        watcher_id: The id that the client chose for its watch.
         namespace: ``tenant/namespace``.
 
     Attributes:
@@ -83,10 +83,10 @@ class WatchSender:
         Memory for it is acquired before the names are encoded.
 
         Args:
-            request_id: Chosen by the client.
+            request_id: The id that the client chose for its request.
             names: The names to send: a version, or empty for an up-to-date client.
             encoded: Encodes the names, once for all recipients.
-            topics_hash: Hash of the version.
+            topics_hash: Hash of all names in the set.
 
         Raises:
             PermitTooLargeError: The answer is larger than the limit for direct memory.

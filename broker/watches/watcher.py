@@ -41,7 +41,7 @@ class TopicListWatcher(ABC):
         max_update_bytes: Largest sum of the names of one update; further names go into the next.
 
     Attributes:
-        watched: The set; None until known.
+        watched: The watched set of names; None until it is built.
     """
 
     def __init__(self, sender: WatchSender, totals: WatchTotals, max_update_bytes: int) -> None:
@@ -64,7 +64,7 @@ class TopicListWatcher(ABC):
         """Answer a request for the watch with the set's present names.
 
         Args:
-            request_id: Chosen by the client.
+            request_id: The id that the client chose for its request.
             known_hash: Hash of the client's names; a matching hash saves sending the names.
 
         Raises:

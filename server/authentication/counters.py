@@ -21,9 +21,9 @@ class AuthenticationCounters:
     Attributes:
         successes: Accepted credentials, by provider and method.
         failures: Refused credentials, by provider, method and reason.
-        expired_tokens: Tokens refused as expired.
+        expired_tokens: Tokens refused because they have expired.
         expiring: Accepted tokens by remaining minutes, for each of EXPIRING_MINUTES and above.
-        expiring_minutes: The sum of the remaining minutes.
+        expiring_minutes: The sum of the minutes until expiry of all accepted tokens.
 
     Source: upstream AuthenticationMetrics and AuthenticationMetricsToken.
     """

@@ -34,9 +34,11 @@ class ProxyRules:
     """The rules by which a broker trusts a proxy to act for its clients.
 
     Attributes:
-        roles: proxyRoles.
-        enforced: Only these roles may name a client, and must; with authorization.
-        checks_original: authenticateOriginalAuthData: the client's own credentials are required.
+        roles: The roles of proxies (proxyRoles).
+        enforced: Peers with these roles must name a client, and no others may; True with
+            authorization.
+        checks_original: A proxy must pass on the client's own credentials
+            (authenticateOriginalAuthData).
     """
 
     roles: frozenset[str] = frozenset()
@@ -55,7 +57,7 @@ class ConnectRules:
     Attributes:
         service: Checks credentials.
         proxies: The rules for proxies.
-        refresh_seconds: authenticationRefreshCheckSeconds.
+        refresh_seconds: Seconds between checks for expiry (authenticationRefreshCheckSeconds).
     """
 
     service: AuthenticationService
@@ -92,7 +94,7 @@ def session_of(
 
     Raises:
         AuthenticationError: The credentials are not accepted.
-        RequestError: The peer may not act for a client, or must.
+        RequestError: The peer names a client without being a proxy, or is a proxy without one.
 
     Source: upstream ServerCnx.handleConnect and completeConnect.
     """
@@ -164,8 +166,8 @@ def when_checked(
     Args:
         cnx: The connection of the CONNECT.
         service: Checks credentials.
-        shown: Its methods and credentials.
-        go_on: Authenticates by the service, which then returns immediately.
+        shown: Pairs of method and credentials in the CONNECT.
+        go_on: Authenticates the CONNECT, which takes no time once the checks are done.
     """
     slow = [one for one in shown if service.takes_time(*one)]
     if not slow:

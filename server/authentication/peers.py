@@ -1,4 +1,4 @@
-"""Peers from the view of authorization, and the rules about roles alone."""
+"""Peers as seen by authorization, and the rules that need only a peer's roles."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def roles_of(peer: Peer, settings: AuthorizationSettings) -> frozenset[str]:
 
 
 def is_believed(session: Session, settings: AuthorizationSettings) -> bool:
-    """Return True if a proxy names a client, and a peer without proxy role names no client.
+    """Return True if a peer names an original client exactly when its role is a proxy role.
 
     A proxy must name a client that is not a proxy.
 

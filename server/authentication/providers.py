@@ -39,10 +39,10 @@ class Principal:
     """An authenticated peer.
 
     Attributes:
-        role: The name for authorization.
+        role: The role used for authorization.
         method: The authentication method; ``none`` for the anonymous role.
-        expires_at_ms: The last valid millisecond of its credentials since 1970; None: no expiry.
-        roles: All roles of a token with several; else the role alone.
+        expires_at_ms: When the credentials expire, in milliseconds since 1970; None for never.
+        roles: All roles in the token; the role alone if there are no others.
     """
 
     role: str
@@ -68,7 +68,7 @@ class AuthenticationProvider(Protocol):
 
     Attributes:
         method: Pulsar's name of the method, as in CONNECT: ``token``, ``tls``, ``basic``.
-        name: Its class upstream, for metrics.
+        name: The name of the corresponding class in Pulsar, for metrics.
 
     Source: upstream AuthenticationProvider.
     """
@@ -91,5 +91,5 @@ class AuthenticationProvider(Protocol):
         """Return the credentials in an HTTP request's headers, for ``authenticate``.
 
         Raises:
-            AuthenticationError: The request has none of this method.
+            AuthenticationError: The request has no credentials of this method.
         """

@@ -48,7 +48,7 @@ def open_paths(*, covers_metrics: bool) -> frozenset[str]:
     """Return the paths that can be requested without credentials.
 
     Args:
-        covers_metrics: authenticateMetricsEndpoint.
+        covers_metrics: True if /metrics requires credentials (authenticateMetricsEndpoint).
     """
     return frozenset(OPEN_PATHS if covers_metrics else (*OPEN_PATHS, *METRICS_PATHS))
 

@@ -28,7 +28,7 @@ class AuthenticationService:
 
     Args:
         providers: A provider for each method, tried in order for a request without a method.
-        anonymous_role: The role of peers without credentials of a known method; empty: none.
+        anonymous_role: The role of peers without credentials; empty if they are refused.
         strict: HTTP requests must name their method.
         clock: The source of time, for the remaining life of tokens.
 

@@ -89,7 +89,7 @@ class Refreshed(Challenged, Protocol):
     """A connection whose peer may send fresh credentials.
 
     Attributes:
-        refresh: Receives fresh credentials; None without authentication.
+        refresh: Checks fresh credentials; None if authentication is off.
     """
 
     refresh: CredentialRefresh | None
@@ -135,7 +135,7 @@ class CredentialRefresh:
         cnx: The connection.
         session: The session of its peer.
         service: Checks fresh credentials.
-        seconds: authenticationRefreshCheckSeconds.
+        seconds: Seconds between checks for expiry (authenticationRefreshCheckSeconds).
         clock: The source of time.
         protocol_version: Sent in a challenge; None for a peer that cannot answer, as it did not
             announce supports_auth_refresh.

@@ -121,8 +121,6 @@ class TokenProvider:
         """Return the token's first role, and all roles if the claim is a list.
 
         A token without a role gets an empty role, without rights.
-
-        A token without a role gets an empty one, which has no rights.
         """
         claim = self._settings.claim
         found = claims.get(claim)

@@ -37,7 +37,7 @@ def parse_setting(text: str) -> tuple[str, str]:
     The value may contain ``=`` and may be empty.
 
     Raises:
-        ConfigError: No ``=``, no valid key, or no text.
+        ConfigError: There is no ``=``, the key is malformed, or the value is not UTF-8 text.
     """
     key, separator, value = text.partition("=")
     key = key.strip()

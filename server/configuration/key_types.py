@@ -37,14 +37,14 @@ class KnownKey:
         key: The key in the file.
         type: Java's type: int, long, double, boolean, String, Set, List, Optional<...> or an enum.
         default: Upstream's default, as printed by Java; None without a default.
-        dynamic: Pulsar can change it at run time.
-        deprecated: Pulsar still reads it, and recommends another key.
+        dynamic: True if Pulsar can change the value at run time.
+        deprecated: True if Pulsar still reads the key, but recommends another.
         min: Smallest allowed number.
         max: Largest allowed number.
-        required: Pulsar does not start without it.
+        required: True if Pulsar does not start without the key.
         values: The values of an enum; empty for other types.
-        or_class: Besides ``values``, a class is allowed: ``module:Class``.
-        suffixes: ``64k`` and ``1m`` are read as bytes, with a warning.
+        or_class: True if a class, ``module:Class``, is allowed besides ``values``.
+        suffixes: True if ``64k`` and ``1m`` are read as bytes, with a warning.
     """
 
     key: str

@@ -109,7 +109,7 @@ class CheckedKeys:
     """A validated configuration: the typed value of every known key, set or default.
 
     Attributes:
-        properties: The given keys with their values as text; never shown, as some are secrets.
+        properties: The keys and values as written; never shown, as some are secrets.
         problems: Sentences that make the configuration unusable.
         notices: Sentences to log at the start.
 

@@ -40,11 +40,11 @@ def Key(
 
     Args:
         name: The key.
-        convert: Makes the field's value of the key's.
+        convert: Converts the key's value to the field's.
         floodgate: The default in profile ``floodgate``, as the key's value.
         pulsar: The default in profile ``pulsar``, as the key's value.
-        elsewhere: The value in a server without such a key.
-        dynamic: Profile ``floodgate`` can change it at run time; as shipped it is static.
+        elsewhere: The value in a server, broker or proxy, that does not have the key.
+        dynamic: True if the key can change at run time here, although not in released Pulsar.
     """
 
     def read(checked: CheckedKeys) -> object:
@@ -90,8 +90,8 @@ class Settings:
         """Make the group from configuration keys; invalid values become problems of ``checked``.
 
         Args:
-            checked: The keys.
-            others: The fields without a row.
+            checked: The configuration keys and values.
+            others: The values of fields that are declared without a key.
         """
         rows = {row.name: row.metadata["read"] for row in fields(cls) if "read" in row.metadata}
         return cls(**{name: read(checked) for name, read in rows.items()}, **others)

@@ -32,9 +32,9 @@ class Row(NamedTuple):
     """A command with its handler and legal states.
 
     Attributes:
-        kind: Its type.
-        handler: Handles it.
-        states: The states of a connection in which it is legal.
+        kind: The type of the command.
+        handler: Handles the command.
+        states: The states of a connection in which the command is legal.
     """
 
     kind: pb.BaseCommand.Type.ValueType
@@ -46,9 +46,9 @@ class FrameRow(NamedTuple):
     """A command with a payload; its handler receives the unparsed frame.
 
     Attributes:
-        kind: Its type.
-        handler: Handles it.
-        states: The states of a connection in which it is legal.
+        kind: The type of the command.
+        handler: Handles the command.
+        states: The states of a connection in which the command is legal.
     """
 
     kind: pb.BaseCommand.Type.ValueType

@@ -97,11 +97,11 @@ class LimitedConnection:
         return True
 
     def keeps(self, frame_number: int, size_bytes: int) -> None:
-        """Report the size of an incomplete frame; the oldest are closed if all exceed a limit."""
+        """Set the size of the incomplete frame in bytes, for the limit on all connections."""
         self._limits.unfinished.keeps(self, frame_number, size_bytes)
 
     def keeps_first(self, size_bytes: int) -> None:
-        """Report the buffered bytes of a connection that has not completed CONNECT."""
+        """Set the bytes buffered before CONNECT completes, for the limit on all connections."""
         self._limits.first.keeps(self, 0, size_bytes)
 
     def unfinished_too_long(self, size_bytes: int, most_bytes: int) -> None:

@@ -52,7 +52,7 @@ class RequestTasks:
         """Run a request in a task; an unexpected error is sent to the client.
 
         Args:
-            request_id: The client's, for the response to an unexpected failure.
+            request_id: The id of the request, for the response to an unexpected error.
             work: Makes the coroutine; not called if the connection ends first.
         """
         task = asyncio.get_running_loop().create_task(self._guard(request_id, work))
@@ -83,8 +83,8 @@ class Request(NamedTuple):
     """A client's request, as needed for an error response.
 
     Attributes:
-        request_id: The client's id.
-        form: The commands for its errors.
+        request_id: The id that the client chose.
+        form: Builds the error response.
         subject: The requested topic or namespace, for the log.
     """
 
@@ -97,10 +97,10 @@ class PermitRules(NamedTuple):
     """The lookup permits of a process, which limit the concurrent requests.
 
     Attributes:
-        lookups: Grants permits, or has a request refused.
+        lookups: The semaphore of the permits.
         unanswered: Counts requests that are never answered.
-        held_until_answered: False: a permit is released as soon as the request was started, as at a
-            real proxy.
+        held_until_answered: False if a permit is released as soon as the request was started,
+            as at a real proxy.
     """
 
     lookups: LookupSemaphore
@@ -136,7 +136,7 @@ class PermittedRequests:
         Returns None for a refused request.
 
         Args:
-            request: Refused if all permits are taken.
+            request: The request, which is refused if no permit is free.
             expected_bytes: The response's expected share of the connection's budget for responses
                 in the making, until the permit is released; None if unknown.
         """

@@ -23,8 +23,8 @@ class RequestError(Exception):
 
     Attributes:
         server_error: Pulsar's error code.
-        message: The text; upstream's own if clients may depend on it.
-        by_broker: At a proxy: the broker refused, not the proxy or its connection.
+        message: The error's text; Pulsar's own text if clients may depend on it.
+        by_broker: True at a proxy if the broker refused the request, not the proxy.
     """
 
     def __init__(
@@ -55,9 +55,9 @@ class ErrorForm(NamedTuple):
     """Builds the error responses of a kind of request.
 
     Attributes:
-        build: Builds the command of an error of this server.
-        no_permit: The error without a lookup permit.
-        build_relayed: At a proxy: builds the command of a broker's error.
+        build: Builds the response for an error of this server.
+        no_permit: The error for a request when no lookup permit is free.
+        build_relayed: At a proxy, builds the response for an error of its broker.
     """
 
     build: ErrorBuilder
@@ -83,10 +83,10 @@ def oversized_text(what: str, error: PermitTooLargeError, limit_type: LimitType,
     """Return the text that refuses an object larger than a whole memory limit.
 
     Args:
-        what: The name of the oversized object; "heap estimate".
-        error: Has its size, and the exceeded limit.
-        limit_type: The budget that refused it.
-        whose: The owner of the limit; "broker".
+        what: The name of the oversized object, such as "heap estimate".
+        error: The limiter's error, with the object's size and the exceeded limit.
+        limit_type: The exceeded memory limit, heap or direct.
+        whose: The server with the limit, such as "broker".
     """
     key = CAP_KEYS.get(error.scope, LIMIT_KEYS[limit_type])
     scope = "" if error.scope is LimitScope.ALL else f" for one {error.scope.value}"
@@ -101,7 +101,7 @@ def frame_text(size_bytes: int, limit_bytes: int) -> str:
 
     Args:
         size_bytes: Size of the frame.
-        limit_bytes: Most bytes of a frame: maxMessageSize and 10,240.
+        limit_bytes: The largest size of a frame: maxMessageSize + 10,240.
     """
     return (
         f"the answer of {size_bytes} bytes is larger than the frame limit of {limit_bytes} bytes: "

@@ -57,14 +57,14 @@ class ServedConnection(Connection):
     """A client's connection to a broker or proxy.
 
     Attributes:
-        progress: Its reading so far.
-        many_clients: True if it announced itself as a proxy.
-        served: True once established, with TLS after its handshake.
-        number: Its number in this process.
-        refusal: The reason for its refusal, if a limit of connections was reached.
-        responses: The budget of its responses in the making.
+        progress: How fast the client has read so far.
+        many_clients: True if the peer announced itself as a proxy.
+        served: True once the connection is established, with TLS after the handshake.
+        number: The number of the connection in this process, for logs and REST.
+        refusal: The reason for a refusal, if there are too many connections; None otherwise.
+        responses: Limits the bytes of responses that are being built.
         client_version: The client's announced version; empty before CONNECT.
-        faults: Its faults; None without floodgateFaultsEnabled.
+        faults: Applies injected faults; None without floodgateFaultsEnabled.
     """
 
     faults: FrameFaults | None = None

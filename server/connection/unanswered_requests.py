@@ -25,7 +25,7 @@ class UnansweredRequests:
 
     Args:
         clock: The source of time.
-        kept: The resource that such a request leaks, for the line; empty if none.
+        kept: What an unanswered request leaks, for the log line; empty for nothing.
     """
 
     def __init__(self, clock: Clock, kept: str = "") -> None:

@@ -32,7 +32,7 @@ class ListenerTls:
     """TLS settings of a listener whose connections use the event loop's TLS.
 
     Attributes:
-        context: Its rules and certificates.
+        context: The TLS rules and certificates.
         handshakes: The unfinished handshakes, and their deadline.
     """
 
@@ -44,7 +44,7 @@ class WebHandshake(asyncio.Protocol):
     """An accepted connection whose TLS handshake is in progress.
 
     Args:
-        factory: Makes the protocol within TLS.
+        factory: Makes the protocol of the connection once TLS is established.
         tls: Rules, certificates, and the handshake counters.
 
     Attributes:

@@ -236,7 +236,7 @@ def refusal(command: pb.BaseCommand, error: str, message: str) -> pb.BaseCommand
     Args:
         command: The refused command; without a request id the connection gets an ERROR.
         error: The name of the error.
-        message: Its text.
+        message: The error's text.
     """
     code = pb.ServerError.Value(error)
     of_command = _OF_COMMANDS.get(command.type)

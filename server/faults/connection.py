@@ -31,8 +31,8 @@ class ConnectionFaults:
         registry: The active faults.
         clock: The source of time.
         client: The client's connection.
-        way: Stops and resumes the frames.
-        direction: The sender of the frames.
+        way: Stops and resumes receiving or sending.
+        direction: Whether the frames are received from, or sent to, the client.
     """
 
     def __init__(

@@ -97,8 +97,8 @@ class Holds:
     """All delays of the received, or of the sent, frames of a connection.
 
     Attributes:
-        frames: Waiting frames.
-        size_bytes: Their size.
+        frames: Number of delayed frames.
+        size_bytes: Size of the delayed frames.
     """
 
     def __init__(self, way: Way, clock: Clock) -> None:

@@ -19,8 +19,8 @@ class Schedule:
     """Decides which of the successive matching commands are affected by a fault.
 
     Attributes:
-        seen: Matching commands.
-        fired: Commands with the fault.
+        seen: Number of matching commands so far.
+        fired: Number of commands that the fault has affected.
     """
 
     def __init__(self, when: When) -> None:
@@ -61,10 +61,10 @@ class SetFault:
     """An active fault, with counts of matching and of affected commands.
 
     Attributes:
-        fault_id: Its name, for clearing.
-        fault: The document.
-        kinds: The types of commands; None: all.
-        cleared: True once inactive.
+        fault_id: The id by which the fault is awaited and cleared.
+        fault: The document that describes the fault.
+        kinds: The affected types of commands; None for all.
+        cleared: True once the fault is not active any more.
     """
 
     def __init__(self, fault_id: str, fault: Fault) -> None:
@@ -136,7 +136,7 @@ class FaultRegistry:
     """The active faults of a server, at most MAX_FAULTS.
 
     Attributes:
-        acted: Number of actions since the start, by action.
+        acted: Number of affected commands since startup, by action.
     """
 
     def __init__(self) -> None:

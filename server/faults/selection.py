@@ -17,8 +17,8 @@ class Client(Protocol):
     """The part of a client's connection by which faults select commands.
 
     Attributes:
-        peer: Its address.
-        client_version: Its announced version; empty before its CONNECT.
+        peer: The client's address.
+        client_version: The version that the client announced; empty before CONNECT.
     """
 
     peer: str

@@ -38,8 +38,8 @@ class NamespaceWaiters:
     Attributes:
         namespace: ``tenant/namespace``; empty if the requests named none.
         requests: Number of the requests.
-        lacking_bytes: Sum of their lacked bytes.
-        oldest_seconds: Age of the oldest.
+        lacking_bytes: The bytes that all requests together still lack.
+        oldest_seconds: How long the oldest request has waited.
     """
 
     namespace: str
@@ -93,16 +93,16 @@ class BudgetReport:
     """Report on a memory limit (heap or direct), with the holders and waiting requests.
 
     Attributes:
-        statistics: Its figures.
-        timeout_seconds: The timeout of requests.
+        statistics: The numbers of the limit: what is held, and how many requests wait.
+        timeout_seconds: How long a request waits at most.
         policy: The admission policy.
         oldest_waiter: The oldest waiting request, if any.
-        ledger: Totals of the ledger, if any.
-        recent: Its last events, newest first.
+        ledger: Totals of the ledger; None without a ledger.
+        recent: The last events in the ledger, newest first.
         holders: The largest holders, largest first.
-        holders_total: The number of all lines.
+        holders_total: The number of all holders, listed or not.
         waiting: Waiting requests by namespace, longest waiting first.
-        outcomes: Requests by outcome, since the start.
+        outcomes: Number of requests since startup, by outcome.
     """
 
     statistics: SemaphoreStatistics
@@ -121,9 +121,9 @@ class StoredMessages(NamedTuple):
     """Memory of stored messages, with a separate limit and without permits.
 
     Attributes:
-        stored_bytes: The stored bytes, compared with the bound.
-        limit_bytes: The bound; 0 is none.
-        refused: Number of messages refused at the bound.
+        stored_bytes: The size of the stored messages.
+        limit_bytes: The limit on stored_bytes; 0 for none.
+        refused: Number of messages refused because of the limit.
     """
 
     stored_bytes: int

@@ -41,9 +41,9 @@ class ClientLimits:
         connections: The limits on the number of connections.
         refusals: Counts refusals.
         handshake_seconds: Time from accept to CONNECT; 0 is unlimited.
-        requests_a_second: Of a connection; 0 is unlimited.
+        requests_a_second: The request rate of a connection; 0 is unlimited.
         unfinished: Bound on the bytes of incomplete frames.
-        first: Bound on the bytes kept before CONNECT.
+        first: Bound on the bytes buffered for connections before CONNECT.
     """
 
     connections: ConnectionLimits = field(

@@ -43,8 +43,8 @@ class ConnectionBounds(NamedTuple):
     """The largest numbers of simultaneous connections; 0 or less means unlimited.
 
     Attributes:
-        most: Of all clients.
-        most_of_address: Of an address.
+        most: The limit for all clients together.
+        most_of_address: The limit for the clients of an IP address.
     """
 
     most: int = 0

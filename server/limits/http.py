@@ -37,12 +37,12 @@ class HttpBounds:
         a_second: Requests per second.
         at_once: Simultaneous requests.
         connections: Simultaneous connections.
-        body_bytes: Bytes of a body, which must have a length then.
-        header_bytes: Of the request line, and of each header; 1 or more.
-        seconds: Until a request's headers are complete, and until its body is.
-        idle_seconds: Until a connection without a request is closed, without a response.
-        body_status: The status for a too large body.
-        forwards: Requests are forwarded by code with its own bound on their number.
+        body_bytes: Size of a request's body; a body without a length is then refused.
+        header_bytes: Size of the request line, and of each header; 1 or more.
+        seconds: Time until a request's headers are complete, and again until its body is.
+        idle_seconds: Time until a connection without a request is closed.
+        body_status: The HTTP status for a body that is too large.
+        forwards: True if requests are forwarded by code that limits their number itself.
     """
 
     a_second: float = 0.0

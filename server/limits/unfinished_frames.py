@@ -23,14 +23,14 @@ class FrameKeeper(Protocol):
     """A connection whose incomplete frame counts toward the limit."""
 
     def unfinished_too_long(self, size_bytes: int, most_bytes: int) -> None:
-        """Close the connection and free its incomplete frame, as all exceed the limit."""
+        """Close the connection and free the frame, as all frames together exceed the limit."""
 
 
 class UnfinishedFrames:
-    """Limits the bytes of incomplete frames by closing connections with the oldest.
+    """Limits the bytes of all incomplete frames; closes the connection with the oldest frame.
 
     Args:
-        max_bytes: Bound of the sum, which a single frame may exceed; 0 or less: unbounded.
+        max_bytes: Limit on the sum of sizes, which a single frame may exceed; 0 or less for none.
         refusals: Counts closed connections.
     """
 
@@ -45,8 +45,8 @@ class UnfinishedFrames:
 
         Args:
             keeper: The connection.
-            number: Different for each of its frames: a new frame is the youngest of all.
-            size_bytes: Of its incomplete frame; 0: nothing to count.
+            number: The frame's number in the connection; a new frame counts as the youngest.
+            size_bytes: Size of the incomplete frame; 0 if there is none to count.
         """
         of_frame, before = self._frames.get(keeper, (number, 0))
         if of_frame != number or not size_bytes:

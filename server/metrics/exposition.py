@@ -46,10 +46,10 @@ class TextFamily(NamedTuple):
     thousand topics.
 
     Attributes:
-        name: Of a counter without ``_total``.
+        name: The family's name; a counter's is without ``_total``.
         documentation: The help text.
-        type: The type.
-        lines: Its samples.
+        type: The type of the metric, such as counter or gauge.
+        lines: The samples, a line each.
     """
 
     name: str

@@ -52,10 +52,10 @@ class MetricExport:
     """Reads the memory limiter's metrics periodically, and exports each reading.
 
     Args:
-        settings: Destination and interval.
+        settings: Where and how often metrics are exported.
         service: The service's attributes, overridden by ``OTEL_*`` variables.
         limiter: The measured limiter.
-        tally: Its observer.
+        tally: Counts the outcomes of requests for memory.
         flow: Flow control totals; None at a proxy, without such an instrument.
         clock: Arms the timer.
 

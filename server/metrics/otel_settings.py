@@ -39,7 +39,7 @@ class TelemetrySettings:
     """Where and how often metrics are exported by OpenTelemetry.
 
     Attributes:
-        exporter: To a collector (otlp) or to standard error (console).
+        exporter: Where metrics go: to a collector (otlp) or to standard error (console).
         endpoint: The collector's URL for metrics.
         interval_seconds: The interval between exports.
         timeout_seconds: The timeout of an export, retries included.

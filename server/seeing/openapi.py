@@ -53,9 +53,9 @@ class Parameter:
     """A parameter in an operation's path or query.
 
     Attributes:
-        name: Its name.
-        what: Its description.
-        schema: Its values.
+        name: The name of the parameter.
+        what: A description of the parameter.
+        schema: The JSON schema of the values.
         example: An example value.
     """
 
@@ -71,15 +71,15 @@ class Operation:
 
     Attributes:
         method: The HTTP method.
-        path: With variables in braces.
-        what: Its summary, a sentence.
-        tag: The subject under which it is listed.
-        path_parameters: The described variables; the rest have a name alone.
-        query: The parameters of its query.
-        bodies: The schema of a body by media type; empty: no body is read.
+        path: The path, with variables in braces.
+        what: The summary, a sentence.
+        tag: The heading under which the operation is listed.
+        path_parameters: Descriptions of the path's variables, by name; may be incomplete.
+        query: The parameters of the query.
+        bodies: The schema of the body, by media type; empty if no body is read.
         body_required: Whether a body is required.
-        built: Whether it is implemented; otherwise the response is 501.
-        done: The statuses of success.
+        built: Whether the operation is implemented; otherwise the response is 501.
+        done: The HTTP statuses of success.
         refused: The statuses of specific refusals; any operation may return generic statuses, such
             as 401, 429 or 503.
     """

@@ -50,14 +50,15 @@ STATUS_PATH = "/status.html"
 def status_route(readiness: Readiness, file: str | None) -> web.RouteDef:
     """Return the route ``/status.html``, for load balancers.
 
-    Removing the file removes the server from the balancer's list, without closing connections.
+    Removing the file of statusFilePath removes the server from the balancer's list, without closing
+    connections.
 
     Source: upstream VipStatus, as recorded. Differs: upstream returns 503 instead of 404 to a
     repeated request within a second.
 
     Args:
         readiness: The state of the process.
-        file: statusFilePath; None or empty for none.
+        file: The value of statusFilePath; None or empty for none.
     """
 
     async def status(_: web.Request) -> web.Response:

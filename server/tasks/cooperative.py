@@ -70,7 +70,7 @@ class Turns:
     """Repeats a short step, for about 2 ms of each turn, until the step has nothing left to do.
 
     Args:
-        step: Does a step; tells whether more is left. Errors are its own to catch.
+        step: Does a step, and returns True if more is left to do. Must not raise.
     """
 
     def __init__(self, step: Callable[[], bool], turn_seconds: float = TURN_SECONDS) -> None:

@@ -58,7 +58,7 @@ class GlibcHeap:
     """The heap of the C library glibc, version 2.33 or later.
 
     Raises:
-        AttributeError: Another C library, or older than 2.33.
+        AttributeError: The C library is not glibc, or is older than 2.33.
     """
 
     def __init__(self) -> None:

@@ -39,7 +39,7 @@ class ChildProcess:
         """Start a program in a new process group, out of reach of Ctrl-C.
 
         Raises:
-            OSError: It cannot be started.
+            OSError: The program cannot be started.
         """
         here, there = socket.socketpair()
         with there:
@@ -56,7 +56,7 @@ class ChildProcess:
         """Write to the process's standard input.
 
         Raises:
-            OSError: It has ended.
+            OSError: The process has ended.
         """
         await asyncio.get_running_loop().sock_sendall(self._end, data)
 
@@ -64,7 +64,7 @@ class ChildProcess:
         """Read exactly ``size`` bytes from the process's standard output.
 
         Raises:
-            OSError, EOFError: It has ended.
+            OSError, EOFError: The process has ended.
         """
         data, loop = bytearray(size), asyncio.get_running_loop()
         left = memoryview(data)
@@ -117,7 +117,7 @@ class WorkerProcess:
     """A worker process, for one job at a time.
 
     Attributes:
-        called: The noun for it in errors.
+        called: The noun for such a process in error messages.
     """
 
     called = "worker"
@@ -218,7 +218,7 @@ class WorkerProcesses(Generic[Worker]):
         """Lend a worker for a block; a worker with an unfinished job is killed at the end.
 
         Raises:
-            WorkerFailedError: It cannot be started.
+            WorkerFailedError: The process cannot be started.
         """
         self._waiting += 1
         try:

@@ -21,8 +21,8 @@ class ServerTls:
     """TLS on a port: the settings, and the contexts made from certificate files.
 
     Attributes:
-        contexts: The contexts of its files.
-        settings: Its configuration.
+        contexts: The TLS contexts made from the certificate files.
+        settings: The TLS settings of the port.
     """
 
     def __init__(self, settings: ServerTlsSettings, clock: Clock) -> None:
@@ -54,7 +54,7 @@ class ClientTls:
     """TLS on connections to brokers: the contexts made from certificate files.
 
     Attributes:
-        contexts: The contexts of its files.
+        contexts: The TLS contexts made from the certificate files.
     """
 
     def __init__(self, settings: ClientTlsSettings, clock: Clock) -> None:

@@ -35,7 +35,7 @@ class AcceptedTls(NamedTuple):
 
     Attributes:
         layer: The connection's TLS layer.
-        handshakes: Its registry until it is a client.
+        handshakes: The registry of handshakes, in which the connection is until established.
     """
 
     layer: TlsLayer
@@ -47,12 +47,12 @@ class TlsHandshakes:
 
     Args:
         clock: The source of time.
-        seconds: floodgateTlsHandshakeTimeoutMs: the deadline of each.
+        seconds: The time limit of a handshake (floodgateTlsHandshakeTimeoutMs).
 
     Attributes:
-        seconds: As given.
+        seconds: The time limit of a handshake.
         finished_total: Successful handshakes.
-        failed_total: Handshakes without a common protocol, or whose peer left.
+        failed_total: Handshakes that found no common protocol, or whose peer disconnected.
         timed_out_total: Handshakes beyond the deadline.
     """
 

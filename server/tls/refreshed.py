@@ -37,8 +37,8 @@ class RefreshedContext:
         clock: The source of time.
 
     Attributes:
-        expires_at: Earliest expiry of its own certificates, in seconds since 1970; None without
-            certificates.
+        expires_at: Earliest expiry of the certificates that are shown to peers, in seconds since
+            1970; None without certificates.
         refreshed_total: Number of reloads.
         failed_total: Number of changes to unusable files.
 
@@ -106,7 +106,7 @@ def _mark(path: Path) -> tuple[int, ...] | None:
 
 
 def first_expiry(path: str) -> float | None:
-    """Return when the first certificate in a PEM file expires, in seconds since 1970.
+    """Return the earliest expiry of the certificates in a PEM file, in seconds since 1970.
 
     None without a file.
 

@@ -53,7 +53,7 @@ def chosen(names: tuple[str, ...]) -> CipherChoice:
     """Return the choice of the named cipher suites; without names, OpenSSL's default.
 
     Raises:
-        ValueError: OpenSSL has no such suite; the message is its name.
+        ValueError: OpenSSL has no suite of a name; the message is the name.
     """
     if not names:
         return CipherChoice()
@@ -88,10 +88,10 @@ class TlsFiles:
     """PEM files for the TLS of a port or of connections to brokers.
 
     Attributes:
-        prefix: ``tls`` or ``brokerClient``.
-        certificate: Its certificate, with intermediate certificates; empty for none.
-        key: The certificate's private key, without a passphrase.
-        trust: Trusted certificates for verifying the other side; empty for none of its own.
+        prefix: The beginning of the files' configuration keys: ``tls`` or ``brokerClient``.
+        certificate: File of the certificate and intermediate certificates; empty for none.
+        key: File of the certificate's private key, without a passphrase.
+        trust: File of the certificates that sign trusted peers' certificates; empty for none.
     """
 
     prefix: str = "tls"

@@ -105,10 +105,10 @@ def changes_between(
     Args:
         before: The earlier version.
         after: The later version.
-        most_bytes: Limit for the names' fields; the first name is always included.
+        most_bytes: Limit on the encoded size of the names; the first is always included.
 
     Returns:
-        The changes, and whether they are complete.
+        The changes, and True if they lead to the later version.
     """
     old_leaves, new_leaves = before.leaves_beside(after)
     added: list[bytes] = []

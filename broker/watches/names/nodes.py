@@ -129,7 +129,7 @@ def with_name(root: Node, name: bytes, made: ChangedNodes) -> Node:
     Args:
         root: The tree.
         name: The name.
-        made: New nodes already built for the name in other trees.
+        made: Nodes that the name has changed in other trees, for sharing; receives the new ones.
     """
     key, path = java_order(name), list[Fork]()
     node, after = root, made.get(id(root))

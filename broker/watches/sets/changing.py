@@ -62,7 +62,7 @@ async def matching_for(
 
     Args:
         names: All names of the change.
-        index: The patterns.
+        index: The patterns of the watched sets.
         pattern_filter: Evaluates patterns that require a backtracking engine.
         give_up: Called with a set whose pattern takes too long.
         steps: Does long work in steps.

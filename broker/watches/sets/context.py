@@ -28,10 +28,10 @@ class WatchTotals:
         watchers: Open watchers.
         lagging: Watchers whose client has not received the newest version.
         updates: Updates sent, counted for each watcher.
-        reconciling: Updates covering all changes missed by a watcher.
+        reconciling: Updates with several changes that a client had missed.
         relistings: Namespaces listed again after a missed change.
         refused: Watches refused because of floodgateTopicWatchMaxBytes.
-        retries: Permits requested again.
+        retries: Refused requests for memory that were repeated.
     """
 
     watchers: int = 0
@@ -48,7 +48,7 @@ class WatchContext:
     """The objects of a broker that its watches use.
 
     Attributes:
-        answers: Frames and buffers, the same as of listings.
+        answers: How responses are built, the same as for topic lists.
         max_update_bytes: Largest sum of the names of one update.
         steps: Does the long work of all namespaces in steps.
         disposal: Frees the names of unwatched sets.

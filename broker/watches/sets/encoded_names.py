@@ -34,7 +34,7 @@ class EncodedNames:
     """A set's names in wire format, shared by all recipients until sent to the last.
 
     Attributes:
-        names: The version.
+        names: The encoded set.
         parts: The names in order, encoded by proto.watch_commands.encode_names.
     """
 

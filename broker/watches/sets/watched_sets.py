@@ -231,7 +231,7 @@ class WatchedSets:
             name: The name.
             watched: The matching sets, or some of them.
             added: Whether the name is added or removed.
-            done: The same object in all calls for the same name.
+            done: Results to share; pass the same object in all calls for a change.
 
         Returns:
             The changed sets.

@@ -54,7 +54,7 @@ class Guesses:
 
         Args:
             address: The peer's address.
-            name: The existing name; None for an unknown name.
+            name: The user name; None if no such user exists.
         """
         rate = self._rate(address, "", FREE_A_SECOND)
         if rate.take():
@@ -97,7 +97,7 @@ class Guess:
     """An attempt to log in whose password is to be checked.
 
     Attributes:
-        may_be_hashed: False refuses the password without hashing.
+        may_be_hashed: False if the password must be refused without hashing.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class BasicProvider:
     ``authenticate`` then returns the result immediately.
 
     Args:
-        source: basicAuthConf.
+        source: The value of basicAuthConf: where the password file is.
         clock: The source of time.
 
     Attributes:
