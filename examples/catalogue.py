@@ -1,4 +1,4 @@
-r"""A plug-in (PIP-452) that lists only a team's topics, as a file assigns them to teams.
+r"""A plug-in (PIP-452) to list only a team's topics, as assigned to teams in a file.
 
     FLOODGATE_CATALOGUE=teams.csv python -m broker \
         --set pulsarResourcesExtendedClassName=examples.catalogue:Catalogue \

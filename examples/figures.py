@@ -88,7 +88,7 @@ def percentile(values: npt.NDArray[np.float64], percent: float) -> float:
 
 
 def with_range(values: Sequence[float], write: Callable[[float], str]) -> str:
-    """Format the median of values, with their range in brackets if it shows a difference."""
+    """Format the median of values, and the range in brackets unless all look the same."""
     low, middle, high = write(min(values)), write(median(values)), write(max(values))
     return middle if low == high else f"{middle} ({low} to {high})"
 

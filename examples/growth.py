@@ -35,7 +35,7 @@ NAMESPACE = "tenant/namespace"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A simulated case: how many requests there are, and their estimated and actual size."""
+    """A simulated case: the number of requests, with the estimated and the actual size."""
 
     requests: int
     estimate: int
@@ -143,7 +143,7 @@ class _Run:
         self.clock.call_at(self.clock.now() + times.listing, self._grow, times, permit)
 
     def _grow(self, times: Times, permit: Permit) -> None:
-        """Let a request acquire the rest of its list's actual size, which it knows now."""
+        """Let a request, once the actual size is known, acquire the missing permits."""
         ask(
             partial(self.semaphore.request_update, permit, self._case.actual),
             partial(self._send, times, permit),

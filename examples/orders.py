@@ -1,4 +1,4 @@
-"""Example of a program that uses the client library: it publishes orders and bills them.
+"""Example of a program with the client library, to publish orders and bill the customers.
 
     python -m examples.orders pulsar://127.0.0.1:6650 [file:///path/of/a/token]
 

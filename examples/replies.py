@@ -170,7 +170,7 @@ class RunFigures:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Results of a simulation for each request: how long it waited, and its outcome.
+    """Results of a simulation for each request: the wait and the outcome.
 
     Attributes:
         waits: Seconds until each request was granted or refused.
@@ -198,7 +198,7 @@ def simulate(workload: Workload, requests: Requests, policy: AdmissionPolicy) ->
 
 
 class _Simulation:
-    """Simulates requests that arrive, wait for memory, hold it and release it."""
+    """Simulates requests, which arrive, wait for memory, hold the memory and release it."""
 
     def __init__(self, workload: Workload, requests: Requests, policy: AdmissionPolicy) -> None:
         self.clock = VirtualClock()

@@ -63,7 +63,7 @@ class Event:
 
 
 class VirtualClock:
-    """A ``limiter.clock.Clock`` whose time is that of the event being run.
+    """A ``limiter.clock.Clock`` whose time is the due time of the event being run.
 
     Simultaneous events run in the order of arming. Units: seconds from 0.
     """
@@ -97,7 +97,7 @@ class VirtualClock:
 
 
 class LimiterFaultError(AssertionError):
-    """The limiter has a bug: it lost a permit or a waiting request, or exceeded its limit."""
+    """The limiter has a bug: a lost permit or waiting request, or an exceeded limit."""
 
 
 def ask(

@@ -126,7 +126,7 @@ def _short(seconds: float) -> str:
 
 
 def verdict(workload: Workload, runs: Sequence[RunFigures]) -> list[str]:
-    """Return sentences that compare both policies; empty if only one was simulated."""
+    """Return sentences comparing both policies; empty after a simulation of only one."""
     fifo, fair = ([run for run in runs if run.policy is policy] for policy in AdmissionPolicy)
     if not fifo or not fair:
         return []

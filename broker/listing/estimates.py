@@ -61,7 +61,7 @@ class ListingEstimates:
     def expected_bytes(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str] = NO_PROPERTIES
     ) -> int | None:
-        """Return the bytes that a list probably takes; None if that is unknown."""
+        """Return the probable heap memory of a list in bytes; None if unknown."""
         known = self._lister.known_bytes(namespace, mode, properties)
         if known is not None:
             return known
@@ -74,7 +74,7 @@ class ListingEstimates:
 
 
 class ListingEstimate(SizeGuess):
-    """The estimated heap memory of a request, which is replaced once its list is known."""
+    """The estimated heap memory of a request, replaced once the actual list is known."""
 
     __slots__ = ("_known_bytes", "_policy")
 
@@ -105,7 +105,7 @@ class ListingEstimate(SizeGuess):
         return FIRST_ESTIMATE_BYTES if known is None else known
 
     def listed(self, listing: TopicListing) -> int:
-        """Return the bytes of heap that a list takes, and remember them for later estimates."""
+        """Return a list's heap memory in bytes, and remember the size for later estimates."""
         size_bytes = charged_bytes(self._policy, listing.estimated_bytes, len(listing))
         self.actual(size_bytes)
         return size_bytes

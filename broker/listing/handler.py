@@ -64,11 +64,11 @@ class GetTopicsHandler:
     def expected_bytes(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str] = NO_PROPERTIES
     ) -> int | None:
-        """Return the probable size of a response, for flow control; None if that is unknown."""
+        """Return the probable size of a response in bytes, for flow control; None if unknown."""
         return self._estimates.expected_bytes(namespace, mode, properties)
 
     def properties_of(self, request: pb.CommandGetTopicsOfNamespace) -> Mapping[str, str]:
-        """Return the properties of a request that affect its list.
+        """Return the properties of a request relevant for the list.
 
         Raises:
             RequestError: The request has too many; refused before copying.
@@ -130,7 +130,7 @@ class GetTopicsHandler:
     def _listing_at_once(
         self, request: pb.CommandGetTopicsOfNamespace, namespace: NamespaceName, *, alone: bool
     ) -> TopicListing | None:
-        """Return the topic list if it and its size are known without waiting, else None."""
+        """Return the topic list if both list and size are known without waiting, else None."""
         rules = self._rules
         if rules.keeps_heap or request.HasField("topics_pattern") or request.properties:
             return None
@@ -172,9 +172,9 @@ class GetTopicsHandler:
             raise RequestError(pb.TooManyRequests, NO_DIRECT_MEMORY)
 
     async def _make(self, asked: ListingRequest, ahead: DirectAhead | None = None) -> int | None:
-        """Build a response and queue it; return None.
+        """Build a response and queue it, or return how many bytes of direct memory are missing.
 
-        If direct memory is not free, return the bytes of it to wait for instead.
+        None means that the response is queued.
         """
         estimate = self._estimates.of(asked.namespace, asked.command.mode, asked.properties)
         listed = False

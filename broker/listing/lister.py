@@ -63,7 +63,7 @@ class TopicLister:
         return self.calls is not None
 
     def properties_of(self, request: pb.CommandGetTopicsOfNamespace) -> Mapping[str, str]:
-        """Return the properties of a request that affect its list; none without a plug-in.
+        """Return the properties of a request relevant for the list; none without a plug-in.
 
         Raises:
             TooManyPropertiesError: The request has too many, even if no plug-in would read them.
@@ -79,7 +79,7 @@ class TopicLister:
     def known_bytes(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str] = NO_PROPERTIES
     ) -> int | None:
-        """Return the heap estimate of a list in bytes, or None if that would have to wait.
+        """Return the heap estimate of a list in bytes; None if unknown without waiting.
 
         A plug-in's result is unknown: the namespace's size does not determine it.
         """
@@ -88,7 +88,7 @@ class TopicLister:
         return self._store.estimated_bytes(namespace, mode)
 
     def listing_at_once(self, namespace: NamespaceName, mode: Mode) -> TopicListing | None:
-        """Return the list of a request without properties, or None if that would have to wait."""
+        """Return the list of a request without properties; None if unknown without waiting."""
         return self._store.listing_at_once(namespace, mode)
 
     async def list_topics(

@@ -80,7 +80,7 @@ class PulsarRefusals(Refusals):
     def heap(
         self, error: PermitTooLargeError, estimate: ListingEstimate, *, listed: bool
     ) -> RequestError | UnansweredRequestError:
-        """Return Java's error for a list above the heap limit; later ones stay unanswered."""
+        """Return Java's error for a list above the heap limit; later requests stay unanswered."""
         if listed or not estimate.refused_before(error.requested):
             return illegal_argument(error)
         return UnansweredRequestError(str(error))
@@ -112,11 +112,11 @@ class AnswerRules:
     copies: Steps = field(default_factory=Steps)
 
     def is_too_large(self, response: TopicsResponse) -> bool:
-        """Return True if the response is larger than the largest frame that clients accept."""
+        """Return True if the response is larger than the largest frame accepted by clients."""
         return 0 < self.max_frame_bytes < response.size
 
     def check_size(self, response: TopicsResponse) -> None:
-        """Refuse a response that is larger than the largest frame that clients accept.
+        """Refuse a response larger than the largest frame accepted by clients.
 
         Raises:
             RequestError: The response is larger than a frame may be.
@@ -129,7 +129,7 @@ class AnswerRules:
         return self.private_buffers and response.size > COPY_BYTES
 
     async def owned(self, response: TopicsResponse) -> TopicsResponse:
-        """Return the response with its own copy of its bytes, if responses must not share any."""
+        """Return the response with private bytes if responses must not share bytes."""
         if self.is_copied_in_steps(response):
             return await self.copies.take(response.copying())
         return response.joined() if self.private_buffers else response

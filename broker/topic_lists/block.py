@@ -139,7 +139,7 @@ class Block:
         return low
 
     def row_of(self, name: bytes) -> int | None:
-        """Return the index of a name in this block; None if it is not there."""
+        """Return the index of a name in the block; None if the block does not have the name."""
         place = self.place_of(java_order(name))
         found = place < self.totals.count and self.name_at(place) == name
         return place if found else None

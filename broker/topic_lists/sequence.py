@@ -76,7 +76,7 @@ class TopicSequence:
 
     @property
     def hash(self) -> str:
-        """Pulsar's hash of the topic list that consists of these names."""
+        """Pulsar's hash of a topic list with the names of the sequence."""
         return format_hash(self.totals.crc) if self.totals.count else EMPTY_HASH
 
     @property
@@ -120,7 +120,7 @@ class TopicSequence:
         return self.row_of(name) is not None
 
     def row_of(self, name: bytes) -> int | None:
-        """Return the position of a name in the sequence; None if it is not there."""
+        """Return the position of a name in the sequence; None if the name is missing."""
         node, key, start = self._root, java_order(name), 0
         if node is None:
             return None
@@ -185,7 +185,7 @@ def _lowered(root: Node | None) -> Node | None:
 
 
 class Selection:
-    """Collects those names of a sequence that match a pattern, block by block in order.
+    """Collects the matching names of a sequence, block by block in order.
 
     A wholly kept block is shared: keeping all names copies none. Names not mentioned are left out.
     The mutable state is the names kept so far.
@@ -233,7 +233,7 @@ class Selection:
         self.keep_joined(b"".join(entries), offsets_of(map(len, entries)))
 
     def keep_joined(self, wire: bytes, offsets: Offsets) -> None:
-        """Add names in wire format that are joined, with their offsets."""
+        """Add names in wire format, given as joined bytes with offsets."""
         self._pieces.append(wire)
         self._offsets += moved(offsets[1:], self._offsets[-1])
         self._count += len(offsets) - 1
@@ -241,7 +241,7 @@ class Selection:
             self._end_block()
 
     def sequence(self) -> TopicSequence:
-        """Return the sequence of all added names; the source itself if it has no others."""
+        """Return the sequence of all added names; the source itself if all were added."""
         if self._count == self.source.totals.count:
             return self.source
         self._end_block()
@@ -267,7 +267,7 @@ NO_NAMES = TopicSequence()
 
 
 class TopicListing:
-    """The topic names of a response: one or two sequences, one after the other.
+    """The topic names of a response: persistent names, non-persistent names, or both.
 
     Listings of the same version and mode are the same object, so that requests can share derived
     values.

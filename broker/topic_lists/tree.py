@@ -46,7 +46,7 @@ Node = Block | Branch
 
 
 def grow(nodes: Sequence[Node]) -> Node | None:
-    """Build a tree above blocks (or branches), and return its root; None without any."""
+    """Build a tree above blocks (or branches), and return the root; None without nodes."""
     while len(nodes) > 1:
         nodes = _branches(nodes)
     return nodes[0] if nodes else None
@@ -65,7 +65,7 @@ def growing(nodes: Sequence[Node]) -> Generator[None, None, Node | None]:
 
 
 def edit(node: Node, changes: list[bytes], gone: set[bytes]) -> list[Node]:
-    """Apply changes to the names below a node, and return the nodes that replace it.
+    """Apply changes to the names below a node, and return the replacing nodes.
 
     There is none if no name is left.
 
@@ -133,7 +133,7 @@ def _edit_block(block: Block, changes: list[bytes], gone: set[bytes]) -> list[No
 
 
 def _spliced(block: Block, changes: list[bytes], gone: set[bytes]) -> tuple[bytes, Offsets] | None:
-    """Return a block's bytes and offsets after a few changes; None if nothing changes."""
+    """Return a block's bytes and offsets after a few changes; None if unchanged."""
     offsets, made = block.offsets, array("i")
     pieces: list[bytes] = []
     done = grown = 0
@@ -169,7 +169,7 @@ def _branching(nodes: Sequence[Node]) -> Iterator[Branch]:
 
 
 def _assign(node: Branch, changes: list[bytes]) -> Iterator[tuple[int, list[bytes]]]:
-    """Yield the index of each child that changes affect, with these changes.
+    """Yield the index of each affected child, together with the child's changes.
 
     Children and changes are in sort order.
     """

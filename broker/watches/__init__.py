@@ -1,1 +1,1 @@
-"""Topic list watches, which notify clients of topics that are created or deleted in a namespace."""
+"""Topic list watches, which notify clients of created and deleted topics in a namespace."""

@@ -1,4 +1,4 @@
-"""Registry of a broker's watches, by connection and by namespace, and their memory limit.
+"""Registry of a broker's watches, by connection and by namespace, with a memory limit.
 
 A namespace's listing is admitted by the heap limit before names are read.
 """
@@ -38,7 +38,7 @@ WATCHER_BYTES = 1_024
 
 @dataclass(slots=True)
 class CnxWatches:
-    """The watches of a connection, by the watcher id that its client chose."""
+    """The watches of a connection, by watcher id (chosen by the client)."""
 
     backoff: Backoff = field(default_factory=Backoff)
     by_id: dict[int, Watch] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class CnxWatches:
 
 @dataclass(slots=True, eq=False)
 class Watch:
-    """A client's watch, from the first request with its watcher id until it is closed.
+    """A client's watch, from the first request with a watcher id until the watch is closed.
 
     Attributes:
         pattern: Pattern of the first request, without its domain; later requests do not change it.
@@ -164,7 +164,7 @@ class WatchRegistry:
         return watch
 
     def take(self, cnx: ServedConnection, watcher_id: int) -> Watch | None:
-        """End a connection's watch and return it; None if there is no such watch."""
+        """End a connection's watch and return the watch; None if no such watch exists."""
         watches = self._watches.get(cnx)
         watch = watches.by_id.pop(watcher_id, None) if watches is not None else None
         if watch is not None:
@@ -172,7 +172,7 @@ class WatchRegistry:
         return watch
 
     def forget(self, cnx: ServedConnection, watch: Watch) -> None:
-        """End a watch whose creation failed, unless it has already ended."""
+        """End a watch whose creation failed, unless ended already."""
         watcher_id = watch.watcher.sender.watcher_id
         watches = self._watches.get(cnx)
         if watches is not None and watches.by_id.get(watcher_id) is watch:

@@ -56,7 +56,7 @@ FLOODGATE_WATCHES = WatchProfile(
 
 
 def accepted_pattern(text: str, patterns: PatternRules, profile: WatchProfile) -> str:
-    """Return the pattern that a client wants to watch, without its domain, or refuse it.
+    """Return a pattern to watch without the pattern's domain, or refuse the pattern.
 
     Raises:
         RequestError: The pattern is refused: AuthorizationError with Java's errors or

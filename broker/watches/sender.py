@@ -113,7 +113,7 @@ class WatchSender:
         self.cnx.enqueue(answer.buffers, answer.size, on_left, paid_bytes)
 
     def send_at_once(self, update: SetUpdate) -> bool:
-        """Send an update if that is possible without waiting.
+        """Send an update if possible without waiting.
 
         Returns False if memory or the connection's outbound buffer is full.
 
@@ -166,7 +166,7 @@ class WatchSender:
         self.cnx.enqueue(buffers, sum(map(len, buffers)), release, paid_bytes)
 
     async def _acquire(self, key: Hashable, size_bytes: int) -> Callable[[], object] | None:
-        """Wait for direct memory, and return a function that releases it.
+        """Wait for direct memory, and return a function to release the memory.
 
         Returns None if the watch ends meanwhile.
         """

@@ -140,7 +140,7 @@ class TopicListService:
         return AskedWatch(request, watch, cnx, first, check)
 
     def _check_same(self, watch: Watch, namespace: NamespaceName, pattern: str) -> None:
-        """Refuse a watcher id that already watches other topics, unless the profile allows it."""
+        """Refuse a watcher id in use for other topics, unless the profile allows such a request."""
         watched = watch.namespace.namespace, watch.pattern
         if not self._profile.first_watch_answers and watched != (namespace, pattern):
             raise RequestError(
@@ -161,7 +161,7 @@ class TopicListService:
             await (self._create(asked) if asked.first else self._answer_again(asked))
 
     def close(self, watcher_id: int, cnx: ServedConnection) -> None:
-        """End a watch; requests that wait for its creation get an error."""
+        """End a watch; requests waiting for the watch's creation get an error."""
         watch = self.registry.take(cnx, watcher_id)
         if watch is None:
             return
@@ -200,7 +200,7 @@ class TopicListService:
         )
 
     async def _find_set(self, watch: Watch) -> None:
-        """Attach a watch to the set of names of its pattern, building the set if it is new."""
+        """Attach a watch to the set of names of the watch's pattern, building a new set first."""
         namespace = watch.namespace
         known = namespace.sets.get(watch.pattern) is not None
         try:
@@ -245,7 +245,7 @@ class TopicListService:
 
 @contextmanager
 def _pending(watch: Watch, request_id: int) -> Iterator[None]:
-    """While the block runs, register a request so that closing its watch can answer it."""
+    """While the block runs, register a request, so that closing the watch can answer it."""
     watch.pending[request_id] = asyncio.current_task()
     try:
         yield
@@ -258,7 +258,7 @@ def _has_failed(created: asyncio.Future[None]) -> bool:
 
 
 def _settle(created: asyncio.Future[None], error: BaseException | None) -> None:
-    """Wake the requests that wait for a watch's creation, with its outcome.
+    """Wake the requests waiting for a watch's creation, and pass on the outcome.
 
     A refusal is copied: the original's traceback holds frames, and the frames hold the watch with
     all its names.

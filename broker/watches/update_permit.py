@@ -78,7 +78,7 @@ class UpdatePermit:
         return self.granted
 
     def send(self, cnx: ServedConnection, frame: bytes) -> bool:
-        """Send a frame past the outbound queue, joined with others of its connection.
+        """Send a frame past the outbound queue, joined with the connection's further frames.
 
         Returns:
             False if the connection has queued frames to send first.

@@ -1,4 +1,4 @@
-"""Watchers, which answer a client's requests for a watch and send it the set's updates.
+"""Watchers, which answer a client's requests for a watch and send updates.
 
 There are two kinds. As in Pulsar, an ``OrderedWatcher`` queues each update, and drops the queue
 when 10,000 wait. A ``LatestWatcher`` has no queue: it remembers its client's version, and after a
@@ -183,7 +183,7 @@ class OrderedWatcher(TopicListWatcher):
         self._go_on()
 
     def fell_behind(self) -> None:
-        """Do nothing, as this profile sends an update for every name."""
+        """Do nothing, as the profile sends an update for every name."""
 
     def _begin(self) -> SortedNames:
         self._queued.clear()

@@ -1,1 +1,1 @@
-"""Immutable sorted sets of topic names, whose versions share what they have in common."""
+"""Immutable sorted sets of topic names; versions of a set share unchanged parts."""

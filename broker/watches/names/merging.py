@@ -57,7 +57,7 @@ def merged(
 
 
 def _bounded(names: SortedNames) -> Iterator[tuple[Leaf, bytes]]:
-    """Yield each leaf with a sort key that is greater than all of its names."""
+    """Yield each leaf with a sort key greater than all names in the leaf."""
     before: Leaf | None = None
     for leaf in names.nodes():
         if before is not None:
@@ -146,7 +146,7 @@ def differences(
 def _compared(
     before: Iterator[bytes], after: Iterator[bytes]
 ) -> Iterator[tuple[bytes | None, bool]]:
-    """Yield each name that only one of two sorted lists has, with True if it is the later list.
+    """Yield (name, True if added) for each name that only one of two sorted lists has.
 
     Yields None instead of a name now and then, to allow a pause.
     """

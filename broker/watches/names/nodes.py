@@ -78,7 +78,7 @@ def tree_of(leaves: Sequence[Leaf], start: int, end: int) -> Node:
 
 
 def children_of(node: Node) -> tuple[Node, ...]:
-    """Return the two nodes that a fork joins; a leaf has none."""
+    """Return the two nodes joined by a fork; empty for a leaf."""
     return (node[LEFT], node[RIGHT]) if len(node) == _FORK_FIELDS else ()
 
 
@@ -103,7 +103,7 @@ def leaves_of(root: Node | None) -> Iterator[Leaf]:
 def collect_differing(
     before: Node | None, after: Node | None, only_before: list[Leaf], only_after: list[Leaf]
 ) -> None:
-    """Append the leaves in which two trees may differ; nodes that both share are skipped."""
+    """Append the possibly different leaves of two trees; shared nodes are skipped."""
     if before is after:
         return
     if (
@@ -144,7 +144,7 @@ def with_name(root: Node, name: bytes, made: ChangedNodes) -> Node:
 
 
 def without_name(root: Node, name: bytes, made: ChangedNodes) -> Node | None:
-    """Return a tree without a name; None if it was the last. See ``with_name``."""
+    """Return a tree without a name; None after removing the last name. See ``with_name``."""
     key, path = java_order(name), list[Fork]()
     node, after = root, made.get(id(root))
     while after is None:
@@ -221,7 +221,7 @@ def _reformed(fork: Fork, before: Node, after: Node) -> Node:
 
 
 def _balanced(left: Node, right: Node, split: bytes) -> Fork:
-    """Make a fork, rotated if one side has more than three times the leaves of the other."""
+    """Make a fork, rotated if one side has more than three times the other side's leaves."""
     if left[LEAVES] > 3 * right[LEAVES] and len(left) == _FORK_FIELDS:
         return _lean_right(left, right, split)
     if right[LEAVES] > 3 * left[LEAVES] and len(right) == _FORK_FIELDS:

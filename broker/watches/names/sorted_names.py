@@ -1,4 +1,4 @@
-"""An immutable sorted set of names, of which a changed copy costs only a path of its tree.
+"""An immutable sorted set of names; a changed copy costs only a path of the tree.
 
 Names are sorted as Java's String.compareTo.
 
@@ -93,7 +93,7 @@ class SortedNames:
 
     @property
     def hash(self) -> str:
-        """Pulsar's hash of the topic list that consists of these names."""
+        """Pulsar's hash of a topic list with the names of the set."""
         return format_hash(self._root[CRC]) if self._root is not None else EMPTY_HASH
 
     @property
@@ -116,7 +116,7 @@ class SortedNames:
 
     @property
     def identity(self) -> int:
-        """A number that only versions with the very same tree share, while one of them lives."""
+        """A number shared only by versions with the very same tree, while such a version lives."""
         return id(self._root)
 
     @property
@@ -142,7 +142,7 @@ class SortedNames:
         return leaves_of(self._root)
 
     def leaves_beside(self, newer: SortedNames) -> tuple[list[Leaf], list[Leaf]]:
-        """Return the leaves in which this version and a newer one may differ, each sorted."""
+        """Return the possibly different leaves of this version and of a newer version, sorted."""
         before: list[Leaf] = []
         after: list[Leaf] = []
         collect_differing(self._root, newer._root, before, after)
@@ -156,7 +156,7 @@ class SortedNames:
         return name in self._names_beside(java_order(name))
 
     def with_name(self, name: bytes, made: ChangedNodes | None = None) -> SortedNames:
-        """Return a set with a name added; this set if it already has the name.
+        """Return a set with a name added; the same set if the name is there already.
 
         Args:
             name: The name.
@@ -169,7 +169,7 @@ class SortedNames:
         return self if root is self._root else SortedNames(root)
 
     def without_name(self, name: bytes, made: ChangedNodes | None = None) -> SortedNames:
-        """Return a set without a name; this set if it does not have the name. See ``with_name``."""
+        """Return a set without a name; the same set if the name is missing. See ``with_name``."""
         if self._root is None:
             return self
         root = name_nodes.without_name(self._root, name, {} if made is None else made)
@@ -178,7 +178,7 @@ class SortedNames:
         return self if root is self._root else SortedNames(root)
 
     def own_objects(self, names: Sequence[bytes]) -> list[bytes]:
-        """Return sorted names, each replaced by the equal object that this set holds.
+        """Return sorted names, each replaced by an equal object from the set.
 
         Names missing in the set are returned as given. For sets to share name objects.
         """

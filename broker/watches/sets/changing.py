@@ -91,7 +91,7 @@ _NAMES_A_STEP = 16
 
 @dataclass(slots=True)
 class _Names:
-    """The names that a change adds to a set, and those that it removes from it."""
+    """The names added to a set, and the names removed from the set, by a change."""
 
     added: list[bytes] = field(default_factory=list)
     removed: list[bytes] = field(default_factory=list)
@@ -124,7 +124,7 @@ class LargeChange:
         self._touched = touched
 
     async def apply(self, names: NameChanges, steps: Steps) -> list[WatchedSet]:
-        """Change the namespace's names and its sets; return the sets that have changed."""
+        """Change the namespace's names and sets; return the changed sets."""
         everything = _Names(list(names.added), list(names.removed))
         by_set = await steps.take(self._by_set(everything))
         merges: list[_Merge] = []
@@ -186,7 +186,7 @@ class SetDifferences:
         *,
         came: bool,
     ) -> None:
-        """Record a name that was added to or removed from sets, where their version has changed."""
+        """Record an added or removed name for the sets whose version has changed."""
         for watched, version in zip(sets, versions, strict=True):
             if watched.names is not version:
                 known = self._by_set.get(watched)

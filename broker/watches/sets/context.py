@@ -1,4 +1,4 @@
-"""Objects, settings and counters that all watches of a broker share."""
+"""Objects, settings and counters shared by all watches of a broker."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class WatchTotals:
 
 @dataclass(frozen=True, slots=True)
 class WatchContext:
-    """The objects of a broker that its watches use.
+    """The broker's objects used by watches.
 
     Attributes:
         answers: How responses are built, the same as for topic lists.

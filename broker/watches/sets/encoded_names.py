@@ -130,7 +130,7 @@ class Reconciler:
     async def update(
         self, told: SortedNames, newest: SortedNames, most_bytes: int
     ) -> SetUpdate | None:
-        """Return an update that leads from one version towards another.
+        """Return an update from one version towards another.
 
         Returns None if both versions have the same names.
 

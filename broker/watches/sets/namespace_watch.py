@@ -1,4 +1,4 @@
-"""A watched namespace, which turns changes of its topics into updates for watchers.
+"""A watched namespace, which turns changes of topics into updates for watchers.
 
 The names are read once, for the first watch; from then on the store's feed delivers changes. After
 a missed change (a gap, a long change, a lost connection to the store) the namespace is listed again

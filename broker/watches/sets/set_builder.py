@@ -1,4 +1,4 @@
-"""Building of a watched set while topics of its namespace are created and deleted.
+"""Building of a watched set while topics of the namespace are created and deleted.
 
 A set is built from the store's newest snapshot, which may be ahead of the changes applied to the
 namespace, or behind them at the end. So every name added or removed meanwhile is looked up again in
@@ -42,7 +42,7 @@ FEW_CHANGES = 32
 
 
 class SetBuilder:
-    """Builds a namespace's watched sets, each once for all requests that wait for it.
+    """Builds a namespace's watched sets, each once for all waiting requests.
 
     Bound: one build for each awaited pattern; the recorded names are the namespace's objects.
     """
@@ -71,7 +71,7 @@ class SetBuilder:
         self._builds.stop()
 
     def touched(self, name: bytes) -> None:
-        """Note a changed name, so that sets being built check it again at their end."""
+        """Note a changed name, to be checked again at the end of each running build."""
         for touched in self._touched.values():
             touched.add(name)
 

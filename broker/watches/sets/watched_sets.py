@@ -1,4 +1,4 @@
-"""The watched sets of a namespace: for each pattern a set, which all its watchers share.
+"""The watched sets of a namespace: a set for each pattern, shared by all watchers.
 
 Sets refer to the namespace's name objects; equal sets are one. A changed name costs each affected
 set one path of its tree, and one update serves all watchers of a set. A held version counts once.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _Held:
-    """A version of a set, with the number of users that refer to it."""
+    """A version of a set, with the number of users."""
 
     __slots__ = ("holders", "names")
 
@@ -31,7 +31,7 @@ class _Held:
 
 
 class HeldVersions:
-    """The versions of a namespace's sets that are in use, and their memory.
+    """The versions in use of a namespace's sets, and the versions' memory.
 
     Attributes:
         own_bytes: Memory of all versions together, without their names.
@@ -113,7 +113,7 @@ class SetWatcher(Protocol):
 
 
 class WatchedSet:
-    """The topic names of a namespace that match a pattern, and their watchers.
+    """The topic names of a namespace matching a pattern, and the set's watchers.
 
     Attributes:
         pattern: The pattern without its domain.
@@ -137,7 +137,7 @@ class WatchedSet:
 
 
 class SharedChange:
-    """Sets and nodes that adding or removing a name has changed, so that each is built once.
+    """Sets and nodes changed by adding or removing a name, kept so that each is built once.
 
     Equal sets stay equal objects, and sets built from the same nodes keep sharing them.
     """
@@ -181,7 +181,7 @@ class WatchedSets:
         return iter(self._by_pattern.values())
 
     def get(self, pattern: str) -> WatchedSet | None:
-        """Return the set of a pattern; None if there is none."""
+        """Return the set of a pattern; None if no watch has the pattern."""
         return self._by_pattern.get(pattern)
 
     def add(self, pattern: str, names: SortedNames) -> WatchedSet:
@@ -200,7 +200,7 @@ class WatchedSets:
         watched.names = names
 
     def discard(self, watched: WatchedSet) -> bool:
-        """Drop a set without watchers; return True if nothing else uses its version."""
+        """Drop a set without watchers; return True if the version is unused now."""
         if self._by_pattern.pop(watched.pattern, None) is None:
             return False
         return self._versions.release(watched.names)
@@ -225,7 +225,7 @@ class WatchedSets:
         added: bool,
         done: SharedChange | None = None,
     ) -> list[WatchedSet]:
-        """Add or remove a name, in the namespace and in the sets whose patterns match it.
+        """Add or remove a name in the namespace, and in the sets with a matching pattern.
 
         Args:
             name: The name.
