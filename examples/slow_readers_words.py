@@ -1,4 +1,4 @@
-"""Tables and sentences with the results of the example with slow readers."""
+"""Tables and sentences with the results of ``examples.slow_readers``."""
 
 from __future__ import annotations
 

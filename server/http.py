@@ -186,7 +186,7 @@ def _factory(runner: web.AppRunner, given: HttpLimits | None) -> Callable[[], as
 
 
 async def _forbid_sniffing(_: web.Request, response: web.StreamResponse) -> None:
-    """Forbid browsers to guess the content type, as responses contain untrusted text."""
+    """Tell browsers not to guess the content type, as responses contain untrusted text."""
     response.headers.setdefault("X-Content-Type-Options", "nosniff")
 
 

@@ -22,7 +22,7 @@ DRAIN_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class SignalSwitch:
-    """Begins a drain at the first signal, and ends the process at the second.
+    """Begins a drain (graceful shutdown) at the first signal, and ends the process at the second.
 
     Args:
         end_process: Called with the exit status at the second signal.

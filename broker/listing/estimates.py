@@ -91,7 +91,7 @@ class ListingEstimate(SizeGuess):
         self._known_bytes = known_bytes
 
     async def size(self) -> int:
-        """Return the bytes to reserve.
+        """Return how many bytes of heap to reserve for the topic list.
 
         Under the policy ``last`` this may wait until a concurrent request knows the size.
         """

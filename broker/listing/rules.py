@@ -129,7 +129,7 @@ class AnswerRules:
         return self.private_buffers and response.size > COPY_BYTES
 
     async def owned(self, response: TopicsResponse) -> TopicsResponse:
-        """Return the response with private bytes if responses must not share bytes."""
+        """Return the response, with a copy of its bytes if responses must not share bytes."""
         if self.is_copied_in_steps(response):
             return await self.copies.take(response.copying())
         return response.joined() if self.private_buffers else response

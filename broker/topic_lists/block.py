@@ -104,7 +104,7 @@ class Block:
 
     @staticmethod
     def of_names(names: Sequence[bytes]) -> Block:
-        """Encode names that are sorted as Java's String.compareTo."""
+        """Make a block of names that are sorted as Java's String.compareTo."""
         return Block(*encode_entries(names), b",".join(names))
 
     @property

@@ -65,7 +65,7 @@ def growing(nodes: Sequence[Node]) -> Generator[None, None, Node | None]:
 
 
 def edit(node: Node, changes: list[bytes], gone: set[bytes]) -> list[Node]:
-    """Apply changes to the names below a node, and return the replacing nodes.
+    """Apply changes to the names below a node, and return the nodes that take its place.
 
     There is none if no name is left.
 

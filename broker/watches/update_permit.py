@@ -1,4 +1,4 @@
-"""Direct memory for the updates about a change, acquired once for all updates sent at once.
+"""Direct memory for the updates about a change, acquired once for all recipients.
 
 The kernel accepts most frames before the next is sent: separate permits would be granted and
 released a thousand times in an event-loop iteration. For 400 watchers of one set on as many
@@ -78,7 +78,7 @@ class UpdatePermit:
         return self.granted
 
     def send(self, cnx: ServedConnection, frame: bytes) -> bool:
-        """Send a frame past the outbound queue, joined with the connection's further frames.
+        """Send a frame without queueing it, joined with the connection's further frames.
 
         Returns:
             False if the connection has queued frames to send first.

@@ -33,7 +33,7 @@ MAX_QUEUED_UPDATES = 10_000
 
 
 class TopicListWatcher(ABC):
-    """A client's watcher of a set of topic names.
+    """Sends a client the names of a watched set, and then the changes of the set.
 
     Args:
         sender: Sends to the client.
@@ -56,7 +56,7 @@ class TopicListWatcher(ABC):
         return f"<watcher {self.sender.watcher_id} of {self.sender.cnx.peer}>"
 
     def watch(self, watched: WatchedSet) -> None:
-        """Receive the changes of a set from now on."""
+        """Begin to receive the changes of a set."""
         self.watched = watched
         watched.watchers[self] = None
 

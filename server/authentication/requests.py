@@ -100,7 +100,7 @@ def superusers_only(
     dispatches: Collection[Handler],
     refused: RefusedOperations,
 ) -> Middleware:
-    """Return middleware that lets only superusers use Floodgate's own routes.
+    """Return middleware that lets only superusers use routes beyond Pulsar's own REST API.
 
     Own routes are outside of Pulsar's REST: the limiter's figures, faults, connections,
     imports. Routes added later are closed by default. Requests for Pulsar's REST are authorized

@@ -216,5 +216,5 @@ class CertificateProvider:
         )
 
     def http_data(self, headers: Mapping[str, str]) -> bytes:
-        """Return nothing, as the certificate comes with the connection."""
+        """Return empty credentials, as the certificate comes with the connection."""
         return b""

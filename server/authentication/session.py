@@ -52,7 +52,7 @@ class ClientSession:
 
     @property
     def watched(self) -> Principal:
-        """The principal whose expiry is checked: a proved original client, else the peer."""
+        """The principal whose expiry counts: the client's if authenticated here, else the peer."""
         if self.original is not None and self.original_is_proved:
             return self.original
         return self.principal

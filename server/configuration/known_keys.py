@@ -165,7 +165,7 @@ class CheckedKeys:
         self.notices.append(Notice("info", sentence))
 
     def knows(self, key: str) -> bool:
-        """Return True if the server, broker or proxy, has the key."""
+        """Return True if this kind of server (broker or proxy) has the key."""
         return key in self._known
 
     def is_set(self, key: str) -> bool:

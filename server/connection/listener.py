@@ -1,4 +1,4 @@
-"""Listening sockets; an address that cannot be bound is an error with a remedy.
+"""Listening sockets; the error for an address that cannot be bound says what to do.
 
 SO_SNDBUF is set on the listening socket, before it listens: accepted connections inherit it, on
 asyncio and uvloop alike, before their first byte is sent.

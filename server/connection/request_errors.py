@@ -80,7 +80,7 @@ def not_granted(error: PermitAcquireError | None, text: str) -> RequestError:
 
 
 def oversized_text(what: str, error: PermitTooLargeError, limit_type: LimitType, whose: str) -> str:
-    """Return the text that refuses an object larger than a whole memory limit.
+    """Return the error text for an object larger than the whole memory limit.
 
     Args:
         what: The name of the oversized object, such as "heap estimate".
@@ -97,7 +97,7 @@ def oversized_text(what: str, error: PermitTooLargeError, limit_type: LimitType,
 
 
 def frame_text(size_bytes: int, limit_bytes: int) -> str:
-    """Return the text that refuses a response larger than the largest frame.
+    """Return the error text for a response larger than the largest frame.
 
     Args:
         size_bytes: Size of the frame.

@@ -33,7 +33,7 @@ WAITERS_A_TURN = 1000
 
 @dataclass(slots=True)
 class NamespaceWaiters:
-    """The requests about a namespace waiting for memory.
+    """Summary of the requests about a namespace that wait for memory.
 
     Attributes:
         namespace: ``tenant/namespace``; empty if the requests named none.
@@ -194,7 +194,7 @@ class LimiterReporter:
 
 
 async def _count_all(count: HolderCount, semaphore: AsyncSemaphore) -> None:
-    """Add every account of permits to the count, pausing so that no turn is long.
+    """Count the permits of every owner, pausing now and then so that no turn is long.
 
     An account that is released meanwhile counts as empty.
     """
@@ -299,5 +299,5 @@ def _printable(text: str, length: int) -> str:
 
 
 def _end_of(name: str, length: int) -> str:
-    """Shorten a name to the end, since an address ends in a port."""
+    """Shorten a long name by cutting off the beginning, since an address ends with the port."""
     return _printable(name if len(name) <= length else f"…{name[1 - length :]}", length)

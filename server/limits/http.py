@@ -136,7 +136,7 @@ class HttpLimits:
 
 
 class HttpPlace:
-    """Counts a connection toward the limit, and times requests and reading."""
+    """Counts a connection toward the limit, and sets deadlines for its requests and reading."""
 
     __slots__ = ("_is_late", "_limits", "_timer", "_unread")
 

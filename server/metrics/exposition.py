@@ -193,7 +193,7 @@ class SampleTable:
 
     @property
     def families(self) -> Collection[TextFamily]:
-        """All metric families, in the order of first samples."""
+        """All metric families, in the order in which their first samples were added."""
         return self._families.values()
 
     def gauge(self, name: str, labels: dict[str, str], value: float) -> None:

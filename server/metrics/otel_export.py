@@ -217,5 +217,5 @@ def _exporter(settings: TelemetrySettings) -> tuple[MetricExporter, Callable[[],
 
 
 def _resource(service: dict[str, str]) -> Resource:
-    """Return the attributes of this service, overridden by ``OTEL_*`` variables."""
+    """Return the OpenTelemetry resource of the service; ``OTEL_*`` variables take precedence."""
     return Resource.create({**service, **OTELResourceDetector().detect().attributes})

@@ -1,1 +1,1 @@
-"""Running of requests' work: tasks, long work in steps, worker processes."""
+"""Scheduling of work: long work in short steps on the event loop, and worker processes."""

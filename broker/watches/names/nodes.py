@@ -83,7 +83,7 @@ def children_of(node: Node) -> tuple[Node, ...]:
 
 
 def leaf_for(node: Node, key: bytes) -> Leaf:
-    """Return the leaf that contains the names around a sort key."""
+    """Return the leaf in which a name with the given sort key is, or would be."""
     while len(node) == _FORK_FIELDS:
         node = node[LEFT] if key < node[SPLIT] else node[RIGHT]
     return node
@@ -103,7 +103,7 @@ def leaves_of(root: Node | None) -> Iterator[Leaf]:
 def collect_differing(
     before: Node | None, after: Node | None, only_before: list[Leaf], only_after: list[Leaf]
 ) -> None:
-    """Append the possibly different leaves of two trees; shared nodes are skipped."""
+    """Append the leaves in which two trees may differ to two lists; shared nodes are skipped."""
     if before is after:
         return
     if (

@@ -1,4 +1,4 @@
-"""An immutable sorted set of names; a changed copy costs only a path of the tree.
+"""An immutable sorted set of names; a changed copy shares all but one path of the tree.
 
 Names are sorted as Java's String.compareTo.
 
@@ -142,7 +142,7 @@ class SortedNames:
         return leaves_of(self._root)
 
     def leaves_beside(self, newer: SortedNames) -> tuple[list[Leaf], list[Leaf]]:
-        """Return the possibly different leaves of this version and of a newer version, sorted."""
+        """Return the leaves in which this version and a newer one may differ, both sorted."""
         before: list[Leaf] = []
         after: list[Leaf] = []
         collect_differing(self._root, newer._root, before, after)
@@ -202,7 +202,7 @@ EMPTY_NAMES = SortedNames()
 
 
 class YoungLooks:
-    """Collects young garbage at intervals while many leaves are built.
+    """Runs the garbage collector on young objects now and then while leaves are built.
 
     The collector visits each new leaf once, with all its names: thousands of leaves take 10 ms or
     more.
@@ -212,7 +212,7 @@ class YoungLooks:
         self._seen = 0
 
     def made(self, leaves: int) -> None:
-        """Collect young garbage if enough leaves were built since the last collection."""
+        """Run the garbage collector if enough leaves were built since the last run."""
         if leaves >= self._seen + LEAVES_A_LOOK:
             self._seen = leaves
             gc.collect(0)
@@ -253,7 +253,7 @@ class SortedNamesBuilder:
 
 
 def _own_objects(leaf: tuple[bytes, ...], names: Sequence[bytes]) -> Sequence[bytes]:
-    """Return names, replaced by equal objects in the leaf.
+    """Return the names, each as the equal object in the leaf if there is one.
 
     Fastest if the names are the whole leaf, then if they are few.
     """

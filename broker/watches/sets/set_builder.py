@@ -167,7 +167,7 @@ def _out_of(base: SortedNames, listing: TopicListing) -> Generator[None, None, S
 
 
 def _as_objects_of(base: SortedNames, listing: TopicListing) -> Generator[None, None, SortedNames]:
-    """Build a set of a listing's names, in steps; names in ``base`` are the same objects."""
+    """Build a set of a listing's names, in steps, reusing the name objects of ``base``."""
     builder = SortedNamesBuilder()
     for sequence in listing.sequences:
         for block in sequence.blocks():

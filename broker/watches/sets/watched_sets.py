@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _Held:
-    """A version of a set, with the number of users."""
+    """A version of a set, with the number of objects that use the version."""
 
     __slots__ = ("holders", "names")
 
@@ -86,7 +86,7 @@ class HeldVersions:
             del self._alike[names.crc]
 
     def like(self, names: SortedNames) -> Generator[None, None, SortedNames]:
-        """Return a version in use that has the same names, or else ``names``; in steps."""
+        """Return a version in use with the same names, or else ``names``; pauses in between."""
         known = self._alike.get(names.crc)
         if known is not None and (yield from alike(known, names)):
             return known
@@ -206,7 +206,7 @@ class WatchedSets:
         return self._versions.release(watched.names)
 
     def like(self, names: SortedNames) -> Generator[None, None, SortedNames]:
-        """Return a version in use that has the same names, or else ``names``; in steps."""
+        """Return a version in use with the same names, or else ``names``; pauses in between."""
         return self._versions.like(names)
 
     @property
