@@ -1,4 +1,4 @@
-"""Figures of the examples and their text: percentiles, medians and ranges."""
+"""Statistics of the examples' results and their text: percentiles, medians and ranges."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCHEMA_VERSION = 1
 
 
 class PolicyChoice(StrEnum):
-    """Policies of an example run."""
+    """The admission policies that an example runs: fifo, fair, or both."""
 
     FIFO = "fifo"
     FAIR = "fair"
@@ -30,13 +30,13 @@ class PolicyChoice(StrEnum):
 
     @property
     def policies(self) -> tuple[AdmissionPolicy, ...]:
-        """Return the policies, fifo first."""
+        """The chosen admission policies, fifo first."""
         return tuple(AdmissionPolicy) if self is PolicyChoice.BOTH else (AdmissionPolicy(self),)
 
 
 @dataclass(frozen=True, slots=True)
 class WaitFigures:
-    """Waiting times and endings of a group's requests.
+    """How long a group of requests waited, and how many were completed or refused.
 
     A request refused after a wait counts with its wait, so refusals do not shorten the figures; a
     request refused at a full queue counts with 0.
@@ -56,12 +56,12 @@ class WaitFigures:
 
     @property
     def refused(self) -> int:
-        """Return the number of unserved requests."""
+        """The number of requests that were not completed."""
         return self.timed_out + self.queue_full + self.stalled
 
 
 def wait_figures(waits: npt.NDArray[np.float64], endings: npt.NDArray[np.int64]) -> WaitFigures:
-    """Summarize the waits of a group; ``endings`` is each request's ending."""
+    """Summarize the waits of requests, given each request's outcome in ``endings``."""
     counts = np.bincount(endings, minlength=len(Ending))
     p50, p99, p999, longest = (percentile(waits, percent) for percent in (50, 99, 99.9, 100))
     return WaitFigures(
@@ -78,30 +78,33 @@ def wait_figures(waits: npt.NDArray[np.float64], endings: npt.NDArray[np.int64])
 
 
 def percentile(values: npt.NDArray[np.float64], percent: float) -> float:
-    """Return the least value that ``percent`` of all values do not exceed; 0 for no values."""
+    """Return the smallest value that at least ``percent`` of the values do not exceed.
+
+    0 without values.
+    """
     if not len(values):
         return 0.0
     return float(np.percentile(values, percent, method="inverted_cdf"))
 
 
 def with_range(values: Sequence[float], write: Callable[[float], str]) -> str:
-    """Write the median, and the range in brackets where the values differ as written."""
+    """Format the median of values, and the range in brackets unless all look the same."""
     low, middle, high = write(min(values)), write(median(values)), write(max(values))
     return middle if low == high else f"{middle} ({low} to {high})"
 
 
 def format_wait(seconds: float) -> str:
-    """Write a wait in seconds, to the millisecond below a second; ``0 s`` for no wait."""
+    """Format a wait as seconds, with milliseconds if below a second; ``0 s`` for no wait."""
     if seconds == 0:
         return "0 s"
     return f"{seconds:.3f} s" if seconds < 1 else f"{seconds:.2f} s"
 
 
 def format_count(value: float) -> str:
-    """Write a whole number with thousands separators."""
+    """Format a whole number with thousands separators."""
     return f"{value:,.0f}"
 
 
 def format_part(part: float) -> str:
-    """Write a fraction as a percentage."""
+    """Format a fraction as a percentage."""
     return f"{100 * part:.1f} %"

@@ -1,4 +1,4 @@
-"""The hold-and-wait stall: requests that hold their estimate and wait for the rest.
+"""Simulation of a stall: requests hold memory for an estimate while they wait for more.
 
 A listing holds a permit of the estimated size, learns the actual size, and requests the difference.
 When the holders together hold the limit, each waits for another to give up. This example runs the
@@ -35,7 +35,7 @@ NAMESPACE = "tenant/namespace"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Number of requests, each holding ``estimate`` until it learns its ``actual`` size."""
+    """A simulated case: the number of requests, with the estimated and the actual size."""
 
     requests: int
     estimate: int
@@ -47,7 +47,7 @@ CASES = (Case(20, 24, 24), Case(20, 24, 25), Case(20, 10, 20), Case(40, 10, 20))
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """A request's arrival, and the lengths of its two steps. Units: seconds."""
+    """When a request arrives, and how long its two steps take, in seconds."""
 
     arrival: float = 0.0
     listing: float = STEP_SECONDS
@@ -56,7 +56,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class CaseFigures:
-    """Outcomes of a case's requests.
+    """Results of a simulated case: how many requests were completed or refused, and when.
 
     Attributes:
         completed: Requests that got their actual size.
@@ -78,12 +78,12 @@ class CaseFigures:
 
 
 def times_at_once(requests: int) -> list[Times]:
-    """Return equal times: simultaneous arrivals, equal steps."""
+    """Return equal times for all requests, which arrive at the same moment."""
     return [Times()] * requests
 
 
 def times_of_seed(requests: int, seed: int) -> list[Times]:
-    """Return random times; the same for both policies."""
+    """Return random times for all requests; a seed always gives the same times."""
     chance = random.Random(seed)
     spread, step = SPREAD_SECONDS, STEP_SECONDS
     return [
@@ -97,7 +97,7 @@ def times_of_seed(requests: int, seed: int) -> list[Times]:
 
 
 def simulate(case: Case, times: Sequence[Times], policy: AdmissionPolicy) -> CaseFigures:
-    """Run a case through the real limiter.
+    """Simulate the requests of a case with the real limiter.
 
     Raises:
         LimiterFaultError: The limiter lost a permit or waiter, or exceeded its limit.
@@ -111,7 +111,7 @@ def simulate(case: Case, times: Sequence[Times], policy: AdmissionPolicy) -> Cas
 
 
 class _Run:
-    """Requests of a case: estimate, listing, actual size, sending."""
+    """Simulates requests that acquire an estimate, then the actual size, and send."""
 
     def __init__(self, case: Case, policy: AdmissionPolicy) -> None:
         self.clock = VirtualClock()
@@ -128,7 +128,7 @@ class _Run:
         self._refused = dict.fromkeys(Ending, 0)
 
     def arrive(self, connection: int, times: Times) -> None:
-        """Request the estimate."""
+        """Let a request acquire the permits of its estimated size."""
         ask(
             partial(
                 self.semaphore.request, self._case.estimate, owner=connection, namespace=NAMESPACE
@@ -143,7 +143,7 @@ class _Run:
         self.clock.call_at(self.clock.now() + times.listing, self._grow, times, permit)
 
     def _grow(self, times: Times, permit: Permit) -> None:
-        """Request the listing's actual size, now known."""
+        """Let a request, once the actual size is known, acquire the missing permits."""
         ask(
             partial(self.semaphore.request_update, permit, self._case.actual),
             partial(self._send, times, permit),
@@ -163,7 +163,7 @@ class _Run:
         self.semaphore.release(permit)
 
     def figures(self) -> CaseFigures:
-        """Return the outcomes of the requests."""
+        """Return how many requests were completed or refused, and when."""
         statistics = self.semaphore.statistics()
         completed_at = self._completed_at
         return CaseFigures(

@@ -1,4 +1,4 @@
-"""``python -m examples.hold_and_wait``: requests completed when growth waits for growth."""
+"""Example ``python -m examples.hold_and_wait``: a stall of requests that wait for each other."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def hold_and_wait(
 
 
 def run_cases(policy: AdmissionPolicy, seeds: Sequence[int | None]) -> Outcomes:
-    """Run all cases once for each seed; None is the run without randomness."""
+    """Simulate every case once for each seed; the seed None means without randomness."""
     return {case: [_run(case, seed, policy) for seed in seeds] for case in CASES}
 
 
@@ -107,7 +107,7 @@ def _run(case: Case, seed: int | None, policy: AdmissionPolicy) -> CaseFigures:
 def document(
     at_once: Mapping[AdmissionPolicy, Outcomes], by_seed: Mapping[AdmissionPolicy, Outcomes]
 ) -> dict[str, Any]:
-    """Return the output of ``--json``."""
+    """Return the results as a JSON object, for ``--json``."""
     return {
         "schema_version": SCHEMA_VERSION,
         "assumptions": ASSUMPTIONS,
@@ -125,7 +125,7 @@ def document(
 def verdict(
     at_once: Mapping[AdmissionPolicy, Outcomes], by_seed: Mapping[AdmissionPolicy, Outcomes]
 ) -> list[str]:
-    """Return sentences about each policy's figures."""
+    """Return sentences that say whether the results are as a model expects."""
     sentences = []
     if AdmissionPolicy.FIFO in at_once:
         agree = all(_as_expected(case, at_once[AdmissionPolicy.FIFO]) for case in EXPECTED_BY_CASE)
@@ -157,7 +157,7 @@ def _as_expected(case: Case, outcomes: Outcomes) -> bool:
 def _order(
     at_once: Mapping[AdmissionPolicy, Outcomes], by_seed: Mapping[AdmissionPolicy, Outcomes]
 ) -> str:
-    """Compare run by run: serving growth first should lose no request and save many."""
+    """Return a sentence that compares how many requests both policies completed."""
     pairs = [
         (fifo, fair)
         for runs in (at_once, by_seed)
@@ -199,7 +199,7 @@ def _row(runs: Sequence[CaseFigures]) -> list[str]:
 
 
 def main() -> None:
-    """Run the command line; a limiter fault is a sentence and exit code 1."""
+    """Run the command line; if the limiter misbehaves, print a sentence and exit with 1."""
     try:
         app()
     except LimiterFaultError as error:

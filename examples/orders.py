@@ -1,4 +1,4 @@
-"""Orders and their bills: a user's program of the client library.
+"""Example of a program with the client library, to publish orders and bill the customers.
 
     python -m examples.orders pulsar://127.0.0.1:6650 [file:///path/of/a/token]
 
@@ -32,7 +32,7 @@ TOPIC = "persistent://public/default/orders"
 
 @dataclass
 class Order:
-    """An order.
+    """A customer's order, the value of a message.
 
     Attributes:
         customer: The customer's name.
@@ -44,13 +44,16 @@ class Order:
 
 
 async def publish(producer: Producer[Order], orders: Iterable[Order]) -> list[MessageId]:
-    """Publish orders, each with its customer as key; return their ids."""
+    """Publish orders with the customer as the message's key, and return the messages' ids."""
     sends = [producer.send(order, partition_key=order.customer) for order in orders]
     return await asyncio.gather(*sends)
 
 
 async def bill(consumer: Consumer[Order], count: int) -> dict[str, int]:
-    """Return each customer's total over ``count`` orders; free orders are not acknowledged."""
+    """Receive ``count`` orders, and return what each customer owes, in cents.
+
+    Free orders are acknowledged negatively.
+    """
     bills: dict[str, int] = {}
     for _ in range(count):
         message = await consumer.receive()
@@ -64,7 +67,10 @@ async def bill(consumer: Consumer[Order], count: int) -> dict[str, int]:
 
 
 async def main(service_url: str, token: str | None = None) -> dict[str, int]:
-    """Publish three orders, and bill them; a token is ``file:PATH`` or ``env:NAME``."""
+    """Publish three orders, and return the bills.
+
+    A token is given as ``file:PATH`` or ``env:NAME``.
+    """
     orders = [Order("anna", 250), Order("bert", 100), Order("anna", 50)]
     shown = None if token is None else AuthenticationToken(token)
     async with Client(service_url, shown, memory_limit_bytes=16 * 1024 * 1024) as client:

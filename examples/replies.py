@@ -1,4 +1,4 @@
-"""Replies of two sizes to readers of two speeds: a load that shows the cost of an order.
+"""Simulation of responses that slow and fast readers hold in memory, under both policies.
 
 A reply holds its bytes of the direct memory limit until its reader has received all. A few
 20-second readers pin most of the limit; other requests then wait depending on the admission order.
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Readers(StrEnum):
-    """Connections, and the slow readers among them."""
+    """How requests are distributed over connections, and which connections read slowly."""
 
     OWN = "own"
     """Each request has its own connection, some of them slow: a listing each."""
@@ -45,25 +45,25 @@ class Readers(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """All assumptions. Units: bytes, seconds, requests.
+    """All assumptions of the simulation, in bytes, seconds and requests.
 
     Attributes:
-        limit_bytes: 100 MB, as ``maxTopicListInFlightDirectMemSizeMB=100`` means.
+        limit_bytes: The direct memory limit: ``maxTopicListInFlightDirectMemSizeMB=100``.
         max_queue_size: Queue slots for waiting requests (Pulsar's default).
         timeout_seconds: Longest wait of a request (Pulsar's default).
-        small_bytes: 1,000 topics of 34 bytes each.
-        large_bytes: 100,000 topics of 34 bytes each.
+        small_bytes: Size of a small reply: 1,000 topics of 34 bytes each.
+        large_bytes: Size of a large reply: 100,000 topics of 34 bytes each.
         large_part: Share of requests with a large reply.
-        readers: Kind of connections.
+        readers: How requests are distributed over connections.
         slow_part: Share of slow requests or connections.
         slow_seconds: Constant hold time of a slow reader's replies.
         fast_mean_seconds: Mean hold time of a fast reader's replies: exponential.
         offered_load: Mean bytes held if no request waited, over the limit.
-        connections: Unless each request has its own: all connections are equally active.
+        connections: Number of connections, equally active; unless each request has its own.
         namespaces: Connection n lists namespace n modulo this.
         tenants: Namespace n belongs to tenant n modulo this.
         requests: Number of measured requests.
-        warm_up_seconds: Earlier requests are additional and unmeasured.
+        warm_up_seconds: Time before the measured requests; earlier requests do not count.
     """
 
     limit_bytes: int = 100 * 1024 * 1024
@@ -85,17 +85,17 @@ class Workload:
 
     @property
     def mean_bytes(self) -> float:
-        """Return the mean size of a reply."""
+        """The mean size of a response, in bytes."""
         return self.large_part * self.large_bytes + (1 - self.large_part) * self.small_bytes
 
     @property
     def mean_hold_seconds(self) -> float:
-        """Return the mean hold time of a reply."""
+        """The mean time for which a response holds memory, in seconds."""
         return self.slow_part * self.slow_seconds + (1 - self.slow_part) * self.fast_mean_seconds
 
     @property
     def requests_per_second(self) -> float:
-        """Return the arrival rate, from load = rate * mean size * mean hold / limit."""
+        """The arrival rate: load * limit / (mean size * mean holding time)."""
         return self.offered_load * self.limit_bytes / (self.mean_bytes * self.mean_hold_seconds)
 
     def namespace_of(self, connection: int) -> str:
@@ -106,7 +106,7 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """Requests of a seed, in order of arrival.
+    """The simulated requests that a seed gives, in order of arrival.
 
     Attributes:
         arrivals: Seconds since the start (open loop: requests do not wait for earlier answers).
@@ -126,7 +126,7 @@ class Requests:
 
 
 def requests_of_seed(workload: Workload, seed: int) -> Requests:
-    """Draw the requests of a seed: Poisson arrivals at the load's rate."""
+    """Draw the requests of a simulation; they arrive at random (Poisson) at the load's rate."""
     chance = np.random.default_rng(seed)
     rate = workload.requests_per_second
     number = workload.requests + round(rate * workload.warm_up_seconds)
@@ -152,7 +152,7 @@ def requests_of_seed(workload: Workload, seed: int) -> Requests:
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
-    """Figures of a seed under a policy.
+    """Results of a simulation with a seed and a policy, summarized.
 
     Attributes:
         groups: Waits of all requests, and of requests with small and large replies, with fast and
@@ -170,10 +170,10 @@ class RunFigures:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Results of a simulation: each request's wait and ending.
+    """Results of a simulation for each request: the wait and the outcome.
 
     Attributes:
-        waits: Seconds until each was granted or refused; see ``endings``.
+        waits: Seconds until each request was granted or refused.
         busy: Whether its connection held, or waited for, another reply at its arrival.
         high_water_permits: Most permits held simultaneously.
     """
@@ -185,7 +185,7 @@ class Run:
 
 
 def simulate(workload: Workload, requests: Requests, policy: AdmissionPolicy) -> Run:
-    """Run the requests through the real limiter.
+    """Simulate the requests with the real limiter.
 
     Raises:
         LimiterFaultError: The limiter lost a permit or waiter, or exceeded its limit.
@@ -198,7 +198,7 @@ def simulate(workload: Workload, requests: Requests, policy: AdmissionPolicy) ->
 
 
 class _Simulation:
-    """Requests that arrive, wait for their bytes, hold and release them."""
+    """Simulates requests, which arrive, wait for memory, hold the memory and release it."""
 
     def __init__(self, workload: Workload, requests: Requests, policy: AdmissionPolicy) -> None:
         self.clock = VirtualClock()
@@ -223,7 +223,7 @@ class _Simulation:
         self._open: Counter[int] = Counter()
 
     def start(self) -> None:
-        """Arm the first arrival; each arrival arms the next."""
+        """Schedule the first arrival; each arrival schedules the next."""
         if self._arrivals:
             self.clock.call_at(self._arrivals[0], self._arrive, 0)
 
@@ -258,7 +258,7 @@ class _Simulation:
         self.semaphore.release(permit)
 
     def result(self) -> Run:
-        """Return each request's result."""
+        """Return each request's wait and outcome."""
         return Run(
             waits=np.array(self._waits),
             endings=np.array(self._endings, dtype=np.int64),
@@ -270,7 +270,7 @@ class _Simulation:
 def figures_of(
     workload: Workload, requests: Requests, run: Run, *, seed: int, policy: AdmissionPolicy
 ) -> RunFigures:
-    """Summarize a run by groups of requests."""
+    """Summarize the results of a simulation, for several groups of requests."""
     masks = {
         "all": requests.measured,
         "small": requests.measured & ~requests.large,
@@ -290,7 +290,7 @@ def figures_of(
 
 
 def _mean_used(workload: Workload, requests: Requests, run: Run) -> float:
-    """Return the mean bytes held from the first measured arrival to the last arrival."""
+    """Return the mean bytes held between the first measured arrival and the last arrival."""
     first = float(requests.arrivals[requests.measured][0])
     last = float(requests.arrivals[-1])
     if last <= first:

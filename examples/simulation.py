@@ -1,4 +1,4 @@
-"""Virtual time: a clock that jumps from event to event and drives the real limiter.
+"""Virtual time for simulations: a clock that jumps from event to event.
 
 This module models no limiter. A simulation creates an ``AsyncSemaphore`` with this clock, calls
 ``request`` and ``request_update``, and then ``release``: the same decisions, in the same order, as
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Ending(IntEnum):
-    """Ending of a request; a number, for compact arrays."""
+    """The outcome of a request; a number, so that arrays of outcomes are small."""
 
     COMPLETED = 0
     TIMED_OUT = 1
@@ -48,7 +48,7 @@ ENDINGS: dict[type[object], Ending] = {
 
 
 class Event:
-    """Callback at a moment of virtual time; cancellable like a ``TimerHandle``."""
+    """A callback scheduled at a moment of virtual time, which can be canceled."""
 
     __slots__ = ("args", "callback")
 
@@ -57,13 +57,13 @@ class Event:
         self.args = args
 
     def cancel(self) -> None:
-        """Disarm the event; harmless after the callback."""
+        """Cancel the callback; without effect after it was called."""
         self.callback = None
         self.args = ()
 
 
 class VirtualClock:
-    """A ``limiter.clock.Clock`` whose time is the moment of the current event.
+    """A ``limiter.clock.Clock`` whose time is the due time of the event being run.
 
     Simultaneous events run in the order of arming. Units: seconds from 0.
     """
@@ -74,15 +74,15 @@ class VirtualClock:
         self._events: list[tuple[float, int, Event]] = []
 
     def now(self) -> float:
-        """Return the virtual seconds since the start."""
+        """Return the seconds since the simulation began."""
         return self._now
 
     def wall_ms(self) -> int:
-        """Return milliseconds since 1970, as if the simulation had begun then."""
+        """Return milliseconds since 1970, as if the simulation had begun in 1970."""
         return round(self.now() * 1000)
 
     def call_at(self, when: float, callback: Callable[..., object], *args: object) -> Event:
-        """Schedule ``callback(*args)`` at ``when``; a past time means next."""
+        """Schedule ``callback(*args)`` at the time ``when``, or next if that has passed."""
         event = Event(callback, args)
         heapq.heappush(self._events, (max(when, self._now), next(self._numbers), event))
         return event
@@ -97,13 +97,13 @@ class VirtualClock:
 
 
 class LimiterFaultError(AssertionError):
-    """The limiter lost a permit or waiter, or exceeded its limit: a fault to report."""
+    """The limiter has a bug: a lost permit or waiting request, or an exceeded limit."""
 
 
 def ask(
     request: Callable[[], Waiter], then: Callable[[Permit | None, Exception | None], object]
 ) -> None:
-    """Request a permit and call ``then`` with the permit, or with the reason for a refusal.
+    """Request a permit, and call ``then`` with the permit or with the error of a refusal.
 
     The call is immediate for an immediate decision, and later for a wait.
     """
@@ -116,12 +116,12 @@ def ask(
 
 
 def ending_of(error: Exception | None) -> Ending:
-    """Return a request's ending; other errors do not occur in a simulation."""
+    """Return a request's outcome, given its error; None means completed."""
     return ENDINGS[type(error)]
 
 
 def require_sound(semaphore: AsyncSemaphore, rules: AdmissionRules) -> None:
-    """Check at the end that no permit is held, no request waits, and the limit was kept.
+    """Check that all permits are released, no request waits, and the limit was never exceeded.
 
     Raises:
         LimiterFaultError: A check failed.

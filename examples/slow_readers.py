@@ -1,4 +1,4 @@
-"""``python -m examples.slow_readers``: the cost of a few slow readers for all others."""
+"""Example ``python -m examples.slow_readers``: how a few slow readers delay everybody else."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def slow_readers(  # noqa: PLR0913 - one parameter for each option
 def run_all(
     workload: Workload, policies: Sequence[AdmissionPolicy], seeds: Sequence[int]
 ) -> tuple[list[RunFigures], list[WaitCurve]]:
-    """Run every seed under every policy; progress goes to the terminal, if present."""
+    """Simulate every seed under every policy, and show the progress on a terminal."""
     runs: list[RunFigures] = []
     curves: list[WaitCurve] = []
     with Console(stderr=True).status("") as status:
@@ -101,7 +101,7 @@ def run_all(
 
 
 def document(workload: Workload, runs: Sequence[RunFigures]) -> dict[str, Any]:
-    """Return the output of ``--json``."""
+    """Return the results as a JSON object, for ``--json``."""
     return {
         "schema_version": SCHEMA_VERSION,
         "assumptions": assumptions(workload),
@@ -121,7 +121,7 @@ def _show(workload: Workload, runs: Sequence[RunFigures]) -> None:
 
 
 def main() -> None:
-    """Run the command line; a limiter fault is a sentence and exit code 1."""
+    """Run the command line; if the limiter misbehaves, print a sentence and exit with 1."""
     try:
         app()
     except (LimiterFaultError, LoadgenError) as error:

@@ -1,4 +1,4 @@
-"""The slow-readers example in tables and sentences."""
+"""Tables and sentences with the results of ``examples.slow_readers``."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ MEASURES: dict[str, Callable[[WaitFigures], float]] = {
 
 
 def assumptions(workload: Workload) -> str:
-    """Return all assumptions of the figures."""
+    """Return a text with all assumptions of the simulation."""
     return (
         f"Limit {workload.limit_bytes:,} bytes, {workload.max_queue_size:,} places to wait, "
         f"timeout {workload.timeout_seconds:g} s. {workload.requests:,} requests arrive at random "
@@ -72,7 +72,7 @@ def _who(workload: Workload) -> str:
 
 
 def seed_table(runs: Sequence[RunFigures]) -> Table:
-    """Return a row per run: the waits and endings of all its requests."""
+    """Return a table with a row for each simulation: its requests' waits and outcomes."""
     table = Table(title="All requests, waits in seconds", title_justify="left", box=box.SIMPLE_HEAD)
     for heading in ("Seed", "Policy", *MEASURES):
         table.add_column(heading, justify="left" if heading == "Policy" else "right")
@@ -92,7 +92,7 @@ def seed_table(runs: Sequence[RunFigures]) -> Table:
 
 
 def group_table(runs: Sequence[RunFigures]) -> Table:
-    """Return median and range over the seeds, for groups of requests and both policies."""
+    """Return a table of how long each group of requests waited: median and range of the seeds."""
     table = Table(
         title="Who waits: median (range) over the seeds, in seconds",
         title_justify="left",
@@ -113,7 +113,7 @@ def group_table(runs: Sequence[RunFigures]) -> Table:
 
 
 def _group_row(figures: Sequence[WaitFigures]) -> list[str]:
-    """Return the waits over the seeds, and the sum of the refused."""
+    """Return the cells of a row: waits of the seeds, and the number of refused requests."""
     waits = [
         with_range([MEASURES[name](one) for one in figures], _short)
         for name in ("p99", "p99.9", "longest")
@@ -126,7 +126,7 @@ def _short(seconds: float) -> str:
 
 
 def verdict(workload: Workload, runs: Sequence[RunFigures]) -> list[str]:
-    """Return sentences comparing the policies; empty after a run of a single policy."""
+    """Return sentences comparing both policies; empty after a simulation of only one."""
     fifo, fair = ([run for run in runs if run.policy is policy] for policy in AdmissionPolicy)
     if not fifo or not fair:
         return []
@@ -144,7 +144,7 @@ def verdict(workload: Workload, runs: Sequence[RunFigures]) -> list[str]:
 
 
 def _price(group: str, fifo: Sequence[RunFigures], fair: Sequence[RunFigures]) -> str:
-    """Return a sentence about a group's waits under each policy."""
+    """Return a sentence that compares a group's waits under both policies."""
     waits = [
         " and ".join(
             format_wait(median(MEASURES[name](run.groups[group]) for run in runs))

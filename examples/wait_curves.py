@@ -1,4 +1,4 @@
-"""A picture of waits: the share of requests that wait longer than each number of seconds."""
+"""A chart of waits: the share of requests that wait longer than each number of seconds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ _SIZES = ("small", "large")
 
 @dataclass(frozen=True, slots=True)
 class WaitCurve:
-    """For a run and a size of reply: the share of requests that wait longer than ``_GRID``."""
+    """The share of requests that wait longer than each time of ``_GRID``, in a simulation.
+
+    Only requests with small, or only those with large, responses count.
+    """
 
     policy: AdmissionPolicy
     size: str
@@ -39,7 +42,7 @@ class WaitCurve:
 
 
 def curves_of(requests: Requests, run: Run, policy: AdmissionPolicy) -> list[WaitCurve]:
-    """Return the curves of a run, of small and of large replies."""
+    """Return the curves of a simulation: for small and for large responses."""
     curves = []
     for size, mask in zip(_SIZES, (~requests.large, requests.large), strict=True):
         waits = np.sort(run.waits[requests.measured & mask])
@@ -49,7 +52,7 @@ def curves_of(requests: Requests, run: Run, policy: AdmissionPolicy) -> list[Wai
 
 
 def draw_curves(curves: Sequence[WaitCurve], path: Path) -> None:
-    """Write the picture as an SVG: the median of the seeds as a line, their range as a band.
+    """Draw the curves into an SVG file: the seeds' median as a line, their range as a band.
 
     Raises:
         LoadgenError: The file cannot be written.
@@ -93,6 +96,6 @@ def _line(policy: AdmissionPolicy, parts: Sequence[npt.NDArray[np.float64]]) -> 
 
 
 def _longest_wait(curves: Sequence[WaitCurve]) -> float:
-    """Return the end of the axis: a little beyond the longest wait."""
+    """Return where the time axis ends, in seconds: a little after the longest wait."""
     waited = [_GRID[curve.longer > 0] for curve in curves]
     return 1.05 * max(1.0, *(float(seconds[-1]) for seconds in waited if len(seconds)), 0.0)

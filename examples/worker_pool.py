@@ -1,4 +1,4 @@
-"""A pool of workers that ends on SIGTERM: finishes started jobs, without repeats.
+"""Example of a pool of workers that finishes its started jobs, and ends, on SIGTERM.
 
     python -m examples.worker_pool pulsar://127.0.0.1:6650 journal.txt
 
@@ -28,7 +28,7 @@ REFUSED_EACH = 10
 
 
 async def main(service_url: str, journal: Path) -> None:
-    """Work until SIGTERM."""
+    """Run the workers until SIGTERM."""
     async with Client(service_url) as client:
         consumer = await client.subscribe(
             TOPICS,
@@ -47,7 +47,7 @@ async def main(service_url: str, journal: Path) -> None:
 
 
 async def work(consumer: Consumer, journal: Path) -> None:
-    """Process messages until the consumer is stopped."""
+    """Write the jobs' numbers to the journal until the consumer is stopped."""
     async for message in consumer:
         if refuses(message):
             await consumer.negative_acknowledge(message)
@@ -59,7 +59,10 @@ async def work(consumer: Consumer, journal: Path) -> None:
 
 
 def refuses(message: Message) -> bool:
-    """Return whether to refuse a job: once, and never in a batch, which is redelivered whole."""
+    """Return True if a job is to be refused: every tenth, once, and never in a batch.
+
+    A batch would be redelivered as a whole.
+    """
     number = int(message.data()[:12])
     alone = message.topic_name().endswith("jobs")
     return alone and not number % REFUSED_EACH and not message.redelivery_count()

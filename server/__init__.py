@@ -1,1 +1,1 @@
-"""Base of every server process: configuration, listeners, HTTP endpoint, logs, drain."""
+"""Code shared by broker and proxy: configuration, listeners, HTTP endpoint, logs, shutdown."""

@@ -42,11 +42,11 @@ logger = logging.getLogger(__name__)
 
 
 class ProgramConfig(Protocol):
-    """The part of a configuration needed by the command line."""
+    """The part of a configuration used by the command line."""
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """Sentences to log at the start."""
+        """The sentences about the configuration to log at startup."""
 
 
 ConfigT = TypeVar("ConfigT", bound=ProgramConfig)
@@ -54,10 +54,10 @@ ConfigT = TypeVar("ConfigT", bound=ProgramConfig)
 
 @dataclass(frozen=True, slots=True)
 class Program(Generic[ConfigT]):
-    """A server process.
+    """Description of a server, broker or proxy, for the command line.
 
     Attributes:
-        role: Its name in the ready line: broker or proxy.
+        role: The name of the server in the ready line: broker or proxy.
         summary: The description for ``--help``: the server's purpose and addresses.
         examples: Command lines for ``--help``, each after a line with its purpose.
         known_keys: Returns the known keys.
@@ -78,14 +78,14 @@ class Program(Generic[ConfigT]):
 
 class _Arguments(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """See ArgumentParser; one sentence, and how to see more."""
+        """Print a usage error as a sentence with a hint at ``--help``, and exit."""
         self.exit(
             EXIT_USAGE, f"Error: {one_line(message)}; {self.prog} --help shows what can be said\n"
         )
 
 
 def run_program(program: Program[ConfigT], arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run a server by its command line (``sys.argv``), and exit."""
+    """Parse the command line (``sys.argv`` by default), run the server until it ends, and exit."""
     given = _parser(program).parse_args(arguments)
     imports = NO_IMPORTS
     if program.imports:
@@ -145,7 +145,7 @@ def _add_imports(parser: argparse.ArgumentParser) -> None:
 def properties_of(
     file: Path | None, settings: Sequence[str], known_keys: KnownKeys
 ) -> dict[str, str]:
-    """Return the keys of the file, overridden by ``--set``.
+    """Return the keys and values of the configuration file, overridden by ``--set``.
 
     Raises:
         ConfigError: The file cannot be read, or settings are malformed or have unknown keys; lists
@@ -175,7 +175,7 @@ def properties_of(
 def _run(
     program: Program[ConfigT], file: Path | None, settings: Sequence[str], imports: Imports
 ) -> int:
-    """Serve, and return the exit status."""
+    """Run the server until it has drained, and return the process's exit status."""
     try:
         config = program.configure(properties_of(file, settings, program.known_keys()))
         for notice in config.notices:

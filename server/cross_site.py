@@ -1,4 +1,4 @@
-"""Protection from cross-site requests by web pages in a browser.
+"""Protection from browser requests made by web pages of other sites.
 
 A page of any site can make a browser send requests to this server's loopback address. Such a
 request is marked by ``Origin``, by ``Sec-Fetch-Site``, or by a media type that only forms use.
@@ -31,7 +31,7 @@ FORM_TYPES = frozenset({"application/x-www-form-urlencoded", "multipart/form-dat
 
 
 class CrossSiteRule:
-    """Checks the origin of changing requests, and the host names of all requests.
+    """Refuses changes requested by another site's page, and requests for other host names.
 
     Args:
         own_hosts: Names of this server, besides localhost and every IP address. A name beginning
@@ -50,7 +50,7 @@ class CrossSiteRule:
         self._forms = forms
 
     def check_host(self, request: web.BaseRequest) -> None:
-        """Refuse a request for a host name other than this server's.
+        """Refuse a request with a ``Host`` header that does not name this server.
 
         Raises:
             RestError: 403.
@@ -68,7 +68,7 @@ class CrossSiteRule:
         return name in self._own_hosts or is_address(name) or name.endswith(self._below)
 
     def check(self, request: web.BaseRequest) -> None:
-        """Refuse a changing request from another site's page.
+        """Refuse a change requested by another site's page or by a web form.
 
         Raises:
             RestError: 403 for another site's page, 415 for a form's media type.
@@ -96,7 +96,7 @@ class CrossSiteRule:
         return self._is_own_host(url.hostname or "")
 
     def middleware(self) -> Middleware:
-        """Return the rule as middleware."""
+        """Return middleware that applies the rule to every request."""
 
         @web.middleware
         async def check(
@@ -115,7 +115,7 @@ _RULE = web.RequestKey("cross_site_rule", CrossSiteRule)
 
 
 def check_change(request: web.Request) -> None:
-    """Refuse a GET with side effects from another site's page.
+    """Refuse another site's request; for handlers of a GET that changes something.
 
     Raises:
         RestError: 403 for another site's page, 415 for a form's media type.
@@ -124,7 +124,10 @@ def check_change(request: web.Request) -> None:
 
 
 def _name_of(host: str) -> str:
-    """Return the name of a ``Host`` header, without port and final dot; "" if malformed."""
+    """Return the host name in a ``Host`` header, without port and final dot.
+
+    Empty if the header is malformed.
+    """
     try:
         return (urlsplit(f"//{host.lower()}").hostname or "").removesuffix(".")
     except ValueError:

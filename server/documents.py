@@ -1,4 +1,4 @@
-"""Documents in JSON, read strictly: dataclasses whose fields have a kind.
+"""Strict validation of JSON documents as dataclasses, with a declared kind for each field.
 
 A kind reads a value, or says what is wrong with it, and describes in JSON schema what it reads.
 """
@@ -26,7 +26,7 @@ SCHEMA_REFERENCES = "#/components/schemas/{model}"
 
 
 class DocumentError(ValueError):
-    """A document is refused.
+    """A JSON document is invalid.
 
     Attributes:
         problems: A sentence for each problem.
@@ -38,28 +38,31 @@ class DocumentError(ValueError):
 
 
 class Kind(Protocol):
-    """The values of a field."""
+    """Validates the JSON values of a field, and describes them in JSON schema."""
 
     def read(self, value: Json) -> Any:  # noqa: ANN401 - any kind of value
-        """Return the value of JSON.
+        """Validate a JSON value, and return it as the field's value.
 
         Raises:
-            DocumentError: It is none.
+            DocumentError: The value is invalid.
         """
 
     def schema(self, parts: dict[str, Schema]) -> Schema:
-        """Return the JSON schema of accepted values; schemas of parts are added to ``parts``."""
+        """Return the JSON schema of the accepted values.
+
+        Schemas of inner objects are added to ``parts``.
+        """
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text.
+    """A JSON string with a limited number of characters.
 
     Attributes:
-        most: Its most characters.
+        most: The largest number of characters.
         pattern: For the schema: a regular expression of all texts that ``check`` accepts.
-        check: Raises ValueError for others.
-        least: Its fewest characters.
+        check: Raises ValueError for a text that is not accepted.
+        least: The smallest number of characters.
     """
 
     most: int
@@ -68,7 +71,7 @@ class Text:
     least: int = 1
 
     def read(self, value: Json) -> str:
-        """See Kind."""
+        """Validate and return a JSON string."""
         if not isinstance(value, str) or not self.least <= len(value) <= self.most:
             noun = f"a text of {self.least} to {self.most} characters"
             raise DocumentError(f"{noun} is expected, not {_shown(value)}")
@@ -82,20 +85,20 @@ class Text:
         return value
 
     def schema(self, _: dict[str, Schema]) -> Schema:
-        """See Kind."""
+        """Return the JSON schema of the accepted strings."""
         found = {"type": "string", "minLength": self.least, "maxLength": self.most}
         return {**found, **({"pattern": self.pattern} if self.pattern else {})}
 
 
 @dataclass(frozen=True)
 class Number:
-    """A number within bounds; whole, unless they are fractions."""
+    """A JSON number within bounds; a whole number if the bounds are whole."""
 
     least: float
     most: float
 
     def read(self, value: Json) -> Any:  # noqa: ANN401 - int or float
-        """See Kind."""
+        """Validate and return a JSON number."""
         is_whole = isinstance(self.least, int)
         fits = isinstance(value, int | float) and not isinstance(value, bool)
         if not fits or not self.least <= value <= self.most or (is_whole and value % 1):
@@ -106,25 +109,25 @@ class Number:
         return int(value) if is_whole else value
 
     def schema(self, _: dict[str, Schema]) -> Schema:
-        """See Kind."""
+        """Return the JSON schema of the accepted numbers."""
         name = "integer" if isinstance(self.least, int) else "number"
         return {"type": name, "minimum": self.least, "maximum": self.most}
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One of some names.
+    """A JSON string from a set of allowed names.
 
     Attributes:
         names: The names.
-        refusal: What is said of another; None lists the names.
+        refusal: Returns the error for any other name; None for an error that lists the names.
     """
 
     names: Collection[str]
     refusal: Callable[[str], str] | None = None
 
     def read(self, value: Json) -> str:
-        """See Kind."""
+        """Validate and return a JSON string."""
         if isinstance(value, str) and value in self.names:
             return value
         if isinstance(value, str) and self.refusal is not None:
@@ -132,22 +135,22 @@ class Choice:
         raise DocumentError(f"{_shown(value)} is none of {', '.join(self.names)}")
 
     def schema(self, _: dict[str, Schema]) -> Schema:
-        """See Kind."""
+        """Return the JSON schema of the accepted strings."""
         return {"type": "string", "enum": sorted(self.names)}
 
 
 @dataclass(frozen=True)
 class Member:
-    """A member of an enum, by its value."""
+    """A JSON string that must be the value of a member of an enum."""
 
     enum: type[Enum]
 
     def read(self, value: Json) -> Enum:
-        """See Kind."""
+        """Validate a JSON string, and return the enum's member."""
         return self.enum(self._choice().read(value))
 
     def schema(self, parts: dict[str, Schema]) -> Schema:
-        """See Kind."""
+        """Return the JSON schema of the accepted strings."""
         return self._choice().schema(parts)
 
     def _choice(self) -> Choice:
@@ -156,30 +159,30 @@ class Member:
 
 @dataclass(frozen=True)
 class Several:
-    """A list of values of one kind."""
+    """A JSON array whose items all have the same kind."""
 
     kind: Kind
     most: int
 
     def read(self, value: Json) -> tuple[Any, ...]:
-        """See Kind."""
+        """Validate a JSON array, and return it as a tuple."""
         if not isinstance(value, list | tuple) or len(value) > self.most:
             raise DocumentError(f"a list of at most {self.most} is expected")
         return tuple(_of_places((str(place), self.kind, one) for place, one in enumerate(value)))
 
     def schema(self, parts: dict[str, Schema]) -> Schema:
-        """See Kind."""
+        """Return the JSON schema of the accepted arrays."""
         return {"type": "array", "items": self.kind.schema(parts), "maxItems": self.most}
 
 
 @dataclass(frozen=True)
 class Nested:
-    """A part; of several, the one whose action is in the document."""
+    """A JSON object that is a Part; its ``action`` selects among several classes."""
 
     parts: tuple[type[Part], ...]
 
     def read(self, value: Json) -> Part:
-        """See Kind."""
+        """Validate a JSON object, and return it as a Part."""
         by_action = {part.action: part for part in self.parts}
         action = value.get("action", "") if isinstance(value, dict) else ""
         if len(by_action) == 1:
@@ -189,7 +192,7 @@ class Nested:
         return by_action[action].of(value)
 
     def schema(self, parts: dict[str, Schema]) -> Schema:
-        """See Kind."""
+        """Return the JSON schema of the accepted objects."""
         references = {}
         for part in self.parts:
             parts[part.__name__] = part.own_schema(parts)
@@ -201,12 +204,12 @@ class Nested:
 
 
 class Part:
-    """A part of a document: a frozen dataclass whose fields have a ``kind``.
+    """A JSON object as a frozen dataclass, with a declared kind for each field.
 
     A field named ``delay_ms`` is ``delayMs`` in JSON.
 
     Attributes:
-        action: The value of ``action`` in all documents of the class; empty: they have none.
+        action: The value of ``action`` in documents of this class; empty if they have none.
     """
 
     action: ClassVar[str] = ""
@@ -217,10 +220,10 @@ class Part:
 
     @classmethod
     def of(cls, document: Json) -> Self:
-        """Read a document.
+        """Validate a parsed JSON document, and return an instance of the class.
 
         Raises:
-            DocumentError: It is refused; says every problem.
+            DocumentError: The document is invalid; the error lists every problem.
         """
         if not isinstance(document, dict):
             raise DocumentError("an object is expected")
@@ -253,10 +256,10 @@ class Part:
 
     @classmethod
     def of_json(cls, text: bytes) -> Self:
-        """Read a document's text.
+        """Parse and validate the text of a JSON document.
 
         Raises:
-            DocumentError: It is refused, or is no JSON.
+            DocumentError: The document is invalid, or the text is no JSON.
         """
         try:
             document = json.loads(text.decode())
@@ -267,14 +270,14 @@ class Part:
         return cls.of(document)
 
     def check(self) -> None:
-        """Refuse values that do not fit together.
+        """Raise an error if values of different fields contradict each other.
 
         Raises:
-            DocumentError: They do not.
+            DocumentError: Some values contradict each other.
         """
 
     def as_json(self) -> dict[str, object]:
-        """Return the document, without defaults."""
+        """Return the document as a JSON object, leaving out fields equal to the default."""
         own = {
             _json_name(one.name): _as_json(getattr(self, one.name))
             for one in fields(self)  # type: ignore[arg-type]
@@ -284,7 +287,7 @@ class Part:
 
     @classmethod
     def own_schema(cls, parts: dict[str, Schema]) -> Schema:
-        """Return the schema, without the parts', which are added to ``parts``."""
+        """Return the JSON schema; the schemas of inner objects are added to ``parts``."""
         properties: dict[str, Schema] = {
             name: {"const": it, "type": "string"} for name, it in cls._constants().items()
         }
@@ -301,18 +304,21 @@ class Part:
 
     @classmethod
     def schema(cls) -> Schema:
-        """Return the schema, with its parts' under ``$defs``."""
+        """Return the JSON schema, with the schemas of inner objects under ``$defs``."""
         parts: dict[str, Schema] = {}
         return {**cls.own_schema(parts), "$defs": parts}
 
 
 def kind(of: Kind) -> dict[str, Kind]:
-    """Return a dataclass field's metadata: its kind. Without a default the field is required."""
+    """Return the metadata that declares a dataclass field's kind.
+
+    Without a default the field is required.
+    """
     return {"kind": of}
 
 
 def _of_places(places: Iterable[tuple[str, Kind, Json]]) -> list[Any]:
-    """Read values at their places; the problems of all say where."""
+    """Validate several values; each problem is reported with the name of the value's field."""
     values: list[Any] = []
     problems: list[str] = []
     for place, kind, value in places:
@@ -332,7 +338,10 @@ def _shown(value: Json) -> str:
 
 
 def _before(text: str) -> str:
-    """Return what joins a place and a problem, which may begin with a place within."""
+    """Return the separator between a field's name and a problem.
+
+    The problem may begin with the name of an inner field.
+    """
     return "." if _PLACE.match(text) else ": "
 
 

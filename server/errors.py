@@ -1,4 +1,4 @@
-"""Exceptions that stop a server process before it is ready, as sentences a user can act on.
+"""Exceptions during the start of a server process, with messages for the operator.
 
 StartError
     ConfigError     the configuration is wrong; lists every problem
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class StartError(Exception):
-    """The process cannot start; ``str()`` is the text to print, one or more sentences."""
+    """The process cannot start; ``str()`` is the message for the operator."""
 
 
 class ConfigError(StartError):
-    """The configuration cannot be used.
+    """The configuration is invalid.
 
     Attributes:
         problems: A sentence for each problem, in order of discovery.
@@ -33,4 +33,4 @@ class ConfigError(StartError):
 
 
 class ListenError(StartError):
-    """An address cannot be listened on: in use, not of this machine, or not permitted."""
+    """An address cannot be listened on: it is in use, of another machine, or not permitted."""

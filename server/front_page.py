@@ -1,4 +1,7 @@
-"""``GET /``: the paths of a web port, as plain text. Upstream returns 404."""
+"""Front page of a web port (``GET /``): a list of the paths, as plain text.
+
+Differs: upstream returns 404.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Place(NamedTuple):
-    """A path and its description; braces mark placeholders."""
+    """A path of the web port and its description; braces mark variables."""
 
     path: str
     what: str
@@ -38,7 +41,7 @@ SHARED_PLACES = (
 def front_page_route(
     role: str, config: ServerConfig, state: Callable[[], str], places: Iterable[Place]
 ) -> web.RouteDef:
-    """Return the route.
+    """Return the route ``GET /`` of a server.
 
     Args:
         role: broker or proxy.

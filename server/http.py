@@ -1,4 +1,4 @@
-"""Web port of a Floodgate process: metrics, readiness, and the routes of its admin modules.
+"""HTTP endpoint of a server process: metrics, readiness, and further routes.
 
 Errors are JSON objects with a single member ``reason``, as in Pulsar's admin API.
 """
@@ -58,7 +58,7 @@ CLOSE_SECONDS = 2.0
 
 
 class ProcessState(Enum):
-    """Readiness of a process; the value is the text of ``/ready``."""
+    """Readiness of a process; the value is the text of the response on readiness."""
 
     STARTING = "the process is starting"
     READY = "ok"
@@ -66,7 +66,7 @@ class ProcessState(Enum):
 
 
 class Readiness:
-    """The process's readiness as seen by the HTTP endpoint; its only mutable state."""
+    """The process's present state, as reported to HTTP clients."""
 
     def __init__(self) -> None:
         self.state = ProcessState.STARTING
@@ -74,12 +74,12 @@ class Readiness:
 
 @dataclass(frozen=True, slots=True)
 class HttpPort:
-    """A port of an HTTP endpoint.
+    """A port on which an HTTP endpoint listens.
 
     Attributes:
-        number: 0 for any free port.
-        key: Its configuration key.
-        tls: None for plain HTTP.
+        number: The port; 0 for any free port.
+        key: The configuration key of the port.
+        tls: The TLS settings; None for plain HTTP.
     """
 
     number: int
@@ -89,7 +89,7 @@ class HttpPort:
 
 @dataclass(frozen=True, slots=True)
 class HttpServer:
-    """A listening HTTP endpoint.
+    """A listening HTTP endpoint, which can be closed.
 
     Attributes:
         listeners: Its listeners, in order of the ports.
@@ -100,7 +100,10 @@ class HttpServer:
     runner: web.AppRunner
 
     async def close(self) -> None:
-        """Stop accepting, wait two seconds for in-flight requests, and close. Idempotent."""
+        """Stop accepting connections, wait up to 2 s for requests in flight, and close.
+
+        May be called repeatedly.
+        """
         for listener in self.listeners:
             listener.close()
         await self.runner.cleanup()
@@ -114,7 +117,7 @@ def application(
     gather: Gather | None = None,
     body_bytes: int = MAX_REQUEST_BYTES,
 ) -> web.Application:
-    """Build the endpoint: metrics, readiness and ``routes``, behind ``middlewares``.
+    """Build the aiohttp application: metrics, readiness and ``routes``, with ``middlewares``.
 
     Args:
         registry: Collectors of metrics that return immediately.
@@ -122,7 +125,7 @@ def application(
         routes: Further routes.
         middlewares: The middlewares of every request.
         gather: Collects families of metrics in steps.
-        body_bytes: Most bytes of a request's body.
+        body_bytes: The largest size of a request's body.
     """
     app = web.Application(
         client_max_size=body_bytes, middlewares=[with_request_fields, _errors_as_json, *middlewares]
@@ -140,7 +143,7 @@ async def serve_http(
     listen: Listen = listen,
     limits: HttpLimits | None = None,
 ) -> HttpServer:
-    """Serve ``app`` on some ports of a host, within ``limits``.
+    """Listen on the given ports of a host, and serve ``app`` within ``limits``.
 
     Raises:
         ListenError: An address cannot be listened on.
@@ -183,7 +186,7 @@ def _factory(runner: web.AppRunner, given: HttpLimits | None) -> Callable[[], as
 
 
 async def _forbid_sniffing(_: web.Request, response: web.StreamResponse) -> None:
-    """Disable content sniffing, as responses contain untrusted names and messages."""
+    """Tell browsers not to guess the content type, as responses contain untrusted text."""
     response.headers.setdefault("X-Content-Type-Options", "nosniff")
 
 
@@ -219,7 +222,7 @@ def _own_routes(scrapes: Scrapes, readiness: Readiness) -> list[web.AbstractRout
 async def _errors_as_json(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    """Convert errors to Pulsar's format; the exception boundary of a request."""
+    """Convert every exception of a request to an error response in Pulsar's JSON format."""
     try:
         return await handler(request)
     except RestError as error:

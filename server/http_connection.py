@@ -1,4 +1,4 @@
-"""A client's connection to the web port: its limits, and malformed HTTP."""
+"""A client's connection to the web port, with its limits and the errors for malformed HTTP."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_SHOWN_CHARACTERS = 200
 
 @contextmanager
 def cancelled_when_client_leaves(request: web.Request) -> Iterator[None]:
-    """Cancel the block's task in the turn in which the request's client disconnects."""
+    """Cancel the block's task as soon as the request's client disconnects."""
     connection, task = request.protocol, asyncio.current_task()
     if not isinstance(connection, HttpConnection) or task is None:
         yield
@@ -39,10 +39,12 @@ def cancelled_when_client_leaves(request: web.Request) -> Iterator[None]:
 
 
 class HttpConnection(web.RequestHandler):
-    """A client's connection; malformed HTTP is logged in one line, without a stack trace.
+    """A client's connection to the web port.
+
+    Malformed HTTP is logged in one line, without a stack trace.
 
     Attributes:
-        waiting: Tasks that are cancelled with it.
+        waiting: Tasks to cancel when the client disconnects.
     """
 
     __slots__ = ("_peer", "_place", "waiting")
@@ -54,7 +56,7 @@ class HttpConnection(web.RequestHandler):
         self._peer = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Start the connection, unless the limit of connections is reached."""
+        """Start the connection, or refuse the connection with 503 if too many are open."""
         super().connection_made(transport)
         self._peer = (transport.get_extra_info("peername") or ("a disconnected client",))[0]
         refusal = self._place.taken(self._ask_is_late)
@@ -62,17 +64,17 @@ class HttpConnection(web.RequestHandler):
             self._end_with(503, refusal)
 
     def data_received(self, data: bytes) -> None:
-        """Handle received bytes; a request's headers have a deadline."""
+        """Process received bytes, and start or end the deadline for a request's headers."""
         super().data_received(data)
         self._place.heard(asks=bool(self._messages or self._current_request))
 
     def pause_writing(self) -> None:
-        """Start the deadline for reading the response."""
+        """Start the deadline for the client to read the response."""
         super().pause_writing()
         self._place.does_not_read(self._cut_off)
 
     def resume_writing(self) -> None:
-        """End the deadline: the client has read."""
+        """End the deadline for reading, as the client has read from the response."""
         self._place.reads()
         super().resume_writing()
 
@@ -95,7 +97,7 @@ class HttpConnection(web.RequestHandler):
         self.force_close()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Cancel the work for a disconnected client."""
+        """Cancel the tasks that work for the disconnected client."""
         self._place.left()
         super().connection_lost(exc)
         for task in list(self.waiting):
@@ -108,7 +110,7 @@ class HttpConnection(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """Answer malformed HTTP with an error, and close."""
+        """Answer malformed HTTP with an error, and close the connection."""
         if not isinstance(exc, HttpProcessingError):
             return super().handle_error(request, status, exc, message)
         if isinstance(exc, LineTooLong):
@@ -124,13 +126,19 @@ class HttpConnection(web.RequestHandler):
         return no_http(request, exc)
 
     def log_exception(self, *args: Any, **named: Any) -> None:  # noqa: ANN401 - as aiohttp says
-        """Log a bug; a malformed or late body found while skipping it is none."""
+        """Log an unexpected error.
+
+        Errors of an unread body that is malformed or late are not logged.
+        """
         if not isinstance(named.get("exc_info"), web.RequestPayloadError | web.HTTPRequestTimeout):
             super().log_exception(*args, **named)
 
 
 def no_http(request: web.BaseRequest, error: BaseException) -> web.Response:
-    """Return a 400 response; the connection closes, as its further bytes are ambiguous."""
+    """Return a 400 response to malformed HTTP, and have the connection closed.
+
+    Further bytes could not be interpreted.
+    """
     words = str(getattr(error, "message", "") or error)
     # aiohttp draws an arrow below the quotation.
     line = " ".join(word for word in words.split() if word != "^")

@@ -1,4 +1,4 @@
-"""Files of topics that a server process imports before it is ready."""
+"""Options of ``--import``: the files of topics to create before the server is ready."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Imports:
-    """Files of topics, and options of their import.
+    """The files of topics to import at startup, and the options of the import.
 
     Attributes:
         paths: Files and folders, in order (``--import``).

@@ -1,4 +1,4 @@
-"""The instruments of a server process, common to broker and proxy.
+"""Tables of the metrics shared by broker and proxy.
 
 To add an instrument, add a row; ``server/web_port.py`` registers the tables.
 """
@@ -193,7 +193,7 @@ FAULTS: Table[FaultRegistry] = table(
 
 
 def info_of(config: ServerConfig) -> Table[ServerConfig]:
-    """Return the instrument of the keys that decide a server's responses, as labels."""
+    """Return the metric whose labels are the version and the most important settings."""
     labels = ",".join(map(label_of, server_info(config)))
     return table(
         METRIC,

@@ -1,4 +1,4 @@
-"""Lifecycle of a process: signals, and the ready line on standard output.
+"""Lifecycle of a server process: signals, and the ready line on standard output.
 
 The first SIGTERM or SIGINT requests a drain; the second ends the process immediately, with the exit
 status that a shell reports for a killed process (143, 130).
@@ -22,7 +22,7 @@ DRAIN_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class SignalSwitch:
-    """Turns the first signal into a drain and the second into an exit.
+    """Begins a drain (graceful shutdown) at the first signal, and ends the process at the second.
 
     Args:
         end_process: Called with the exit status at the second signal.
@@ -36,7 +36,7 @@ class SignalSwitch:
         self._end_process = end_process
 
     def on_signal(self, number: int) -> None:
-        """Handle a signal."""
+        """Begin a drain; if one has begun already, end the process."""
         if self.drain.is_set():
             self._end_process(128 + number)
         self.drain.set()
@@ -44,7 +44,7 @@ class SignalSwitch:
 
 @contextmanager
 def drain_on_signals(switch: SignalSwitch | None = None) -> Iterator[asyncio.Event]:
-    """Route SIGTERM and SIGINT to a drain while the block runs.
+    """While the block runs, let SIGTERM and SIGINT set the yielded event, to begin a drain.
 
     Yields:
         The event set by the first signal.
@@ -61,7 +61,7 @@ def drain_on_signals(switch: SignalSwitch | None = None) -> Iterator[asyncio.Eve
 
 
 def ready_line(role: str, *urls: str, output: TextIO | None = None) -> None:
-    """Print and flush the ready line, which announces that clients are accepted.
+    """Print the line announcing that the server accepts clients.
 
     Raises:
         StartError: Standard output is closed.

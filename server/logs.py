@@ -1,4 +1,4 @@
-"""Logs on standard error, for people (console) or machines (a JSON object per line).
+"""Logs on standard error, as text for people (console) or a JSON object per line.
 
 Standard output belongs to the ready line. Logs of aiohttp, asyncio and Floodgate's own modules
 through :mod:`logging` have the same form. Logs may quote a peer: each text is bounded, and a
@@ -46,14 +46,14 @@ _OF_EVERY_RECORD = {*vars(logging.makeLogRecord({})), "message", "asctime"}
 
 
 class LogFormat(StrEnum):
-    """The format of log lines."""
+    """The format of log lines: text for people, or JSON."""
 
     CONSOLE = "console"
     JSON = "json"
 
 
 class LogLevel(StrEnum):
-    """The least severe level to log."""
+    """The least severe level to be logged."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -62,7 +62,7 @@ class LogLevel(StrEnum):
 
 
 def configure_logs(level: LogLevel, log_format: LogFormat, output: TextIO | None = None) -> None:
-    """Send all logs of this process to ``output`` (standard error)."""
+    """Send all logs of the process to ``output``, by default standard error."""
     handler = logging.StreamHandler(output or sys.stderr)
     handler.setFormatter(_Lines(as_json=log_format is LogFormat.JSON))
     root = logging.getLogger()
@@ -71,14 +71,14 @@ def configure_logs(level: LogLevel, log_format: LogFormat, output: TextIO | None
 
 
 class _Lines(logging.Formatter):
-    """Records as lines: each text of a record, which may quote a peer, is bounded and escaped."""
+    """Formats log records as single lines; text that may quote a peer is cut and escaped."""
 
     def __init__(self, *, as_json: bool) -> None:
         super().__init__()
         self._as_json = as_json
 
     def format(self, record: logging.LogRecord) -> str:
-        """See Formatter."""
+        """Return the line of a log record, followed by its stack trace if any."""
         own = {key: value for key, value in vars(record).items() if key not in _OF_EVERY_RECORD}
         fields = {
             key: one_line(value) if isinstance(value, str) else value
@@ -97,7 +97,10 @@ class _Lines(logging.Formatter):
 
 
 def _word(value: object) -> str:
-    """Return a field's value as one word: a text with blanks would look like further fields."""
+    """Return a field's value as one word, in quotes if the value contains blanks.
+
+    Otherwise it could look like further fields.
+    """
     text = value if isinstance(value, str) else one_line(repr(value))
     return text if _WORD.fullmatch(text) else "'" + text.replace("'", "\\'") + "'"
 
@@ -106,7 +109,7 @@ def _word(value: object) -> str:
 async def with_request_fields(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    """Add an HTTP request's id and its client's address to all of its log lines.
+    """Middleware that adds a request's id and client address to the request's log lines.
 
     The id is the client's ``X-Request-Id``, if well-formed, else the next number.
     """
@@ -123,7 +126,7 @@ async def with_request_fields(
 
 
 def shown_path(path: str) -> str:
-    """Return a path without the value of a secret key, in requests that set the key."""
+    """Return a request's path for logs, with the value of a secret configuration key hidden."""
     found = _VALUE_OF_A_KEY.fullmatch(path)
     if found is not None and (SECRET_KEY.search(found[2]) or has_password(found[3])):
         return f"{found[1]}******"
@@ -131,7 +134,7 @@ def shown_path(path: str) -> str:
 
 
 def _trace(record: logging.LogRecord) -> str:
-    """Return the last lines of an exception's trace, each bounded like a record."""
+    """Return the last lines of an exception's stack trace, each cut and escaped."""
     kind, error, trace = record.exc_info or (None, None, None)
     lines = "".join(traceback.format_exception(kind, error, trace)).splitlines()
     return "\n".join(map(one_line, lines[-TRACE_LINES:]))

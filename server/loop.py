@@ -1,4 +1,4 @@
-"""Event loop of a process: uvloop, or asyncio's if uvloop is not available."""
+"""Creation of a process's event loop: uvloop, or asyncio's if uvloop is not available."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ watched sets; with 20,000, garbage stays for long.
 
 
 def run(main: Coroutine[object, object, ResultT]) -> ResultT:
-    """Run ``main`` on a new event loop and return its result.
+    """Run ``main`` on a new event loop and return the result.
 
     Garbage is collected less frequently from then on.
     """
@@ -30,7 +30,7 @@ def run(main: Coroutine[object, object, ResultT]) -> ResultT:
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return uvloop's loop, or None for asyncio's own."""
+    """Return the function that creates uvloop's event loop; None for asyncio's event loop."""
     try:
         import uvloop
     except ImportError:  # no wheel for this platform

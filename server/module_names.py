@@ -1,4 +1,4 @@
-"""Import names of Floodgate's own modules, in a checkout or installed from wheels.
+"""Import names of Floodgate's own modules, which differ between a checkout and wheels.
 
 In a checkout the packages are at the top level: ``broker.service``. Wheels have them within a few
 packages, as their names are common words: ``pulsar_floodgate.broker.service``. Code uses the short
@@ -27,13 +27,13 @@ IS_CHECKOUT = __name__ == "server.module_names"
 
 
 def module_name(name: str) -> str:
-    """Return the effective name of a module, given its name in a checkout."""
+    """Return the name for importing a module, given the module's name in a checkout."""
     top, dot, rest = name.partition(".")
     return name if IS_CHECKOUT else f"{IN_WHEELS[top]}{dot}{rest}"
 
 
 def class_module(name: str) -> str:
-    """Return the effective name of a class path's module, Floodgate's or a user's.
+    """Return the import name of the module in a class path, Floodgate's or a user's.
 
     Floodgate's modules precede a user's of the same name. The module itself is not executed; its
     parent packages are imported.
@@ -45,7 +45,7 @@ def class_module(name: str) -> str:
 
 
 def python_path() -> dict[str, str]:
-    """Return the environment variable that makes this code importable from any directory."""
+    """Return PYTHONPATH for a child process, to make this code importable."""
     root = str(Path(__file__).resolve().parents[__name__.count(".")])
     inherited = os.environ.get("PYTHONPATH")
     return {"PYTHONPATH": os.pathsep.join([root, inherited] if inherited else [root])}

@@ -1,4 +1,4 @@
-"""Parts of a server process that exist before it serves: limits, ledgers, connections, TLS."""
+"""State of a server process before any port is open: limits, connections, TLS."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CnxT = TypeVar("CnxT", bound=ServedConnection)
 
 
 class ServerParts(Generic[CnxT]):
-    """The state of a server process, without globals; does not listen.
+    """The state of a server process, apart from the listeners and without globals.
 
     Raises:
         StartError: The admission policy cannot be made.
@@ -55,7 +55,7 @@ class ServerParts(Generic[CnxT]):
     Attributes:
         authentication: Authenticates peers; None: every peer is served.
         refused: Counts operations refused by authorization.
-        registry: The metrics of a scrape that are read immediately.
+        registry: Collectors of metrics that return immediately.
     """
 
     def __init__(
@@ -97,19 +97,19 @@ class ServerParts(Generic[CnxT]):
 
     @property
     def service_url(self) -> str:
-        """The address for clients; empty before clients are accepted."""
+        """The URL for Pulsar clients; empty until clients are accepted."""
         return self.urls.any_service
 
     @property
     def web_service_url(self) -> str:
-        """The address of the web port; empty before it is open."""
+        """The URL of the web port; empty until the port is open."""
         return self.urls.any_web
 
     def _url(self, scheme: str, port: int) -> str:
         return f"{scheme}://{host_port(self._server_config.advertised_address, port)}"
 
     def _tls_contexts(self) -> dict[str, RefreshedContext]:
-        """Return the certificates of this process, by purpose."""
+        """Return the TLS contexts of the process, by purpose (a port, or brokers)."""
         parts = {"binary_port": self.tls, "web_port": self.web_tls, "brokers": self._broker_tls}
         return {name: tls.contexts for name, tls in parts.items() if tls is not None}
 
@@ -146,7 +146,7 @@ class ServerParts(Generic[CnxT]):
         )
 
     def change_water_marks(self, marks: WriteBufferMarks) -> None:
-        """Change both marks of all connections at run time.
+        """Change the outbound buffers' low and high mark for all connections at run time.
 
         An unwritable connection follows when it is writable again.
 
@@ -160,7 +160,7 @@ class ServerParts(Generic[CnxT]):
             cnx.outbound.change_marks(marks)
 
     def _keep_ledgers(self) -> dict[LimitType, Ledger]:
-        """Start ledgers, which record each holder and check that everything is released."""
+        """Make ledgers, which record every acquire and release of memory."""
         ledgers = {one: Ledger(self._clock, owner_name, f"{one.value} memory") for one in LimitType}
         for limit_type, ledger in ledgers.items():
             self.limiter.semaphore(limit_type).record_with(ledger)

@@ -1,4 +1,4 @@
-"""Base of the services: a server process that serves, reports readiness, and drains."""
+"""Base class of broker and proxy: a server that listens, reports readiness, and drains."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class ServerService(WebPort[CnxT], ABC):
-    """A server in this process: ``async with`` serves inside the block and drains after it.
+    """A server, started by ``async with`` and drained at the block's end.
 
     Several servers can share a process, as they have no globals.
 
@@ -35,7 +35,7 @@ class ServerService(WebPort[CnxT], ABC):
 
     @abstractmethod
     async def _start(self) -> None:
-        """Prepare and listen, by ``_serve_http`` and ``_serve_clients``.
+        """Prepare the server and open its ports, by ``_serve_http`` and ``_serve_clients``.
 
         Raises:
             StartError: The start failed; the error is a sentence.
@@ -64,12 +64,12 @@ class ServerService(WebPort[CnxT], ABC):
         port: int | None,
         port_key: str,
     ) -> None:
-        """Accept clients on the plain port and the TLS port, and become ready.
+        """Accept clients on the plain port and the TLS port, and report readiness.
 
         Args:
             factory: Makes a connection, with its TLS layer if any.
-            port: The plain port; None for none.
-            port_key: Its key; the TLS port's key has Tls appended.
+            port: The port without TLS; None for none.
+            port_key: The port's configuration key; the TLS port's has Tls appended.
         """
         # Objects created so far are permanent: exclude them from garbage collection.
         gc.collect()
@@ -109,13 +109,16 @@ class ServerService(WebPort[CnxT], ABC):
         return cnx
 
     async def _send_clients_away(self) -> None:
-        """Release what the server serves, and notify its clients; waits for no peer."""
+        """Give up the served topics, and tell clients to reconnect elsewhere.
+
+        Does not wait for any client.
+        """
 
     def _served(self) -> str:
         return f"connections: {len(self.connections)}"
 
     async def _drain(self) -> None:
-        """Stop in this order; work beyond the drain's time is aborted.
+        """Shut down in the following order; unfinished work is aborted after the drain's time.
 
         1. Report the drain at the readiness endpoint and stop accepting connections.
         2. Tell clients to reconnect elsewhere; requests are still accepted.

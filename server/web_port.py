@@ -1,4 +1,4 @@
-"""Web port of a server process: its routes, and the middlewares of each request."""
+"""Web port of a server process: the routes, and the middlewares of each request."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 
 class WebPort(ServerParts[CnxT]):
-    """A server process with a web port."""
+    """A server process with a web port: metrics, admin REST and web page."""
 
     _forwards_http = False
     _shares_topics = False
@@ -65,7 +65,7 @@ class WebPort(ServerParts[CnxT]):
         self.registry.register(self._instruments(table, source))
 
     def _watch_heap(self) -> None:
-        """Report memory in use, and return freed memory to the system."""
+        """Export metrics of memory in use, and return unused memory to the system."""
         self._show(instruments.PYTHON, object)
         heap = c_heap()
         if heap is not None:
@@ -85,7 +85,9 @@ class WebPort(ServerParts[CnxT]):
         gather: Gather | None = None,
         operations: Callable[[], Iterable[Operation]] = tuple,
     ) -> None:
-        """Serve metrics, readiness and ``routes``, listing ``places`` at /; not ready yet.
+        """Open the web port with metrics and ``routes``; the server is not yet reported ready.
+
+        ``places`` are listed on the front page.
 
         ``dispatches`` are routes whose handlers check authorization themselves. ``operations``
         describe the routes of both, unless described already.
@@ -161,7 +163,7 @@ class WebPort(ServerParts[CnxT]):
     def _limiter_routes(
         self, tally: OutcomeCounts, messages: Callable[[], StoredMessages] | None
     ) -> list[web.AbstractRouteDef]:
-        """Return the limiter's routes, with a history of ten minutes from now on."""
+        """Return the REST routes about the memory limiter, and begin to record the history."""
         history = LimiterHistory(self.limiter, tally, self._clock)
         history.start()
         self._exits.callback(history.stop)
@@ -207,7 +209,7 @@ class WebPort(ServerParts[CnxT]):
         return front_page_route(role, self._server_config, state, places)
 
     def _export_metrics(self, prefix: MetricPrefix, tally: OutcomeCounts) -> None:
-        """Also export metrics by OpenTelemetry, if the environment enables it."""
+        """Start the export of metrics by OpenTelemetry, if environment variables enable it."""
         settings = telemetry_settings()
         if settings is None:
             return

@@ -1,1 +1,1 @@
-"""GET_TOPICS: from the request to the response, within the memory limits."""
+"""Handling of GET_TOPICS_OF_NAMESPACE, from the request to the response, within memory limits."""

@@ -1,4 +1,4 @@
-"""Estimates of the heap reserved before listing (``floodgateSizeEstimate``)."""
+"""Estimates of the heap memory that a topic list will need (``floodgateSizeEstimate``)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class ListingEstimates:
-    """The size estimates of a broker's listings.
+    """Estimates how much heap memory a topic list will need, before the topics are listed.
 
     A plug-in lists a namespace differently for each set of properties: their sizes are cached
     separately. Policy ``last`` keys guesses by namespace and mode only, as shipped: a selective
@@ -35,12 +35,12 @@ class ListingEstimates:
     Bound: 10,000 cached sizes.
 
     Args:
-        policy: floodgateSizeEstimate.
-        lister: Provides sizes of namespaces in memory.
+        policy: How sizes are estimated (floodgateSizeEstimate).
+        lister: Knows the sizes of lists whose namespaces are in memory.
         anyone_resets: See limiter.memory.size_estimate.SizeGuess.
 
     Attributes:
-        exact: Whether an already available listing is charged with its true size from the start.
+        exact: True if a list that is in memory is charged with its true size from the start.
     """
 
     def __init__(self, policy: SizeEstimate, lister: TopicLister, *, anyone_resets: bool) -> None:
@@ -53,7 +53,7 @@ class ListingEstimates:
     def of(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str] = NO_PROPERTIES
     ) -> ListingEstimate:
-        """Return the estimate of one request."""
+        """Return the estimate for a request."""
         holder = self._sizes.holder(self._key(namespace, mode, properties))
         known_bytes = partial(self._lister.known_bytes, namespace, mode, properties)
         return ListingEstimate(self._policy, holder, known_bytes, anyone_resets=self._anyone_resets)
@@ -61,7 +61,7 @@ class ListingEstimates:
     def expected_bytes(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str] = NO_PROPERTIES
     ) -> int | None:
-        """Return the probable heap of a listing; None if unknown."""
+        """Return the probable heap memory of a list in bytes; None if unknown."""
         known = self._lister.known_bytes(namespace, mode, properties)
         if known is not None:
             return known
@@ -74,7 +74,7 @@ class ListingEstimates:
 
 
 class ListingEstimate(SizeGuess):
-    """One request's estimate: read before listing, corrected afterwards."""
+    """The estimated heap memory of a request, replaced once the actual list is known."""
 
     __slots__ = ("_known_bytes", "_policy")
 
@@ -91,7 +91,10 @@ class ListingEstimate(SizeGuess):
         self._known_bytes = known_bytes
 
     async def size(self) -> int:
-        """Return the bytes to reserve; under ``last`` this may wait for the first measurement."""
+        """Return how many bytes of heap to reserve for the topic list.
+
+        Under the policy ``last`` this may wait until a concurrent request knows the size.
+        """
         if self._policy is SizeEstimate.PROPOSAL:
             return PROPOSAL_ESTIMATE_BYTES
         if self._policy is SizeEstimate.LAST:
@@ -102,13 +105,13 @@ class ListingEstimate(SizeGuess):
         return FIRST_ESTIMATE_BYTES if known is None else known
 
     def listed(self, listing: TopicListing) -> int:
-        """Return the heap charged for a listing, and record it."""
+        """Return a list's heap memory in bytes, and remember the size for later estimates."""
         size_bytes = charged_bytes(self._policy, listing.estimated_bytes, len(listing))
         self.actual(size_bytes)
         return size_bytes
 
     def refused_before(self, size_bytes: int) -> bool:
-        """Tell whether a listing was refused earlier, and record the new size.
+        """Return True if a size of the list is remembered already; then remember ``size_bytes``.
 
         As shipped, a refused size becomes the estimate, and later requests stay unanswered.
         """

@@ -1,4 +1,4 @@
-"""The handler of GET_TOPICS_OF_NAMESPACE, the main subject of Floodgate.
+"""The handler of GET_TOPICS_OF_NAMESPACE, the command whose memory Floodgate limits.
 
 ``_make`` lists the steps: estimate, heap, listing, heap again, pattern, hash, response, direct
 memory, outbound queue. The direct permit goes into the outbound entry; heap is released at the end
@@ -44,7 +44,7 @@ MAX_WAITS = 4
 
 
 class GetTopicsHandler:
-    """The handler of topic lists, under the memory limits."""
+    """Answers requests for topic lists, within the limits on heap and direct memory."""
 
     def __init__(
         self,
@@ -64,11 +64,11 @@ class GetTopicsHandler:
     def expected_bytes(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str] = NO_PROPERTIES
     ) -> int | None:
-        """Return the probable size of an answer, for flow control; None before the first."""
+        """Return the probable size of a response in bytes, for flow control; None if unknown."""
         return self._estimates.expected_bytes(namespace, mode, properties)
 
     def properties_of(self, request: pb.CommandGetTopicsOfNamespace) -> Mapping[str, str]:
-        """Return the relevant properties of a request.
+        """Return the properties of a request relevant for the list.
 
         Raises:
             RequestError: The request has too many; refused before copying.
@@ -86,7 +86,7 @@ class GetTopicsHandler:
         *,
         alone: bool = False,
     ) -> bool:
-        """Answer in one event-loop iteration if no wait is needed; a task takes twice the time.
+        """Answer a request immediately if no step has to wait; a task takes twice the time.
 
         Memory is requested, counted and recorded, but held only for bytes not accepted by the
         kernel.
@@ -130,7 +130,7 @@ class GetTopicsHandler:
     def _listing_at_once(
         self, request: pb.CommandGetTopicsOfNamespace, namespace: NamespaceName, *, alone: bool
     ) -> TopicListing | None:
-        """Return a listing whose size and names are available without waiting; None otherwise."""
+        """Return the topic list if both list and size are known without waiting, else None."""
         rules = self._rules
         if rules.keeps_heap or request.HasField("topics_pattern") or request.properties:
             return None
@@ -146,7 +146,7 @@ class GetTopicsHandler:
         cnx: Connection,
         properties: Mapping[str, str] = NO_PROPERTIES,
     ) -> None:
-        """Put the answer to one request into the connection's outbound queue.
+        """Answer a request, waiting for the topic list and for memory as needed.
 
         A request waiting for direct memory, and so for peers, holds no memory meanwhile: its answer
         is rebuilt after the grant. As shipped, the request keeps its heap. When the peer vanishes
@@ -172,7 +172,10 @@ class GetTopicsHandler:
             raise RequestError(pb.TooManyRequests, NO_DIRECT_MEMORY)
 
     async def _make(self, asked: ListingRequest, ahead: DirectAhead | None = None) -> int | None:
-        """Build an answer and queue it, or return the bytes of direct memory to wait for."""
+        """Build a response and queue it, or return how many bytes of direct memory are missing.
+
+        None means that the response is queued.
+        """
         estimate = self._estimates.of(asked.namespace, asked.command.mode, asked.properties)
         listed = False
         try:
@@ -197,7 +200,7 @@ class GetTopicsHandler:
     # -- steps --------------------------------------------------------------------------------
 
     def _evaluated_pattern(self, request: pb.CommandGetTopicsOfNamespace) -> str | None:
-        """Return the client's pattern if the broker must apply it."""
+        """Return the client's pattern if the broker must apply it, else None."""
         pattern = request.topics_pattern
         given = request.HasField("topics_pattern")
         return pattern if given and self._pattern_filter.applies_to(pattern) else None
@@ -212,7 +215,7 @@ class GetTopicsHandler:
         return listing
 
     async def _answer(self, asked: ListingRequest, listing: TopicListing) -> ListingAnswer:
-        """Apply the client's pattern, compare with the client's hash, and assemble the response."""
+        """Build the response: apply the client's pattern, and omit names the client has."""
         filtered = asked.pattern is not None
         if asked.pattern is not None:
             try:
@@ -226,7 +229,7 @@ class GetTopicsHandler:
     async def _direct(
         self, asked: ListingRequest, answer: ListingAnswer, ahead: DirectAhead | None
     ) -> Callable[[], object] | None:
-        """Take direct memory from ``ahead`` or the free memory; return its release function.
+        """Take direct memory, acquired in advance or free; return its release function.
 
         If neither is enough, return None; as shipped the request waits, holding its heap.
         """
@@ -243,7 +246,7 @@ class GetTopicsHandler:
     async def _direct_ahead(
         self, asked: ListingRequest, size_bytes: int, *, alone: bool
     ) -> DirectAhead:
-        """Wait for direct memory without holding any, together with equal requests.
+        """Wait for direct memory while holding none; equal requests wait together.
 
         A request waits alone after its share went to another answer (the list changed, or is
         private).
@@ -278,7 +281,7 @@ class GetTopicsHandler:
         stay: Callable[[], Callable[[], object]],
         paid_bytes: int,
     ) -> None:
-        """Write a response past the queue if possible."""
+        """Write a response directly if the connection's queue is empty, or queue it."""
         if not cnx.write_through(response.buffers, stay, paid_bytes):
             cnx.enqueue(response.buffers, response.size, stay(), paid_bytes)
 

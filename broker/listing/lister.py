@@ -1,4 +1,4 @@
-"""The lister: finds the topics of a request in the store, or calls the plug-in."""
+"""Lookup of the topics for a request, in the metadata store or by the configured plug-in."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ NO_PROPERTIES: Mapping[str, str] = {}
 
 
 class TopicLister:
-    """The lister of a namespace's user topics.
+    """Lists the user topics of a namespace.
 
     Without properties the store answers all concurrent callers from one snapshot. With properties
     the plug-in is called (PIP-452), once for equal concurrent requests.
 
     Args:
-        store: The topics.
+        store: The metadata store, which contains the topics.
         calls: Calls the plug-in; None for the default plug-in, which ignores properties.
-        bounds: Bounds of a client's properties.
+        bounds: Limits on the number and size of a client's properties.
 
     Attributes:
         in_use: Profile pulsar: returns the full names of a namespace's non-persistent topics with
@@ -59,11 +59,11 @@ class TopicLister:
 
     @property
     def filters(self) -> bool:
-        """True if a plug-in filters by properties."""
+        """True if a plug-in selects topics by a client's properties."""
         return self.calls is not None
 
     def properties_of(self, request: pb.CommandGetTopicsOfNamespace) -> Mapping[str, str]:
-        """Return the relevant properties of a request: none with the default plug-in.
+        """Return the properties of a request relevant for the list; none without a plug-in.
 
         Raises:
             TooManyPropertiesError: The request has too many, even if no plug-in would read them.
@@ -79,7 +79,7 @@ class TopicLister:
     def known_bytes(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str] = NO_PROPERTIES
     ) -> int | None:
-        """Return a listing's heap estimate if known without waiting.
+        """Return the heap estimate of a list in bytes; None if unknown without waiting.
 
         A plug-in's result is unknown: the namespace's size does not determine it.
         """
@@ -88,13 +88,15 @@ class TopicLister:
         return self._store.estimated_bytes(namespace, mode)
 
     def listing_at_once(self, namespace: NamespaceName, mode: Mode) -> TopicListing | None:
-        """Return a listing without properties if available without waiting, else None."""
+        """Return the list of a request without properties; None if unknown without waiting."""
         return self._store.listing_at_once(namespace, mode)
 
     async def list_topics(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str] = NO_PROPERTIES
     ) -> TopicListing:
-        """Return the topics of a mode, partitions one by one, without system topics.
+        """Return a namespace's topics of a mode, each partition by itself.
+
+        System topics are left out.
 
         Raises:
             StoreError: The store cannot be read.
@@ -121,7 +123,7 @@ class TopicLister:
 async def open_lister(
     store: MetadataStore, config: BrokerConfig, clock: Clock
 ) -> AsyncIterator[TopicLister]:
-    """Open a lister for a block, with the configured plug-in.
+    """Open a lister with the configured plug-in, which is closed when the block ends.
 
     Raises:
         StartError: The plug-in cannot be used; one sentence.

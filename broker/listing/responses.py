@@ -1,4 +1,4 @@
-"""Requests and responses of GET_TOPICS_OF_NAMESPACE; these are built around a listing's blocks."""
+"""Requests and responses of GET_TOPICS_OF_NAMESPACE."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ListingRequest:
-    """A request served in a task.
+    """A GET_TOPICS_OF_NAMESPACE request that is being answered in a task.
 
     Attributes:
         command: The command.
@@ -40,7 +40,7 @@ class ListingRequest:
 
     @property
     def key(self) -> Hashable:
-        """The key for sharing heap with equal requests."""
+        """The key by which equal requests share a reservation of heap memory."""
         return heap_key(self.name, self.command.mode, self.properties, self.pattern)
 
 
@@ -50,7 +50,7 @@ def heap_key(
     properties: Mapping[str, str] = NO_PROPERTIES,
     pattern: str | None = None,
 ) -> Hashable:
-    """Return the key under which requests share one heap reservation.
+    """Return the key by which requests with the same list share a reservation of heap.
 
     The result of a pattern is private to requests with the pattern: no other reservation covers it.
     """
@@ -59,10 +59,10 @@ def heap_key(
 
 @dataclass(frozen=True, slots=True)
 class ListingAnswer:
-    """A response, ready to be sent.
+    """A response to GET_TOPICS_OF_NAMESPACE, ready to be sent.
 
     Attributes:
-        response: The frame.
+        response: The encoded response.
         shared: The key for sharing direct memory among recipients of the same bytes.
     """
 
@@ -77,7 +77,7 @@ def listing_answer(
     *,
     filtered: bool,
 ) -> ListingAnswer:
-    """Return the answer with a listing; a client with a matching hash gets no names."""
+    """Build the response with a topic list; it has no names if the client's hash matches."""
     changed = not (request.HasField("topics_hash") and request.topics_hash == listing.hash)
     sent = listing if changed else EMPTY_LISTING
     response = topics_response(
@@ -90,7 +90,7 @@ def listing_answer(
 def topics_response(
     request_id: int, listing: TopicListing, topics_hash: str, *, filtered: bool, changed: bool
 ) -> TopicsResponse:
-    """Return the response to one request, which shares the listing's blocks."""
+    """Encode a response; the names' bytes are shared with the topic list, not copied."""
     return encode_topics_response(
         request_id,
         listing.wire_parts(),

@@ -1,4 +1,4 @@
-"""Rules and refusals of listings, chosen by profile at the broker's start."""
+"""Rules for answering and refusing topic lists, which differ between the profiles."""
 
 from __future__ import annotations
 
@@ -31,41 +31,41 @@ if TYPE_CHECKING:
 
 
 class Refusals:
-    """Refusals of listings: each names the exceeded limit and the size."""
+    """Errors for refused topic lists; each names the size and the exceeded limit."""
 
     def check(self, listing: TopicListing, namespace: NamespaceName, mode: Mode) -> None:
-        """Accept every listing: a missing namespace has no topics."""
+        """Accept every list; a namespace that does not exist has no topics."""
 
     def pattern(self, error: InvalidPatternError) -> RequestError:
-        """Return the refusal of a pattern."""
+        """Return the error for an invalid pattern."""
         return RequestError(pb.MetadataError, str(error))
 
     def heap(
         self, error: PermitTooLargeError, estimate: ListingEstimate, *, listed: bool
     ) -> RequestError | UnansweredRequestError:
-        """Return the refusal of a listing larger than the heap limit.
+        """Return the error for a topic list larger than the heap limit.
 
         Args:
             error: The limiter's error.
             estimate: The request's estimate.
-            listed: Whether the size is a listing's, not an estimate's.
+            listed: True if the size is that of the list, False if it is an estimate.
         """
         estimate.forget()
         return too_large(error, "heap estimate", LimitType.HEAP_MEMORY)
 
     def direct(self, error: PermitTooLargeError) -> RequestError:
-        """Return the refusal of a response larger than the direct memory limit."""
+        """Return the error for a response larger than the direct memory limit."""
         return too_large(error, "response", LimitType.DIRECT_MEMORY)
 
 
 class PulsarRefusals(Refusals):
-    """Refusals as recorded of a real broker: a too large listing is refused only once.
+    """Errors for refused topic lists, as recorded of a real broker.
 
-    Later requests stay unanswered.
+    A list that is too large is refused only once; later requests for it stay unanswered.
     """
 
     def check(self, listing: TopicListing, namespace: NamespaceName, mode: Mode) -> None:
-        """Refuse to list non-persistent topics of a missing namespace.
+        """Refuse to list the non-persistent topics of a namespace that does not exist.
 
         Raises:
             RequestError: The namespace is missing.
@@ -74,25 +74,25 @@ class PulsarRefusals(Refusals):
             raise pulsar_no_namespace(namespace)
 
     def pattern(self, error: InvalidPatternError) -> RequestError:
-        """See Refusals.pattern."""
+        """Return the error for an invalid pattern, with Java's text."""
         return RequestError(pb.MetadataError, error.java_text)
 
     def heap(
         self, error: PermitTooLargeError, estimate: ListingEstimate, *, listed: bool
     ) -> RequestError | UnansweredRequestError:
-        """See Refusals.heap."""
+        """Return Java's error for a list above the heap limit; later requests stay unanswered."""
         if listed or not estimate.refused_before(error.requested):
             return illegal_argument(error)
         return UnansweredRequestError(str(error))
 
     def direct(self, error: PermitTooLargeError) -> RequestError:
-        """See Refusals.direct."""
+        """Return Java's error for a response larger than the direct memory limit."""
         return illegal_argument(error)
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerRules:
-    """Rules of answering listings.
+    """How responses with topic lists are built, which differs between the profiles.
 
     Attributes:
         private_buffers: Whether every response is assembled into private bytes.
@@ -112,11 +112,11 @@ class AnswerRules:
     copies: Steps = field(default_factory=Steps)
 
     def is_too_large(self, response: TopicsResponse) -> bool:
-        """Tell whether a client would fail on a response of this size."""
+        """Return True if the response is larger than the largest frame accepted by clients."""
         return 0 < self.max_frame_bytes < response.size
 
     def check_size(self, response: TopicsResponse) -> None:
-        """Refuse a response on which a client would fail.
+        """Refuse a response larger than the largest frame accepted by clients.
 
         Raises:
             RequestError: The response is larger than a frame may be.
@@ -125,11 +125,11 @@ class AnswerRules:
             raise too_large_for_a_frame(response.size, self.max_frame_bytes)
 
     def is_copied_in_steps(self, response: TopicsResponse) -> bool:
-        """Tell whether ``owned`` takes several steps."""
+        """Return True if ``owned`` will copy the response in several steps."""
         return self.private_buffers and response.size > COPY_BYTES
 
     async def owned(self, response: TopicsResponse) -> TopicsResponse:
-        """Return a response's own copy of its bytes, if responses must not share bytes."""
+        """Return the response, with a copy of its bytes if responses must not share bytes."""
         if self.is_copied_in_steps(response):
             return await self.copies.take(response.copying())
         return response.joined() if self.private_buffers else response
@@ -141,7 +141,7 @@ class AnswerRules:
         private_buffers: bool,
         max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
     ) -> AnswerRules:
-        """Return the rules of a profile.
+        """Return the rules of a profile for building responses.
 
         Args:
             profile: floodgateProfile.

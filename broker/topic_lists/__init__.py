@@ -1,1 +1,1 @@
-"""Immutable sequences of topic names, stored in wire format."""
+"""Immutable lists of topic names, stored in the wire format of Pulsar's responses."""

@@ -1,4 +1,4 @@
-"""A block: a run of topic names in wire format, with their offsets.
+"""A block of topic names: part of a topic list, in wire format.
 
 An entry is a name as a ``topics`` field of CommandGetTopicsOfNamespaceResponse: tag, length, name.
 """
@@ -42,24 +42,24 @@ SHORTEST_PREFIX_BYTES = 2
 
 
 def encode_entry(name: bytes) -> bytes:
-    """Encode a name as a ``topics`` field."""
+    """Encode a topic name in wire format, as a ``topics`` field of the response."""
     size = len(name)
     return (_PREFIXES[size] if size < 512 else TOPICS_TAG + encode_varint(size)) + name
 
 
 def decode_entry(entry: bytes) -> bytes:
-    """Decode a ``topics`` field."""
+    """Return the topic name inside an encoded ``topics`` field."""
     return entry[2:] if entry[1] < 0x80 else entry[decode_varint(entry, 1)[1] :]
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The sums of a run of names, known without reading the names.
+    """Count, size and checksum of consecutive topic names.
 
     Attributes:
         count: Number of names.
         wire_bytes: Bytes of the ``topics`` fields.
-        estimated_bytes: Heap estimate, UTF-8 bytes + 32 a name.
+        estimated_bytes: Estimate of the heap memory: length + 32 bytes for each name.
         crc: CRC32C of the names joined by commas.
         joined_bytes: Length of the joined text.
     """
@@ -72,7 +72,7 @@ class Totals:
 
     @staticmethod
     def of_all(runs: Iterable[Totals]) -> Totals:
-        """Return the totals of consecutive runs."""
+        """Return the totals of consecutive parts of a topic list together."""
         count = wire_bytes = estimated_bytes = crc = joined_bytes = 0
         for run in runs:
             before, behind = (count, crc, joined_bytes), (run.count, run.crc, run.joined_bytes)
@@ -84,7 +84,7 @@ class Totals:
 
 
 class Block:
-    """Some names in order, in wire format. Immutable, never empty.
+    """An immutable, non-empty part of a topic list, in wire format.
 
     Attributes:
         wire: The entries, one after the other.
@@ -95,7 +95,7 @@ class Block:
     __slots__ = ("__weakref__", "_partitioned", "first", "offsets", "totals", "wire")
 
     def __init__(self, wire: bytes, offsets: Offsets, joined: bytes | None = None) -> None:
-        """Wrap entries; ``joined`` is the names joined by commas, if available."""
+        """Wrap entries in wire format; ``joined`` saves joining their names by commas."""
         self.wire = wire
         self.offsets = offsets
         self.totals = _totals(wire, offsets, _joined(wire, offsets) if joined is None else joined)
@@ -104,22 +104,22 @@ class Block:
 
     @staticmethod
     def of_names(names: Sequence[bytes]) -> Block:
-        """Encode names in Java's order."""
+        """Make a block of names that are sorted as Java's String.compareTo."""
         return Block(*encode_entries(names), b",".join(names))
 
     @property
     def may_have_partitions(self) -> bool:
-        """True if a name contains ``-partition-``; searched once."""
+        """True if any name contains ``-partition-``; computed once."""
         if self._partitioned is None:
             self._partitioned = b"-partition-" in self.wire
         return self._partitioned
 
     def entries(self) -> list[bytes]:
-        """Return the entries, copied at each call."""
+        """Return a copy of each entry (a name in wire format)."""
         return _slices(self.wire, self.offsets, islice(self.offsets, 1, None))
 
     def names(self) -> list[bytes]:
-        """Return the names, decoded at each call."""
+        """Decode and return the names."""
         return _names(self.wire, self.offsets)
 
     def name_at(self, index: int) -> bytes:
@@ -128,7 +128,7 @@ class Block:
         return decode_entry(self.wire[self.offsets[index] : self.offsets[index + 1]])
 
     def place_of(self, key: bytes) -> int:
-        """Return the number of names that sort before a key of ``java_order``."""
+        """Return the number of names that sort before ``key``, made by ``java_order``."""
         low, high = 0, self.totals.count
         while low < high:
             middle = (low + high) // 2
@@ -139,7 +139,7 @@ class Block:
         return low
 
     def row_of(self, name: bytes) -> int | None:
-        """Return the index of a name; None if missing."""
+        """Return the index of a name in the block; None if the block does not have the name."""
         place = self.place_of(java_order(name))
         found = place < self.totals.count and self.name_at(place) == name
         return place if found else None
@@ -151,13 +151,13 @@ def memory_bytes(block: Block) -> int:
 
 
 def encode_entries(names: Sequence[bytes]) -> tuple[bytes, Offsets]:
-    """Return names as wire bytes, with the offset of each entry."""
+    """Encode topic names in wire format; return the bytes, and the offset of each entry."""
     entries = [encode_entry(name) for name in names]
     return b"".join(entries), offsets_of(map(len, entries))
 
 
 def offsets_of(sizes: Iterable[int]) -> Offsets:
-    """Return the offsets of entries by size, with the end of the last."""
+    """Return the offset of each entry, given the entries' sizes, and the end of the last."""
     return array("i", accumulate(sizes, initial=0))
 
 
@@ -169,7 +169,7 @@ def _names(wire: bytes, offsets: Offsets) -> list[bytes]:
 
 
 def _joined(wire: bytes, offsets: Offsets) -> bytes:
-    """Return the names joined by commas."""
+    """Return a block's names joined by commas."""
     if HAS_COLUMNS:
         bounds = np.frombuffer(offsets, np.int32)
         if np.diff(bounds).max() <= LONGEST_ENTRIES[0]:

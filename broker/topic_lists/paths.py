@@ -1,4 +1,4 @@
-"""Paths for pattern matching: ``tenant/namespace/local``."""
+"""Paths ``tenant/namespace/topic``, with which clients' patterns are matched."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PARTITION = re.compile(rb"-partition-(0|[1-9][0-9]{0,9})\Z")
 
 
 def path_of(name: bytes) -> bytes:
-    """Return a full topic name without domain and ``-partition-N``."""
+    """Return a full topic name without its domain and without ``-partition-N``."""
     path = name.split(b"://", 1)[-1]
     if _SEPARATOR in path:
         found = _PARTITION.search(path)
@@ -22,7 +22,9 @@ def path_of(name: bytes) -> bytes:
 
 
 def common_domain(first: bytes, last: bytes) -> bytes:
-    """Return the domain prefix of all names from ``first`` to ``last``; empty if both differ.
+    """Return the domain prefix that all sorted names from ``first`` to ``last`` have.
+
+    Empty if they have different domains.
 
     The names are in order: a common prefix of first and last is a prefix of all.
     """

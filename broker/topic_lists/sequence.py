@@ -1,9 +1,9 @@
-"""A namespace's topics as an immutable sequence of wire-format blocks.
+"""A namespace's topic names as an immutable sequence of blocks in wire format.
 
-A block of about 64 KiB holds its names in wire format (see ``topic_block``), in Java's order.
-Blocks form a tree (``topic_tree``): a change replaces one block and the path to the root, and old
-and new versions share the rest. A listing sends the blocks; a version's hash combines the CRCs of
-the parts.
+Each block has about 64 KiB (see ``broker.topic_lists.block``). All names are sorted as Java's
+String.compareTo. Blocks form a tree (``broker.topic_lists.tree``): a change replaces one block and
+the path to the root, and old and new versions share the rest. A response sends the blocks' bytes; a
+version's hash combines the checksums of the blocks.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ PLACE_BYTES = 300
 
 
 class TopicSequence:
-    """All names of one kind in a namespace, in Java's order: one immutable version.
+    """An immutable version of a namespace's persistent or non-persistent topic names.
+
+    They are sorted as Java's String.compareTo.
 
     A name's row is the zero-based position in that order.
     """
@@ -53,17 +55,17 @@ class TopicSequence:
 
     @staticmethod
     def from_names(names: Iterable[bytes]) -> TopicSequence:
-        """Build a sequence from UTF-8 names in any order; duplicates count once."""
+        """Build a sequence of UTF-8 names in any order; duplicates are left out."""
         return TopicSequence.from_sorted(in_java_order(names))
 
     @staticmethod
     def from_sorted(names: Sequence[bytes]) -> TopicSequence:
-        """Build a sequence from distinct UTF-8 names in Java's order."""
+        """Build a sequence of distinct UTF-8 names sorted as Java's String.compareTo."""
         return TopicSequence(grow(cut_names(names)))
 
     @staticmethod
     def from_blocks(blocks: Sequence[Block]) -> TopicSequence:
-        """Build a sequence from ordered blocks."""
+        """Build a sequence of blocks that are in sort order."""
         return TopicSequence(grow(blocks))
 
     def __len__(self) -> int:
@@ -74,22 +76,22 @@ class TopicSequence:
 
     @property
     def hash(self) -> str:
-        """Pulsar's topics hash of the names."""
+        """Pulsar's hash of a topic list with the names of the sequence."""
         return format_hash(self.totals.crc) if self.totals.count else EMPTY_HASH
 
     @property
     def wire_parts(self) -> tuple[bytes, ...]:
-        """The blocks' bytes in order; the same tuple at each call."""
+        """The names in wire format, as the bytes of each block; always the same tuple."""
         if self._wire_parts is None:
             self._wire_parts = tuple(block.wire for block in self.blocks())
         return self._wire_parts
 
     def blocks(self, low: bytes = b"", high: bytes | None = None) -> Iterator[Block]:
-        """Yield the blocks in order; at least the blocks with names from ``low`` to ``high``.
+        """Yield the blocks in order, except blocks with no names from ``low`` to ``high``.
 
         Args:
             low: Skip blocks whose names all sort before this key of ``java_order``.
-            high: Skip blocks whose names all sort behind this key.
+            high: Skip blocks whose names all sort after this key of ``java_order``.
         """
         pending: list[tuple[Node, bytes | None]] = [(self._root, None)] if self._root else []
         while pending:
@@ -103,13 +105,13 @@ class TopicSequence:
                 pending.extend(zip(reversed(node.children), reversed(ends), strict=True))
 
     def names(self) -> Iterator[bytes]:
-        """Yield the names in order, decoding a block at a time."""
+        """Yield the names in sort order, decoding a block at a time."""
         for block in self.blocks():
             yield from block.names()
 
     @property
     def domain_prefix(self) -> bytes:
-        """The domain prefix of all names; empty without names or with both domains."""
+        """The domain prefix that all names have; empty without names or with both domains."""
         if self._root is None:
             return b""
         return common_domain(self.name_at(0), self.name_at(len(self) - 1))
@@ -118,7 +120,7 @@ class TopicSequence:
         return self.row_of(name) is not None
 
     def row_of(self, name: bytes) -> int | None:
-        """Return a name's row; None if missing."""
+        """Return the position of a name in the sequence; None if the name is missing."""
         node, key, start = self._root, java_order(name), 0
         if node is None:
             return None
@@ -130,7 +132,7 @@ class TopicSequence:
         return start + row if row is not None else None
 
     def name_at(self, row: int) -> bytes:
-        """Return the name of a row, 0 to the count - 1.
+        """Return the name at a position, counted from 0.
 
         Raises:
             IndexError: The row does not exist.
@@ -147,7 +149,10 @@ class TopicSequence:
         return node.name_at(row)
 
     def blocks_of_rows(self, rows: Rows) -> Iterator[tuple[Block, Rows]]:
-        """Yield each block holding some of the rows, with their indexes in the block."""
+        """Yield each block that contains any of the positions ``rows``.
+
+        Each comes with these positions, counted within the block.
+        """
         start = begin = 0
         for block in self.blocks():
             start, before = start + block.totals.count, start
@@ -158,7 +163,7 @@ class TopicSequence:
                 return
 
     def apply(self, added: Iterable[bytes], removed: Iterable[bytes]) -> TopicSequence:
-        """Return the sequence with some names added and some removed.
+        """Return a sequence with names added and removed.
 
         Existing added names and missing removed names are ignored.
         """
@@ -173,14 +178,14 @@ class TopicSequence:
 
 
 def _lowered(root: Node | None) -> Node | None:
-    """Strip branches with a single child, left by deletions, from the root."""
+    """Remove branches with a single child from the top of a tree."""
     while isinstance(root, Branch) and len(root.children) == 1:
         root = root.children[0]
     return root
 
 
 class Selection:
-    """Names selected from a sequence, block by block in order.
+    """Collects the matching names of a sequence, block by block in order.
 
     A wholly kept block is shared: keeping all names copies none. Names not mentioned are left out.
     The mutable state is the names kept so far.
@@ -196,13 +201,13 @@ class Selection:
 
     @property
     def added_bytes(self) -> int:
-        """Approximate memory of the finished selection beside its source."""
+        """Approximate memory of the finished selection in bytes, without blocks of its source."""
         if self._count == self.source.totals.count:
             return 0
         return self._own_bytes + PLACE_BYTES * len(self._blocks)
 
     def keep(self, block: Block, mask: Mask) -> None:
-        """Keep the names of a block where ``mask`` is true."""
+        """Add the names of a block at the positions where ``mask`` is 1."""
         kept = mask.count(1)
         if kept == len(mask):
             self.keep_block(block)
@@ -210,7 +215,7 @@ class Selection:
             self.keep_entries(list(compress(block.entries(), mask)))
 
     def keep_rows(self, block: Block, rows: Rows) -> None:
-        """Keep some rows of a block, in ascending order."""
+        """Add the names of a block at the given positions, which ascend."""
         if len(rows) == block.totals.count:
             self.keep_block(block)
         else:
@@ -218,17 +223,17 @@ class Selection:
             self.keep_entries([entries[row] for row in rows])
 
     def keep_block(self, block: Block) -> None:
-        """Keep a whole block."""
+        """Add all names of a block."""
         self._end_block()
         self._blocks.append(block)
         self._count += block.totals.count
 
     def keep_entries(self, entries: Sequence[bytes]) -> None:
-        """Keep some entries in wire format."""
+        """Add names in wire format."""
         self.keep_joined(b"".join(entries), offsets_of(map(len, entries)))
 
     def keep_joined(self, wire: bytes, offsets: Offsets) -> None:
-        """Keep some entries in wire format, one after the other."""
+        """Add names in wire format, given as joined bytes with offsets."""
         self._pieces.append(wire)
         self._offsets += moved(offsets[1:], self._offsets[-1])
         self._count += len(offsets) - 1
@@ -236,14 +241,14 @@ class Selection:
             self._end_block()
 
     def sequence(self) -> TopicSequence:
-        """Return the names kept; the source sequence itself if all were kept."""
+        """Return the sequence of all added names; the source itself if all were added."""
         if self._count == self.source.totals.count:
             return self.source
         self._end_block()
         return TopicSequence.from_blocks(self._blocks)
 
     def finishing(self) -> Generator[None, None, TopicSequence]:
-        """Do the work of ``sequence`` in steps."""
+        """Return the same as ``sequence``, pausing after each step."""
         if self._count == self.source.totals.count:
             return self.source
         self._end_block()
@@ -262,7 +267,7 @@ NO_NAMES = TopicSequence()
 
 
 class TopicListing:
-    """The topics of an answer: consecutive sequences, in Java's order.
+    """The topic names of a response: persistent names, non-persistent names, or both.
 
     Listings of the same version and mode are the same object, so that requests can share derived
     values.
@@ -287,11 +292,11 @@ class TopicListing:
         return f"<TopicListing {self.totals.count} names, {self.totals.wire_bytes} bytes>"
 
     def wire_parts(self) -> list[bytes]:
-        """Return the names in wire format, block by block."""
+        """Return the names in wire format, as the bytes of each block."""
         return [part for sequence in self.sequences for part in sequence.wire_parts]
 
     def names(self) -> Iterator[str]:
-        """Yield the names as text, in Java's order."""
+        """Yield the names as text, in the order of the response."""
         return (name.decode() for sequence in self.sequences for name in sequence.names())
 
 

@@ -1,4 +1,4 @@
-"""The tree of a namespace's blocks: branches, and edits along a path from the root.
+"""The tree of a namespace's blocks of topic names, whose versions share unchanged nodes.
 
 Branches are small, so that a change combines the CRCs of only a few children a level. All blocks
 are equally far from the root.
@@ -31,7 +31,7 @@ MANY_CHANGES = 16
 
 
 class Branch:
-    """Some blocks or branches in order. Immutable, never empty."""
+    """An immutable inner node of the tree, above a few blocks or branches."""
 
     __slots__ = ("children", "first", "firsts", "totals")
 
@@ -46,14 +46,14 @@ Node = Block | Branch
 
 
 def grow(nodes: Sequence[Node]) -> Node | None:
-    """Build branches above nodes up to a single root."""
+    """Build a tree above blocks (or branches), and return the root; None without nodes."""
     while len(nodes) > 1:
         nodes = _branches(nodes)
     return nodes[0] if nodes else None
 
 
 def growing(nodes: Sequence[Node]) -> Generator[None, None, Node | None]:
-    """Do the work of ``grow`` in steps."""
+    """Return the same as ``grow``, pausing after each step."""
     while len(nodes) > 1:
         above: list[Node] = []
         for branch in _branching(nodes):
@@ -65,11 +65,13 @@ def growing(nodes: Sequence[Node]) -> Generator[None, None, Node | None]:
 
 
 def edit(node: Node, changes: list[bytes], gone: set[bytes]) -> list[Node]:
-    """Return the replacement of ``node`` after its changes: zero or more nodes.
+    """Apply changes to the names below a node, and return the nodes that take its place.
+
+    There is none if no name is left.
 
     Args:
         node: The node.
-        changes: Names added and removed, in Java's order.
+        changes: Names added and removed, sorted as Java's String.compareTo.
         gone: The removed names.
 
     Returns:
@@ -87,13 +89,13 @@ def edit(node: Node, changes: list[bytes], gone: set[bytes]) -> list[Node]:
 
 
 def cut_names(names: Sequence[bytes]) -> list[Block]:
-    """Cut sorted names into the fewest blocks of at most about BLOCK_BYTES, of equal size."""
+    """Encode sorted names as the fewest blocks of at most about BLOCK_BYTES, equally large."""
     ends = list(itertools.accumulate(len(name) + 2 for name in names))
     return [Block.of_names(names[a:b]) for a, b in _bounds(ends)]
 
 
 def cut_entries(wire: bytes, offsets: Offsets) -> list[Block]:
-    """Cut entries into the fewest blocks of at most about BLOCK_BYTES, of equal size."""
+    """Cut entries into the fewest blocks of at most about BLOCK_BYTES, equally large."""
     return [
         Block(wire[offsets[a] : offsets[b]], moved(offsets[a : b + 1], -offsets[a]))
         for a, b in _bounds(offsets[1:])
@@ -101,12 +103,12 @@ def cut_entries(wire: bytes, offsets: Offsets) -> list[Block]:
 
 
 def moved(offsets: Offsets, by: int) -> Offsets:
-    """Return offsets, each greater by a number."""
+    """Return the offsets, each increased by ``by``."""
     return array("i", map(by.__add__, offsets)) if by else offsets
 
 
 def _bounds(ends: Rows) -> list[tuple[int, int]]:
-    """Split names into parts by size: return each part's first index and the index after its last.
+    """Split names into parts of about equal size; return (first index, index after the last).
 
     Args:
         ends: The offset in bytes at which each name ends.
@@ -131,7 +133,7 @@ def _edit_block(block: Block, changes: list[bytes], gone: set[bytes]) -> list[No
 
 
 def _spliced(block: Block, changes: list[bytes], gone: set[bytes]) -> tuple[bytes, Offsets] | None:
-    """Return a block's entries after a few changes; None if unchanged."""
+    """Return a block's bytes and offsets after a few changes; None if unchanged."""
     offsets, made = block.offsets, array("i")
     pieces: list[bytes] = []
     done = grown = 0
@@ -156,7 +158,7 @@ def _spliced(block: Block, changes: list[bytes], gone: set[bytes]) -> tuple[byte
 
 
 def _branches(nodes: Sequence[Node]) -> list[Node]:
-    """Distribute nodes evenly over the fewest branches."""
+    """Return the fewest branches that contain the nodes, about equally many in each."""
     return list(_branching(nodes))
 
 
@@ -167,7 +169,10 @@ def _branching(nodes: Sequence[Node]) -> Iterator[Branch]:
 
 
 def _assign(node: Branch, changes: list[bytes]) -> Iterator[tuple[int, list[bytes]]]:
-    """Yield the index of each changed child with the child's changes; both inputs are in order."""
+    """Yield the index of each affected child, together with the child's changes.
+
+    Children and changes are in sort order.
+    """
     start, ends = 0, node.firsts[1:]
     while start < len(changes):
         index = bisect_right(ends, java_order(changes[start]))
@@ -178,7 +183,7 @@ def _assign(node: Branch, changes: list[bytes]) -> Iterator[tuple[int, list[byte
 
 
 def _join_small(nodes: list[Node]) -> list[Node]:
-    """Merge small neighbours, so that deletions leave no tiny nodes."""
+    """Merge small neighboring nodes, so that deletions leave no tiny nodes."""
     joined: list[Node] = []
     for node in nodes:
         both = _joined(joined[-1], node) if joined else None

@@ -1,1 +1,1 @@
-"""Topic list watches: clients receive the changes of a namespace's topics."""
+"""Topic list watches, which notify clients of created and deleted topics in a namespace."""

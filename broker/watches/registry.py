@@ -1,4 +1,4 @@
-"""The watches of each connection, the watched namespaces, their listings, and the memory budget.
+"""Registry of a broker's watches, by connection and by namespace, with a memory limit.
 
 A namespace's listing is admitted by the heap limit before names are read.
 """
@@ -38,7 +38,7 @@ WATCHER_BYTES = 1_024
 
 @dataclass(slots=True)
 class CnxWatches:
-    """The watches of one connection."""
+    """The watches of a connection, by watcher id (chosen by the client)."""
 
     backoff: Backoff = field(default_factory=Backoff)
     by_id: dict[int, Watch] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class CnxWatches:
 
 @dataclass(slots=True, eq=False)
 class Watch:
-    """The watch of one watcher id of a connection, from its first request on.
+    """A client's watch, from the first request with a watcher id until the watch is closed.
 
     Attributes:
         pattern: Pattern of the first request, without its domain; later requests do not change it.
@@ -66,7 +66,7 @@ class Watch:
 
 
 class WatchRegistry:
-    """All watches of one broker.
+    """All watches of a broker, with a limit on their memory.
 
     Bound: ``settings.max_bytes`` for names, sets and watchers together; beyond, a watch is refused,
     and the client polls.
@@ -84,13 +84,13 @@ class WatchRegistry:
 
     @property
     def held_bytes(self) -> int:
-        """Approximate memory of all watches."""
+        """Approximate memory of all watches, in bytes."""
         names = sum(one.sets.held_bytes for one in self._namespaces.values())
         return names + WATCHER_BYTES * self.totals.watchers
 
     @property
     def sets(self) -> int:
-        """Number of distinct watched sets."""
+        """Number of sets of names that are watched; watches of equal patterns share a set."""
         return sum(len(one.sets) for one in self._namespaces.values())
 
     @property
@@ -99,7 +99,7 @@ class WatchRegistry:
         return tuple(self._watches)
 
     def check_room(self, more_bytes: int = 0) -> None:
-        """Refuse a watch beyond the budget.
+        """Refuse a watch that would exceed the memory limit of all watches.
 
         Raises:
             RequestError: NotAllowedError, which makes clients poll instead.
@@ -117,27 +117,27 @@ class WatchRegistry:
             )
 
     def push(self, change: Change) -> None:
-        """Pass a change of the store to the watched namespace; ignore unwatched namespaces."""
+        """Pass a change of topics to its namespace, if the namespace is watched."""
         namespace = self._namespaces.get(change.namespace)
         if namespace is not None:
             namespace.push(change)
 
     def missed_some(self) -> None:
-        """List all watched namespaces again, after the feed dropped changes."""
+        """Have all watched namespaces listed again, as changes from the store were lost."""
         for namespace in self._namespaces.values():
             namespace.fall_behind()
 
     def of(self, cnx: ServedConnection) -> CnxWatches:
-        """Return the watches of a connection."""
+        """Return the watches of a connection, by watcher id."""
         return self._watches.setdefault(cnx, CnxWatches())
 
     def watched(self, cnx: ServedConnection) -> set[NamespaceName]:
-        """Return the namespaces watched by a connection."""
+        """Return the namespaces that a connection watches."""
         watches = self._watches.get(cnx)
         return {one.namespace.namespace for one in watches.by_id.values()} if watches else set()
 
     def namespace(self, name: NamespaceName) -> NamespaceWatch:
-        """Return a watched namespace, following it from now on."""
+        """Return a namespace's watched sets; from now on changes are passed to them."""
         known = self._namespaces.get(name)
         if known is None:
             known = self._namespaces[name] = NamespaceWatch(name, self._context)
@@ -150,10 +150,10 @@ class WatchRegistry:
         watcher: TopicListWatcher,
         pattern: str,
     ) -> Watch:
-        """Register a watch before its creation.
+        """Register a watch whose set of names is not known yet.
 
         Raises:
-            RequestError: The budget is used up.
+            RequestError: All watches together would exceed their memory limit.
         """
         self.check_room(WATCHER_BYTES)
         created = asyncio.get_running_loop().create_future()
@@ -164,7 +164,7 @@ class WatchRegistry:
         return watch
 
     def take(self, cnx: ServedConnection, watcher_id: int) -> Watch | None:
-        """End a watch and return it; None if missing."""
+        """End a connection's watch and return the watch; None if no such watch exists."""
         watches = self._watches.get(cnx)
         watch = watches.by_id.pop(watcher_id, None) if watches is not None else None
         if watch is not None:
@@ -172,21 +172,21 @@ class WatchRegistry:
         return watch
 
     def forget(self, cnx: ServedConnection, watch: Watch) -> None:
-        """End a watch after a failed creation, unless already ended."""
+        """End a watch whose creation failed, unless ended already."""
         watcher_id = watch.watcher.sender.watcher_id
         watches = self._watches.get(cnx)
         if watches is not None and watches.by_id.get(watcher_id) is watch:
             self.take(cnx, watcher_id)
 
     def cancel_owner(self, cnx: ServedConnection) -> None:
-        """End the watches of a closed connection."""
+        """End all watches of a closed connection."""
         watches = self._watches.pop(cnx, None)
         if watches is not None:
             for watch in watches.by_id.values():
                 self._end(watch)
 
     def _end(self, watch: Watch) -> None:
-        """Drop a watch's set, and the namespace with its last watch."""
+        """Close a watch; the last watch of a namespace also drops the namespace's names."""
         namespace = watch.namespace
         watch.ended = True
         watch.watcher.close()
@@ -203,7 +203,7 @@ PERSISTENT = pb.CommandGetTopicsOfNamespace.PERSISTENT
 
 
 class NamespaceListings:
-    """Lists namespaces for watches."""
+    """Lists namespaces for new watches, within the heap limit of topic lists."""
 
     def __init__(self, context: WatchContext, registry: WatchRegistry) -> None:
         self._context = context
@@ -211,7 +211,7 @@ class NamespaceListings:
         self._registry = registry
 
     async def list(self, namespace: NamespaceName, sender: WatchSender) -> None:
-        """List a namespace, retrying for memory until it is granted or the watch ends.
+        """List a namespace, requesting memory until it is granted or the watch ends.
 
         Raises:
             RequestError: The estimate exceeds the heap limit, or the store cannot be read.
@@ -253,7 +253,7 @@ class NamespaceListings:
 def limit_exceeded(
     error: PermitTooLargeError, what: str, limit_type: LimitType, profile: WatchProfile
 ) -> RequestError:
-    """Return the refusal of a request over a limit."""
+    """Return the error for a request that needs more memory than a limit allows."""
     if profile.java_errors:
         return illegal_argument(error)
     return too_large(error, what, limit_type)

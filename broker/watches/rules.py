@@ -1,4 +1,4 @@
-"""Rules of watches: differences between the profiles, accepted patterns."""
+"""Rules of watches: the patterns that are accepted, and the differences between the profiles."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REFUSED = "Unable to create topic list watcher: "
 
 @dataclass(frozen=True, slots=True)
 class WatchProfile:
-    """The differences between the profiles in serving watches.
+    """How watches behave, which differs between the profiles pulsar and floodgate.
 
     Attributes:
         one_by_one: Each name is a separate update, queued for each watcher; otherwise a watcher
@@ -29,7 +29,7 @@ class WatchProfile:
             first answer.
         first_watch_answers: A request for an id in use is answered with the id's watch, even if the
             requested topics differ; otherwise differing requests are refused.
-        java_errors: Errors are Java's exceptions.
+        java_errors: Error texts are those of Java's exceptions.
     """
 
     one_by_one: bool
@@ -56,7 +56,7 @@ FLOODGATE_WATCHES = WatchProfile(
 
 
 def accepted_pattern(text: str, patterns: PatternRules, profile: WatchProfile) -> str:
-    """Return a client's pattern without its domain, if this broker evaluates patterns.
+    """Return a pattern to watch without the pattern's domain, or refuse the pattern.
 
     Raises:
         RequestError: The pattern is refused: AuthorizationError with Java's errors or

@@ -1,4 +1,4 @@
-"""Answers and updates to one watcher, each sent under a permit for direct memory.
+"""Answers and updates sent to a watcher's client, each within the limit on direct memory.
 
 A refused permit is requested again with growing delays: an answer or update may be late, and is
 never dropped (upstream: TopicListService, with endless retries).
@@ -41,13 +41,13 @@ SMALL_UPDATE_BYTES = 16_384
 
 
 class WatchSender:
-    """Sends to one watcher's client.
+    """Sends answers and updates to the client of a watcher.
 
     Args:
         context: Shared by all watches.
         cnx: The watcher's connection.
         backoff: Delays between requests for a permit, shared by all watchers of the connection.
-        watcher_id: Chosen by the client.
+        watcher_id: The id that the client chose for its watch.
         namespace: ``tenant/namespace``.
 
     Attributes:
@@ -78,13 +78,15 @@ class WatchSender:
         encoded: Callable[[SortedNames], Awaitable[EncodedNames]],
         topics_hash: str,
     ) -> None:
-        """Queue the answer to a watch, acquiring memory before encoding.
+        """Queue the answer to a request for a watch.
+
+        Memory for it is acquired before the names are encoded.
 
         Args:
-            request_id: Chosen by the client.
+            request_id: The id that the client chose for its request.
             names: The names to send: a version, or empty for an up-to-date client.
             encoded: Encodes the names, once for all recipients.
-            topics_hash: Hash of the version.
+            topics_hash: Hash of all names in the set.
 
         Raises:
             PermitTooLargeError: The answer is larger than the limit for direct memory.
@@ -111,7 +113,9 @@ class WatchSender:
         self.cnx.enqueue(answer.buffers, answer.size, on_left, paid_bytes)
 
     def send_at_once(self, update: SetUpdate) -> bool:
-        """Send an update without waiting; return False if memory or the connection is full.
+        """Send an update if possible without waiting.
+
+        Returns False if memory or the connection's outbound buffer is full.
 
         Bytes accepted by the kernel immediately are covered by the change's permit. Queued bytes
         are held by the connection, and a non-reading peer blocks further requests for memory.
@@ -128,7 +132,7 @@ class WatchSender:
         return self.cnx.writable and self.send_alone(update)
 
     def send_alone(self, update: SetUpdate) -> bool:
-        """Queue an update under a separate permit; return False if the permit has to wait."""
+        """Queue an update if direct memory for it is free; return False otherwise."""
         size_bytes = command_bytes(*update.command.buffers(self.watcher_id))
         memory = self._context.memory
         try:
@@ -140,7 +144,7 @@ class WatchSender:
         return release is not None
 
     async def send(self, update: SetUpdate) -> None:
-        """Queue an update after acquiring a separate permit.
+        """Queue an update after waiting for direct memory.
 
         An update larger than the limit closes the connection.
         """
@@ -162,7 +166,10 @@ class WatchSender:
         self.cnx.enqueue(buffers, sum(map(len, buffers)), release, paid_bytes)
 
     async def _acquire(self, key: Hashable, size_bytes: int) -> Callable[[], object] | None:
-        """Acquire direct memory and return its release function; None after the watch has ended."""
+        """Wait for direct memory, and return a function to release the memory.
+
+        Returns None if the watch ends meanwhile.
+        """
         context = self._context
         while not self.closed:
             try:

@@ -1,4 +1,4 @@
-"""The broker's watches: WATCH_TOPIC_LIST and WATCH_TOPIC_LIST_CLOSE, from request to end.
+"""Service for the commands WATCH_TOPIC_LIST and WATCH_TOPIC_LIST_CLOSE of a broker's clients.
 
 One watch: ``pattern accepted -> place in the budget -> heap permit -> names of the namespace, once
 -> set of the pattern, once -> direct memory -> answer -> outbound queue``, then ``change of the
@@ -47,7 +47,7 @@ _CLOSED_EARLY = "Closed watcher before creation was complete"
 
 @dataclass(frozen=True, slots=True)
 class AskedWatch:
-    """A WATCH_TOPIC_LIST to answer.
+    """A registered WATCH_TOPIC_LIST request that is not answered yet.
 
     Attributes:
         first: Whether the request is the first for its id.
@@ -62,7 +62,7 @@ class AskedWatch:
 
 
 class TopicListService:
-    """All watches of one broker.
+    """Creates, answers, updates and ends the watches of a broker's clients.
 
     Attributes:
         totals: Counters for the metrics.
@@ -81,12 +81,12 @@ class TopicListService:
     # -- life ---------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Read the store's feed from now on."""
+        """Begin to follow the metadata store's feed of changes."""
         self._feed = self._context.store.changes()
         self._tasks.start(self._read_feed(self._feed))
 
     def stop(self) -> None:
-        """End every watch. Idempotent."""
+        """End every watch, and stop following the store; may be called repeatedly."""
         for cnx in self.registry.connections:
             self.registry.cancel_owner(cnx)
         if self._feed is not None:
@@ -102,7 +102,7 @@ class TopicListService:
             self.registry.push(change)
 
     def cancel_owner(self, cnx: ServedConnection) -> None:
-        """End the watches of a closed connection."""
+        """End all watches of a closed connection."""
         self.registry.cancel_owner(cnx)
 
     # -- requests -----------------------------------------------------------------------------
@@ -114,7 +114,7 @@ class TopicListService:
         cnx: ServedConnection,
         check: Check | None = None,
     ) -> AskedWatch:
-        """Register a WATCH_TOPIC_LIST in order of arrival; ``answer`` then answers it.
+        """Register a WATCH_TOPIC_LIST request, in order of arrival, to be answered by ``answer``.
 
         Args:
             request: The command.
@@ -140,7 +140,7 @@ class TopicListService:
         return AskedWatch(request, watch, cnx, first, check)
 
     def _check_same(self, watch: Watch, namespace: NamespaceName, pattern: str) -> None:
-        """Refuse an id that watches other topics, unless the profile returns the first watch."""
+        """Refuse a watcher id in use for other topics, unless the profile allows such a request."""
         watched = watch.namespace.namespace, watch.pattern
         if not self._profile.first_watch_answers and watched != (namespace, pattern):
             raise RequestError(
@@ -150,7 +150,7 @@ class TopicListService:
             )
 
     async def answer(self, asked: AskedWatch) -> None:
-        """Answer a WATCH_TOPIC_LIST, and send updates from then on.
+        """Answer a registered request with the topics, and send updates from then on.
 
         Raises:
             RequestError: The request is refused.
@@ -161,7 +161,7 @@ class TopicListService:
             await (self._create(asked) if asked.first else self._answer_again(asked))
 
     def close(self, watcher_id: int, cnx: ServedConnection) -> None:
-        """End a watch; requests waiting for its creation are answered with an error."""
+        """End a watch; requests waiting for the watch's creation get an error."""
         watch = self.registry.take(cnx, watcher_id)
         if watch is None:
             return
@@ -200,7 +200,7 @@ class TopicListService:
         )
 
     async def _find_set(self, watch: Watch) -> None:
-        """Attach the pattern's set to the watch; for a new set, list the namespace first."""
+        """Attach a watch to the set of names of the watch's pattern, building a new set first."""
         namespace = watch.namespace
         known = namespace.sets.get(watch.pattern) is not None
         try:
@@ -226,7 +226,7 @@ class TopicListService:
         await self._answer(request, watch)
 
     async def _answer_again(self, asked: AskedWatch) -> None:
-        """Answer a repeated request for a watch id with the current set."""
+        """Answer a repeated request for a watcher id with the set's present names."""
         watch = asked.watch
         if asked.check is not None:
             await asked.check()
@@ -245,7 +245,7 @@ class TopicListService:
 
 @contextmanager
 def _pending(watch: Watch, request_id: int) -> Iterator[None]:
-    """Register a request waiting for its watch, so that a close can answer it."""
+    """While the block runs, register a request, so that closing the watch can answer it."""
     watch.pending[request_id] = asyncio.current_task()
     try:
         yield
@@ -258,7 +258,7 @@ def _has_failed(created: asyncio.Future[None]) -> bool:
 
 
 def _settle(created: asyncio.Future[None], error: BaseException | None) -> None:
-    """Pass the outcome of a watch's creation to the waiting requests.
+    """Wake the requests waiting for a watch's creation, and pass on the outcome.
 
     A refusal is copied: the original's traceback holds frames, and the frames hold the watch with
     all its names.

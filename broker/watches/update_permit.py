@@ -1,4 +1,4 @@
-"""Direct memory for the updates of one change, acquired once for all immediate sends.
+"""Direct memory for the updates about a change, acquired once for all recipients.
 
 The kernel accepts most frames before the next is sent: separate permits would be granted and
 released a thousand times in an event-loop iteration. For 400 watchers of one set on as many
@@ -29,7 +29,9 @@ MAX_JOINED_BYTES = 65_536
 
 
 class UpdatePermit:
-    """A permit for the updates of one change: one copy for each set, for any number of watchers.
+    """A permit for the direct memory of a change's updates, however many watchers get them.
+
+    It covers one copy of each changed set's update.
 
     Released after all watchers were notified and the last waiting frame was sent.
 
@@ -65,7 +67,7 @@ class UpdatePermit:
         return f"updates of {self.size_bytes} bytes"
 
     def acquire(self, memory: ResponseMemory, namespace: str) -> bool:
-        """Acquire the memory for the whole change, once; return False if it has to wait."""
+        """Acquire the memory of all updates at the first call; return False if it is not free."""
         if not self._asked:
             self._asked, self._memory, self.pays = True, memory, memory.pays
             try:
@@ -76,7 +78,7 @@ class UpdatePermit:
         return self.granted
 
     def send(self, cnx: ServedConnection, frame: bytes) -> bool:
-        """Send a frame past the outbound queue, joined with further frames of its connection.
+        """Send a frame without queueing it, joined with the connection's further frames.
 
         Returns:
             False if the connection has queued frames to send first.
@@ -96,18 +98,18 @@ class UpdatePermit:
         return True
 
     def enqueue(self, cnx: ServedConnection, buffers: Sequence[bytes]) -> None:
-        """Queue a frame."""
+        """Add a frame to the connection's outbound queue."""
         size_bytes = sum(map(len, buffers))
         cnx.enqueue(buffers, size_bytes, self.share(), size_bytes if self.pays else 0)
 
     def flush(self) -> None:
-        """Write the collected frames before the loop runs other tasks."""
+        """Write the collected frames, before the event loop runs other tasks."""
         by_cnx, self._by_cnx = self._by_cnx, {}
         for cnx, joined in by_cnx.items():
             self._write(cnx, joined.frames)
 
     def _write(self, cnx: ServedConnection, frames: Sequence[bytes]) -> None:
-        """Write a connection's frames; an error ends only the connection."""
+        """Write a connection's collected frames; an error closes only that connection."""
         try:
             joined = frames[0] if len(frames) == 1 else b"".join(frames)
             if not cnx.write_through(joined, self.share, len(joined) if self.pays else 0):
@@ -118,12 +120,15 @@ class UpdatePermit:
             cnx.close()
 
     def share(self) -> Callable[[], object]:
-        """Hold the memory for a waiting frame; return the callback for when it is sent."""
+        """Keep the memory until a frame is sent; return the function to call then."""
         self._waiting += 1
         return self._frame_left
 
     def all_told(self) -> None:
-        """Write the collected frames, and release the memory once no frame waits."""
+        """Write the collected frames, and release the memory once no queued frame uses it.
+
+        Called after all watchers were notified.
+        """
         try:
             self.flush()
         finally:
@@ -151,7 +156,7 @@ class _Frames:
 
 
 class SetUpdate:
-    """One change of a watched set, encoded once for all its watchers.
+    """An update about a changed set, encoded once for all its watchers.
 
     Args:
         before: The set before the change.

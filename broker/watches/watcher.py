@@ -1,4 +1,4 @@
-"""The watchers of a set: they answer a client's requests and send the set's updates.
+"""Watchers, which answer a client's requests for a watch and send updates.
 
 There are two kinds. As in Pulsar, an ``OrderedWatcher`` queues each update, and drops the queue
 when 10,000 wait. A ``LatestWatcher`` has no queue: it remembers its client's version, and after a
@@ -33,7 +33,7 @@ MAX_QUEUED_UPDATES = 10_000
 
 
 class TopicListWatcher(ABC):
-    """A client watching a set.
+    """Sends a client the names of a watched set, and then the changes of the set.
 
     Args:
         sender: Sends to the client.
@@ -41,7 +41,7 @@ class TopicListWatcher(ABC):
         max_update_bytes: Largest sum of the names of one update; further names go into the next.
 
     Attributes:
-        watched: The set; None until known.
+        watched: The watched set of names; None until it is built.
     """
 
     def __init__(self, sender: WatchSender, totals: WatchTotals, max_update_bytes: int) -> None:
@@ -56,15 +56,15 @@ class TopicListWatcher(ABC):
         return f"<watcher {self.sender.watcher_id} of {self.sender.cnx.peer}>"
 
     def watch(self, watched: WatchedSet) -> None:
-        """Follow a set from now on."""
+        """Begin to receive the changes of a set."""
         self.watched = watched
         watched.watchers[self] = None
 
     async def answer(self, request_id: int, known_hash: str | None) -> None:
-        """Answer a request with the current set.
+        """Answer a request for the watch with the set's present names.
 
         Args:
-            request_id: Chosen by the client.
+            request_id: The id that the client chose for its request.
             known_hash: Hash of the client's names; a matching hash saves sending the names.
 
         Raises:
@@ -77,13 +77,13 @@ class TopicListWatcher(ABC):
             self._answered(names)
 
     async def answer_with_nothing(self, request_id: int) -> None:
-        """Answer a request with an empty set; see WatchProfile.second_request_empties."""
+        """Answer a request with no names; see WatchProfile.second_request_empties."""
         async with self._answering():
             await self.sender.send_success(request_id, EMPTY_NAMES, self._encoded, EMPTY_NAMES.hash)
 
     @asynccontextmanager
     async def _answering(self) -> AsyncIterator[None]:
-        """Hold back updates during the block; send them afterwards, even after an error."""
+        """Hold back updates while the block runs, and send them afterwards, even after an error."""
         try:
             async with self._lock:
                 yield
@@ -92,7 +92,7 @@ class TopicListWatcher(ABC):
                 self._go_on()
 
     def close(self) -> None:
-        """Stop sending."""
+        """Stop sending to the client, and stop watching the set."""
         self.sender.closed = True
         if self.watched is not None:
             self.watched.watchers.pop(self, None)
@@ -100,28 +100,28 @@ class TopicListWatcher(ABC):
             self._task.cancel()
 
     def give_up(self) -> None:
-        """Close the connection, as the set cannot be determined; the client reconnects."""
+        """Close the connection, as the set's names are unknown, so that the client reconnects."""
         self.sender.cnx.close()
 
     @abstractmethod
     def changed(self, update: SetUpdate) -> None:
-        """Send an update of the set, now or later."""
+        """Send the client an update of the set, now or later."""
 
     @abstractmethod
     def fell_behind(self) -> None:
-        """Catch up with the set after a change too large for one update."""
+        """Send all missed changes, after a change too large for a single update."""
 
     @abstractmethod
     def _begin(self) -> SortedNames:
-        """Return the version for an answer; later changes are sent afterwards."""
+        """Return the names to answer with; changes from now on are sent after the answer."""
 
     @abstractmethod
     def _answered(self, names: SortedNames) -> None:
-        """Record the client's version."""
+        """Record the version of the set that the client received."""
 
     @abstractmethod
     def _go_on(self) -> None:
-        """Send the changes made since the answer."""
+        """Send the changes that were made since the answer."""
 
     def _start(self, work: Callable[[], Coroutine[object, object, None]]) -> None:
         if self._task is None and not self.sender.closed:
@@ -148,7 +148,7 @@ class TopicListWatcher(ABC):
 
 
 class OrderedWatcher(TopicListWatcher):
-    """A watcher of profile pulsar: all updates in order, from a queue that may overflow.
+    """A watcher of profile pulsar, which sends all updates in order, from a bounded queue.
 
     Args:
         list_again: Called after the queue overflowed and was emptied.
@@ -168,7 +168,7 @@ class OrderedWatcher(TopicListWatcher):
         self._queued: deque[SetUpdate] = deque()
 
     def changed(self, update: SetUpdate) -> None:
-        """Send the update after all queued updates."""
+        """Send the update, after all queued updates."""
         if self.sender.closed:
             return
         idle = not self._queued and self._task is None and not self._lock.locked()
@@ -183,14 +183,14 @@ class OrderedWatcher(TopicListWatcher):
         self._go_on()
 
     def fell_behind(self) -> None:
-        """Do nothing: every name is a separate update."""
+        """Do nothing, as the profile sends an update for every name."""
 
     def _begin(self) -> SortedNames:
         self._queued.clear()
         return self._the_set().names
 
     def _answered(self, names: SortedNames) -> None:
-        """Do nothing: later changes are in the queue."""
+        """Do nothing, as changes since the answer are in the queue."""
 
     def _go_on(self) -> None:
         if self._queued and not self._lock.locked():
@@ -204,7 +204,7 @@ class OrderedWatcher(TopicListWatcher):
 
 
 class LatestWatcher(TopicListWatcher):
-    """A watcher of profile floodgate: one update leads to the newest version.
+    """A watcher of profile floodgate, which sends a late client all missed changes together.
 
     The mutable state is the client's version.
     """
@@ -214,7 +214,7 @@ class LatestWatcher(TopicListWatcher):
         self._told: SortedNames | None = None
 
     def changed(self, update: SetUpdate) -> None:
-        """Send the update if possible without waiting; otherwise the watcher lags."""
+        """Send the update if possible without waiting; otherwise catch up later."""
         told = self._told
         if told is None or self.sender.closed:
             return
@@ -225,7 +225,7 @@ class LatestWatcher(TopicListWatcher):
             self._go_on()
 
     def fell_behind(self) -> None:
-        """Catch up with the set; see SetWatcher.fell_behind."""
+        """Send all missed changes, after a change too large for a single update."""
         if self._told is not None and not self.sender.closed:
             self._go_on()
 
@@ -263,7 +263,7 @@ class LatestWatcher(TopicListWatcher):
             reconciler.caught_up()
 
     async def _writable(self) -> None:
-        """Wait until the connection is writable; the connection's end cancels the task."""
+        """Wait until the connection's outbound buffer accepts more bytes."""
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def wake() -> None:
@@ -278,7 +278,7 @@ class LatestWatcher(TopicListWatcher):
             outbound.forget_listener(wake)
 
     async def _reconcile(self) -> None:
-        """Send one update towards the newest version, up to the size limit."""
+        """Send an update with missed changes, as many as its size limit allows."""
         told, watched = self._told, self._the_set()
         if told is None or told.identity == watched.names.identity:
             return

@@ -1,1 +1,1 @@
-"""Client behaviours outside loadgen's own set."""
+"""Client behaviours for loadgen that are not part of loadgen itself."""

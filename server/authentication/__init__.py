@@ -1,1 +1,1 @@
-"""Authentication of peers by credentials of a method; shared by broker and proxy."""
+"""Authentication of clients and proxies, shared by broker and proxy."""

@@ -1,4 +1,4 @@
-"""Counters of authentication outcomes, as in upstream's metrics."""
+"""Counters of accepted and refused credentials, as in upstream's metrics."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ EXPIRING_MINUTES = (
 
 @dataclass
 class AuthenticationCounters:
-    """The counts of a process.
+    """Counts of the credentials that a process accepted and refused.
 
     Bound: a count for each provider, and for each provider with each reason.
 
     Attributes:
         successes: Accepted credentials, by provider and method.
         failures: Refused credentials, by provider, method and reason.
-        expired_tokens: Tokens refused as expired.
+        expired_tokens: Tokens refused because they have expired.
         expiring: Accepted tokens by remaining minutes, for each of EXPIRING_MINUTES and above.
-        expiring_minutes: The sum of the remaining minutes.
+        expiring_minutes: The sum of the minutes until expiry of all accepted tokens.
 
     Source: upstream AuthenticationMetrics and AuthenticationMetricsToken.
     """
@@ -35,6 +35,6 @@ class AuthenticationCounters:
     expiring_minutes: float = 0.0
 
     def expires_in(self, minutes: float) -> None:
-        """Count an accepted token by its remaining minutes."""
+        """Count an accepted token in the histogram of minutes until expiry."""
         self.expiring[bisect_left(EXPIRING_MINUTES, minutes)] += 1
         self.expiring_minutes += minutes

@@ -1,4 +1,4 @@
-"""CONNECT with authentication: checks its credentials, and a proxy's right to name a client."""
+"""Authentication in CONNECT: the peer's credentials, and a proxy's right to act for a client."""
 
 from __future__ import annotations
 
@@ -31,12 +31,14 @@ _OLD_METHODS = {pb.AuthMethodYcaV1: "ycav1", pb.AuthMethodAthens: "athens"}
 
 @dataclass(frozen=True, slots=True)
 class ProxyRules:
-    """The rules by which a broker trusts peers that act for other clients.
+    """The rules by which a broker trusts a proxy to act for its clients.
 
     Attributes:
-        roles: proxyRoles.
-        enforced: Only these roles may name a client, and must; with authorization.
-        checks_original: authenticateOriginalAuthData: the client's own credentials are required.
+        roles: The roles of proxies (proxyRoles).
+        enforced: Peers with these roles must name a client, and no others may; True with
+            authorization.
+        checks_original: A proxy must pass on the client's own credentials
+            (authenticateOriginalAuthData).
     """
 
     roles: frozenset[str] = frozenset()
@@ -44,7 +46,7 @@ class ProxyRules:
     checks_original: bool = False
 
     def believes(self, session: ClientSession) -> bool:
-        """Return True if a peer that claims to be a proxy has a proxy role; True without roles."""
+        """Return True if the peer's role is a proxy role, or if no proxy roles are configured."""
         return not self.roles or session.principal.role in self.roles
 
 
@@ -55,7 +57,7 @@ class ConnectRules:
     Attributes:
         service: Checks credentials.
         proxies: The rules for proxies.
-        refresh_seconds: authenticationRefreshCheckSeconds.
+        refresh_seconds: Seconds between checks for expiry (authenticationRefreshCheckSeconds).
     """
 
     service: AuthenticationService
@@ -64,14 +66,14 @@ class ConnectRules:
 
 
 def shown_method(connect: pb.CommandConnect) -> str:
-    """Return the method of a CONNECT; a number from old clients."""
+    """Return the name of a CONNECT's authentication method; old clients send a number instead."""
     if connect.HasField("auth_method_name"):
         return connect.auth_method_name
     return _OLD_METHODS.get(connect.auth_method, NO_METHOD)
 
 
 def credentials_in(connect: pb.CommandConnect) -> Iterator[tuple[str, bytes]]:
-    """Yield the methods and credentials of a CONNECT: the peer's, and its original client's."""
+    """Yield (method, credentials) of a CONNECT: the peer's, then an original client's."""
     yield shown_method(connect), connect.auth_data
     if connect.original_auth_data:
         yield _original_credentials(connect)
@@ -88,11 +90,11 @@ def session_of(
     service: AuthenticationService,
     rules: ProxyRules,
 ) -> ClientSession:
-    """Return the session of a CONNECT sent to a broker.
+    """Authenticate a CONNECT sent to a broker, and return the session.
 
     Raises:
         AuthenticationError: The credentials are not accepted.
-        RequestError: The peer may not act for a client, or must.
+        RequestError: The peer names a client without being a proxy, or is a proxy without one.
 
     Source: upstream ServerCnx.handleConnect and completeConnect.
     """
@@ -127,7 +129,7 @@ def _take_original(
 
 
 def check_proxy_role(session: ClientSession, rules: ProxyRules) -> None:
-    """Refuse a proxy without a client, a client acting as a proxy, a proxy behind a proxy.
+    """Refuse a proxy naming no client or another proxy, and a client posing as a proxy.
 
     Raises:
         RequestError: AuthorizationError, with a real broker's text.
@@ -144,7 +146,7 @@ def check_proxy_role(session: ClientSession, rules: ProxyRules) -> None:
 
 
 class Checked(Protocol):
-    """A connection whose peer can be paused."""
+    """A connection that can be paused while the peer's credentials are checked."""
 
     peer: str
     closed: bool
@@ -159,13 +161,13 @@ def when_checked(
     shown: Iterable[tuple[str, bytes]],
     go_on: Callable[[], object],
 ) -> None:
-    """Continue with CONNECT: immediately, or after the slow checks of its credentials.
+    """Call ``go_on`` for a CONNECT once its credentials are checked: now, or after slow checks.
 
     Args:
         cnx: The connection of the CONNECT.
         service: Checks credentials.
-        shown: Its methods and credentials.
-        go_on: Authenticates by the service, which then returns immediately.
+        shown: Pairs of method and credentials in the CONNECT.
+        go_on: Authenticates the CONNECT, which takes no time once the checks are done.
     """
     slow = [one for one in shown if service.takes_time(*one)]
     if not slow:

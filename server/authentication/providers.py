@@ -1,4 +1,4 @@
-"""Interface of a provider of authentication for one kind of credentials, and its outcomes."""
+"""Interface of authentication providers, each for one kind of credentials."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class Principal:
     """An authenticated peer.
 
     Attributes:
-        role: The name for authorization.
+        role: The role used for authorization.
         method: The authentication method; ``none`` for the anonymous role.
-        expires_at_ms: The last valid millisecond of its credentials since 1970; None: no expiry.
-        roles: All roles of a token with several; else the role alone.
+        expires_at_ms: When the credentials expire, in milliseconds since 1970; None for never.
+        roles: All roles in the token; the role alone if there are no others.
     """
 
     role: str
@@ -55,7 +55,7 @@ class Principal:
             object.__setattr__(self, "roles", frozenset({self.role}))
 
     def expired(self, now_ms: int) -> bool:
-        """Return True if its credentials have expired."""
+        """Return True if the peer's credentials expired before ``now_ms``."""
         return self.expires_at_ms is not None and self.expires_at_ms < now_ms
 
 
@@ -68,7 +68,7 @@ class AuthenticationProvider(Protocol):
 
     Attributes:
         method: Pulsar's name of the method, as in CONNECT: ``token``, ``tls``, ``basic``.
-        name: Its class upstream, for metrics.
+        name: The name of the corresponding class in Pulsar, for metrics.
 
     Source: upstream AuthenticationProvider.
     """
@@ -77,7 +77,7 @@ class AuthenticationProvider(Protocol):
     name: str
 
     def authenticate(self, data: bytes, certificate: Certificate | None) -> Principal:
-        """Return the principal of credentials, without waiting.
+        """Check credentials and return the principal, without waiting for I/O.
 
         Args:
             data: The credentials of CONNECT or AUTH_RESPONSE.
@@ -88,8 +88,8 @@ class AuthenticationProvider(Protocol):
         """
 
     def http_data(self, headers: Mapping[str, str]) -> bytes:
-        """Return the credentials of an HTTP request, for ``authenticate``.
+        """Return the credentials in an HTTP request's headers, for ``authenticate``.
 
         Raises:
-            AuthenticationError: The request has none of this method.
+            AuthenticationError: The request has no credentials of this method.
         """

@@ -1,4 +1,4 @@
-"""Counts and logs operations refused by authorization, at most one line a second."""
+"""Counts and log lines of operations refused by authorization, at most one line a second."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOLD_SECONDS = 1.0
 
 
 class Subject(StrEnum):
-    """The kind of object of an operation; the value is the metric's label."""
+    """The kind of object that a refused operation was about; the value is the metric's label."""
 
     BROKER = "broker"
     CLUSTER = "cluster"
@@ -32,7 +32,7 @@ class Subject(StrEnum):
 
 
 class RefusedOperations:
-    """Refusals by subject, and their log lines."""
+    """Counts and logs refused operations, by the kind of object that they were about."""
 
     def __init__(self, clock: Clock) -> None:
         self.counts = dict.fromkeys(Subject, 0)
@@ -41,7 +41,7 @@ class RefusedOperations:
         self._untold = 0
 
     def add(self, session: Session | None, subject: Subject, operation: str, name: str) -> None:
-        """Count a refusal.
+        """Count a refused operation, and log it unless a line was logged within the last second.
 
         Args:
             session: The refused session.
@@ -62,7 +62,7 @@ class RefusedOperations:
 
 
 def shown_session(session: Session | None, nobody: str = "nobody") -> str:
-    """Return the roles of a session and its original client, for log lines."""
+    """Return the roles of a peer and of a client behind the peer, for log lines."""
     if session is None:
         return nobody
     role = quoted(session.principal.role)

@@ -1,4 +1,4 @@
-"""HTTP authentication and authorization as middleware: refused requests get 401."""
+"""Middleware that authenticates and authorizes HTTP requests; a refused request gets 401."""
 
 from __future__ import annotations
 
@@ -37,15 +37,18 @@ of its data separately, with the credentials entered by its user."""
 
 
 def session_of_request(request: web.Request) -> ClientSession | None:
-    """Return a request's session; None without authentication, and on an open path."""
+    """Return the authenticated session of a request.
+
+    None if authentication is off, or if the path is open to all.
+    """
     return request.get(SESSION)
 
 
 def open_paths(*, covers_metrics: bool) -> frozenset[str]:
-    """Return the paths without authentication.
+    """Return the paths that can be requested without credentials.
 
     Args:
-        covers_metrics: authenticateMetricsEndpoint.
+        covers_metrics: True if /metrics requires credentials (authenticateMetricsEndpoint).
     """
     return frozenset(OPEN_PATHS if covers_metrics else (*OPEN_PATHS, *METRICS_PATHS))
 
@@ -53,7 +56,7 @@ def open_paths(*, covers_metrics: bool) -> frozenset[str]:
 def authentication_middleware(
     service: AuthenticationService, open_to_all: Collection[str]
 ) -> Middleware:
-    """Return the middleware that requires authentication.
+    """Return middleware that authenticates each request, except for paths open to all.
 
     Source: upstream AuthenticationFilter. Differs: the body of a 401 is JSON, and an unknown path
     is refused too.
@@ -97,7 +100,7 @@ def superusers_only(
     dispatches: Collection[Handler],
     refused: RefusedOperations,
 ) -> Middleware:
-    """Return the middleware that restricts a server's own routes to superusers.
+    """Return middleware that lets only superusers use routes beyond Pulsar's own REST API.
 
     Own routes are outside of Pulsar's REST: the limiter's figures, faults, connections,
     imports. Routes added later are closed by default. Requests for Pulsar's REST are authorized

@@ -1,4 +1,4 @@
-"""Authentication service: providers by method, certificates of clients, and the anonymous role."""
+"""Authentication service: a provider for each method, TLS certificates, and the anonymous role."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ METHOD_HEADER = "X-Pulsar-Auth-Method-Name"
 
 
 class AuthenticationService:
-    """Authenticates peers by its providers.
+    """Authenticates peers, each by the provider of the peer's method.
 
     Args:
         providers: A provider for each method, tried in order for a request without a method.
-        anonymous_role: The role of peers without credentials of a known method; empty: none.
+        anonymous_role: The role of peers without credentials; empty if they are refused.
         strict: HTTP requests must name their method.
         clock: The source of time, for the remaining life of tokens.
 
@@ -55,17 +55,20 @@ class AuthenticationService:
         self._strict = strict
 
     def takes_time(self, method: str, data: bytes) -> bool:
-        """Return True if credentials should be prepared before ``authenticate``."""
+        """Return True if ``authenticate`` would block for the credentials without ``prepare``."""
         passwords = self._passwords if method == BasicProvider.method else None
         return passwords is not None and passwords.takes_time(data)
 
     async def prepare(self, method: str, data: bytes, address: str) -> None:
-        """Do the slow part of ``authenticate``, which then returns the outcome."""
+        """Hash a password on a thread if needed, so that ``authenticate`` does not block."""
         if self._passwords is not None and method == BasicProvider.method:
             await self._passwords.prepare(data, address)
 
     async def prepare_request(self, headers: Mapping[str, str], address: str) -> None:
-        """Do the slow part of ``authenticate_request``, which then returns the outcome."""
+        """Hash a request's password on a thread if needed.
+
+        Then ``authenticate_request`` does not block.
+        """
         method = headers.get(METHOD_HEADER, "" if self._strict else BasicProvider.method)
         if self._passwords is None or method != BasicProvider.method:
             return
@@ -73,7 +76,7 @@ class AuthenticationService:
             await self._passwords.prepare(self._passwords.http_data(headers), address)
 
     def authenticate(self, method: str, data: bytes, certificate: Certificate | None) -> Principal:
-        """Return the principal of credentials in CONNECT or AUTH_RESPONSE.
+        """Check the credentials of a CONNECT or AUTH_RESPONSE, and return the principal.
 
         A method without a provider gets the anonymous role; wrong credentials do not.
 
@@ -92,7 +95,7 @@ class AuthenticationService:
     def refreshed(
         self, before: Principal, data: bytes, certificate: Certificate | None
     ) -> Principal:
-        """Return the principal of fresh credentials of the former method.
+        """Check fresh credentials of the same method as before, and return the principal.
 
         Raises:
             AuthenticationError: The credentials are not accepted, or none were requested.
@@ -108,7 +111,7 @@ class AuthenticationService:
     def authenticate_request(
         self, headers: Mapping[str, str], certificate: Certificate | None
     ) -> Principal:
-        """Return the principal of an HTTP request.
+        """Check the credentials of an HTTP request, and return the principal.
 
         Without a method's name every provider is tried; if all fail, the request is anonymous, if
         an anonymous role is set.
@@ -141,7 +144,7 @@ class AuthenticationService:
         shown: bytes | Mapping[str, str],
         certificate: Certificate | None,
     ) -> Principal:
-        """Return the principal of credentials, from CONNECT or headers, and count the outcome."""
+        """Check credentials by one provider, count the outcome, and return the principal."""
         counters = self.counters
         try:
             data = shown if isinstance(shown, bytes) else provider.http_data(shown)
@@ -163,7 +166,7 @@ class AuthenticationService:
 def open_service(
     settings: AuthenticationSettings | None, clock: Clock
 ) -> AuthenticationService | None:
-    """Return the service of a configuration; None without authentication.
+    """Return the configured authentication service; None if authentication is off.
 
     Raises:
         StartError: A key or a file cannot be used.
@@ -188,7 +191,7 @@ def open_service(
 
 
 class CertificateProvider:
-    """Takes the role from a certificate verified by TLS.
+    """Authenticates a peer by a TLS certificate; the certificate's common name is the role.
 
     Attributes:
         method: ``tls``.
@@ -201,7 +204,7 @@ class CertificateProvider:
     name = "AuthenticationProviderTls"
 
     def authenticate(self, data: bytes, certificate: Certificate | None) -> Principal:
-        """See AuthenticationProvider; the data of CONNECT is ignored."""
+        """Return the principal named in the peer's certificate; ``data`` is ignored."""
         if not certificate:
             raise AuthenticationError("Failed to get TLS certificates from client", "INVALID_CERTS")
         for part in certificate.get("subject", ()):
@@ -213,5 +216,5 @@ class CertificateProvider:
         )
 
     def http_data(self, headers: Mapping[str, str]) -> bytes:
-        """See AuthenticationProvider: the certificate comes with the connection."""
+        """Return empty credentials, as the certificate comes with the connection."""
         return b""

@@ -28,7 +28,7 @@ REFRESH_DATA = b"PulsarAuthRefresh"
 
 @dataclass(slots=True)
 class ClientSession:
-    """An authenticated peer.
+    """An authenticated peer and, behind a proxy, the original client.
 
     Attributes:
         principal: The peer itself: a client, or a proxy.
@@ -45,20 +45,20 @@ class ClientSession:
 
     @property
     def checked_roles(self) -> tuple[str, ...]:
-        """The roles that must all be allowed: the peer's, and its client's."""
+        """The roles that must all be authorized: the peer's and, behind a proxy, the client's."""
         if self.original is None:
             return (self.principal.role,)
         return (self.principal.role, self.original.role)
 
     @property
     def watched(self) -> Principal:
-        """The credentials whose expiry is watched: the client's own, if known."""
+        """The principal whose expiry counts: the client's if authenticated here, else the peer."""
         if self.original is not None and self.original_is_proved:
             return self.original
         return self.principal
 
     def renew(self, fresh: Principal) -> bool:
-        """Replace the credentials; return False if their role differs."""
+        """Replace the credentials, or return False if the role differs."""
         before = self.watched.role
         if before and fresh.role != before:
             return False
@@ -71,35 +71,38 @@ class ClientSession:
 
 
 class Challenged(Protocol):
-    """A connection whose credentials are renewed."""
+    """A connection whose peer is asked for fresh credentials after expiry."""
 
     peer: str
 
     def send(self, command: pb.BaseCommand) -> None:
-        """Queue a command."""
+        """Queue a command for the peer."""
 
     def take_no_more(self) -> None:
-        """Drop further frames of the peer."""
+        """Ignore all further frames from the peer."""
 
     def close(self) -> None:
-        """Close after all queued bytes have left."""
+        """Close the connection after all queued bytes have been sent."""
 
 
 class Refreshed(Challenged, Protocol):
     """A connection whose peer may send fresh credentials.
 
     Attributes:
-        refresh: Receives fresh credentials; None without authentication.
+        refresh: Checks fresh credentials; None if authentication is off.
     """
 
     refresh: CredentialRefresh | None
 
     def peer_certificate(self) -> Certificate | None:
-        """Return the peer's certificate."""
+        """Return the peer's TLS certificate; None if the peer sent no trusted certificate."""
 
 
 def auth_response(cnx: Refreshed, command: pb.BaseCommand) -> None:
-    """Handle fresh credentials; without authentication they are refused, as recorded."""
+    """Handle an AUTH_RESPONSE with fresh credentials.
+
+    If authentication is off, the connection is closed with an error, as recorded of a real broker.
+    """
     response = with_body(command, "authResponse").authResponse
     given = response.response
     if not (given.HasField("auth_data") and given.HasField("auth_method_name")):
@@ -111,20 +114,20 @@ def auth_response(cnx: Refreshed, command: pb.BaseCommand) -> None:
 
 
 def fail_authentication(cnx: Challenged, reason: str) -> None:
-    """Send a peer an authentication error, and close."""
+    """Log the reason, send the peer an authentication error, and close the connection."""
     logger.warning("closing %s: %s: %s", cnx.peer, FAILED, reason)
     refuse_connection(cnx, pb.AuthenticationError, FAILED)
 
 
 def refuse_connection(cnx: Challenged, code: pb.ServerError.ValueType, words: str) -> None:
-    """Answer CONNECT or AUTH_RESPONSE with an error, and close."""
+    """Answer CONNECT or AUTH_RESPONSE with an error, and close the connection."""
     cnx.take_no_more()
     cnx.send(error_command(NO_REQUEST, code, words))
     cnx.close()
 
 
 class CredentialRefresh:
-    """Checks a connection's credentials periodically, and requests fresh ones after expiry.
+    """Requests fresh credentials for a connection after the old credentials have expired.
 
     Credentials without an expiry need no timer.
 
@@ -132,7 +135,7 @@ class CredentialRefresh:
         cnx: The connection.
         session: The session of its peer.
         service: Checks fresh credentials.
-        seconds: authenticationRefreshCheckSeconds.
+        seconds: Seconds between checks for expiry (authenticationRefreshCheckSeconds).
         clock: The source of time.
         protocol_version: Sent in a challenge; None for a peer that cannot answer, as it did not
             announce supports_auth_refresh.
@@ -166,13 +169,13 @@ class CredentialRefresh:
         self._arm()
 
     def stop(self) -> None:
-        """Stop checking; idempotent."""
+        """Stop the periodic check for expiry; may be called repeatedly."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def answered(self, response: pb.CommandAuthResponse, certificate: Certificate | None) -> None:
-        """Accept fresh credentials, or close the connection if they are refused."""
+        """Check the peer's fresh credentials; close the connection if they are refused."""
         self._asked = False
         watched = self._session.watched
         try:
@@ -191,7 +194,9 @@ class CredentialRefresh:
             self._arm()
 
     def ask_if_expired(self) -> bool:
-        """Request fresh credentials if expired; close a peer that cannot answer.
+        """Request fresh credentials if the old credentials have expired.
+
+        A peer that cannot send any is disconnected.
 
         Returns:
             True while fresh credentials are awaited.

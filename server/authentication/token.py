@@ -35,7 +35,7 @@ _BROKEN = (jwt.PyJWTError, ValueError, TypeError, NotImplementedError, Recursion
 
 
 class TokenProvider:
-    """Checks tokens: signature, times, audience, and role.
+    """Authenticates peers by JSON web tokens: signature, validity period, audience, and role.
 
     Args:
         settings: The keys of tokens.
@@ -61,7 +61,7 @@ class TokenProvider:
         self._signatures = jwt.PyJWS()
 
     def authenticate(self, data: bytes, certificate: Certificate | None) -> Principal:
-        """See AuthenticationProvider."""
+        """Check a token and return the principal."""
         if not data.strip():
             raise AuthenticationError("Blank token found", _NO_TOKEN)
         claims = self._claims(data)
@@ -71,7 +71,7 @@ class TokenProvider:
         return Principal(role, self.method, expires_at_ms, roles)
 
     def http_data(self, headers: Mapping[str, str]) -> bytes:
-        """See AuthenticationProvider."""
+        """Return the token in the request's Authorization header."""
         given = headers.get("Authorization", "")
         if not given.startswith(BEARER):
             raise AuthenticationError("Invalid HTTP Authorization header")
@@ -118,7 +118,10 @@ class TokenProvider:
             )
 
     def _role(self, claims: Mapping[str, Any]) -> tuple[str, frozenset[str]]:
-        """Return the role, and all roles of a list; without a role an empty one, without rights."""
+        """Return the token's first role, and all roles if the claim is a list.
+
+        A token without a role gets an empty role, without rights.
+        """
         claim = self._settings.claim
         found = claims.get(claim)
         if found is None or found == []:
@@ -134,7 +137,7 @@ class TokenProvider:
         return found, frozenset()
 
     def _check_text(self, *roles: str) -> None:
-        """Refuse unpaired surrogates, possible in JSON, as such a role cannot be sent."""
+        """Refuse roles with unpaired surrogates, which JSON allows but UTF-8 cannot encode."""
         try:
             "".join(roles).encode()
         except UnicodeEncodeError:
@@ -156,7 +159,7 @@ def _time_ms(claims: Mapping[str, Any], claim: str) -> int | None:
 
 
 def _seconds_of(value: object) -> float:
-    """Return seconds since 1970 from a number, its digits, or an ISO 8601 date."""
+    """Return the seconds since 1970 of a claim: a number, digits, or an ISO 8601 date."""
     if isinstance(value, str):
         return (
             int(value)

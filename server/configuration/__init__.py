@@ -1,1 +1,1 @@
-"""Configuration files of broker and proxy: keys, types, bounds and units."""
+"""Configuration files of broker and proxy: their keys, with types, bounds and units."""

@@ -1,4 +1,4 @@
-"""Addresses: the bind address, the address advertised to clients, and their notation."""
+"""Addresses of a server: the bind address, the address advertised to clients, and URLs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LOOPBACK_OF_WILDCARD = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 
 
 class ServerUrls(NamedTuple):
-    """The advertised addresses; the address of a disabled port is empty.
+    """The URLs that a server advertises to clients; the URL of a disabled port is empty.
 
     Attributes:
         service: ``pulsar://host:port``.
@@ -32,21 +32,21 @@ class ServerUrls(NamedTuple):
 
     @property
     def any_service(self) -> str:
-        """The address for clients; the TLS port's only without a plain port."""
+        """The URL for Pulsar clients: the plain port's or, without a plain port, the TLS port's."""
         return self.service or self.service_tls
 
     @property
     def any_web(self) -> str:
-        """The address of the web port; the TLS port's only without a plain port."""
+        """The URL for HTTP clients: the plain port's or, without a plain port, the TLS port's."""
         return self.web or self.web_tls
 
     @property
     def web_address(self) -> str:
-        """``host:port`` of the web port, upstream's name of a broker."""
+        """``host:port`` of the web port, by which upstream identifies a broker."""
         return self.any_web.partition("://")[2]
 
     def told(self) -> list[str]:
-        """Return all addresses: service and web, then their TLS addresses."""
+        """Return all distinct URLs: the preferred service and web URL, then the TLS URLs."""
         return list(dict.fromkeys(filter(None, (self.any_service, self.any_web, *self))))
 
 
@@ -54,12 +54,12 @@ NO_URLS = ServerUrls()
 
 
 def host_port(host: str, port: int) -> str:
-    """Return an address as in a URL, with brackets around an IPv6 address."""
+    """Return ``host:port`` as in a URL, with brackets around an IPv6 address."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def bind_address(checked: CheckedKeys) -> str:
-    """Return the address to listen on: bindAddress, by default the loopback's.
+    """Return the address to listen on: bindAddress, or 127.0.0.1 if not set.
 
     Other machines have access only if the operator configures it, with a warning while
     authentication is off. Differs: upstream's default is 0.0.0.0.
@@ -79,12 +79,12 @@ def bind_address(checked: CheckedKeys) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Return True if a host is reachable from this machine only."""
+    """Return True if a host can be reached from the same machine only."""
     return host == "localhost" or (is_address(host) and ip_address(host).is_loopback)
 
 
 def is_address(host: str) -> bool:
-    """Return True if a host is an IP address, without brackets."""
+    """Return True if a host is an IP address (IPv6 without brackets) rather than a name."""
     try:
         ip_address(host)
     except ValueError:
@@ -93,7 +93,7 @@ def is_address(host: str) -> bool:
 
 
 def advertised_address(checked: CheckedKeys) -> str:
-    """Return the host advertised to clients: advertisedAddress, or the bind address.
+    """Return the host advertised to clients: advertisedAddress, or else the bind address.
 
     A server that listens on every address advertises the loopback's, which always works from this
     machine and from no other; a notice reports it.
@@ -114,7 +114,10 @@ def advertised_address(checked: CheckedKeys) -> str:
 
 
 def plain_port(checked: CheckedKeys, key: str) -> int | None:
-    """Return the plain port of ``key``; None, disabled, only beside a TLS port."""
+    """Return the port without TLS set by ``key``; None if disabled.
+
+    It can be disabled only if the corresponding TLS port is set.
+    """
     tls_key = f"{key}Tls"
     if checked.value(key) is not None:
         return checked.integer(key)

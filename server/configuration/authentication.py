@@ -1,4 +1,4 @@
-"""Pulsar's authentication keys, as frozen models; secrets are referenced, not stored."""
+"""Pulsar's authentication keys, as immutable settings; secrets are referenced, not stored."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 
 
 class Source(str):
-    """A configuration value that locates a secret, or is a secret: never shown."""
+    """A configuration value that locates or contains a secret, hidden by ``repr()``."""
 
     __slots__ = ()
 
@@ -51,7 +51,7 @@ class Source(str):
 
 
 class TokenSettings(NamedTuple):
-    """The keys of tokens.
+    """The configuration of token authentication.
 
     Attributes:
         secret_key: tokenSecretKey; precedes the public key.
@@ -73,7 +73,7 @@ class TokenSettings(NamedTuple):
 
 
 class AuthenticationSettings(NamedTuple):
-    """The authentication keys of a server; absent without authentication.
+    """The authentication configuration of a server.
 
     Attributes:
         methods: authenticationProviders, as methods in order.
@@ -101,7 +101,7 @@ class AuthenticationSettings(NamedTuple):
 
 
 def with_token_prefix(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the keys with the prefix of tokenSettingPrefix removed from token keys.
+    """Return the configuration with tokenSettingPrefix removed from the names of token keys.
 
     With a prefix Pulsar reads only the prefixed token keys.
     """
@@ -114,7 +114,10 @@ def with_token_prefix(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def authentication_settings(checked: CheckedKeys, *, proxy: bool) -> AuthenticationSettings | None:
-    """Return the settings; None if authentication is off. Errors become problems."""
+    """Return the authentication settings; None if authentication is off.
+
+    Invalid values become problems of ``checked``.
+    """
     checked.text(PREFIX_KEY)
     if not checked.flag("authenticationEnabled"):
         return None
@@ -208,7 +211,10 @@ def _basic_source(checked: CheckedKeys) -> Source:
 
 
 def literal_refusal(key: str, value: str) -> str | None:
-    """Return the refusal of a secret on a command line, visible to all users of the machine."""
+    """Return an error if a value of ``--set`` is a secret, else None.
+
+    All users of a machine can read its command lines.
+    """
     read_from_elsewhere = key.endswith(SECRET_KEYS) or key in STORE_KEYS
     hidden = key.endswith(SECRET_KEYS) or SECRET_KEY.search(key) is not None
     hidden = hidden and not value.lstrip().startswith("tlsCertFile:") and is_literal(value)

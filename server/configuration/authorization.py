@@ -1,4 +1,4 @@
-"""Pulsar's keys of authorization, as a frozen model."""
+"""Pulsar's authorization keys, as immutable settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PROVIDERS = (DEFAULT_PROVIDER, MULTI_ROLES_PROVIDER)
 
 
 class AuthorizationSettings(NamedTuple):
-    """Superuser roles, proxy roles, and the matching of roles.
+    """The authorization configuration: superuser roles, proxy roles, and how roles match.
 
     Attributes:
         superusers: ``superUserRoles``.
@@ -32,7 +32,10 @@ class AuthorizationSettings(NamedTuple):
 
 
 def authorization_settings(checked: CheckedKeys, *, proxy: bool) -> AuthorizationSettings | None:
-    """Return the settings; None if authorization is off. Errors become problems."""
+    """Return the authorization settings; None if authorization is off.
+
+    Invalid values become problems of ``checked``.
+    """
     if not checked.flag("authorizationEnabled"):
         return None
     if not checked.flag("authenticationEnabled"):

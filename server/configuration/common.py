@@ -1,4 +1,4 @@
-"""Configuration shared by broker and proxy: rows beside their keys, in bytes and seconds."""
+"""Settings shared by broker and proxy, declared beside their keys, in bytes and seconds."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ def _http_rate(checked: CheckedKeys) -> float:
 
 
 class LimitConfig(Settings):
-    """Limits of all clients and of a single client. Units: bytes and seconds; 0 or less: unlimited.
+    """Limits on all clients together and on a single client, in bytes and seconds.
+
+    0 or less means unlimited.
 
     Profile ``pulsar`` has upstream's limits alone.
     """
@@ -91,21 +93,21 @@ OVERDRAFT_KEY = "floodgateTopicListOverdraftMaxBytes"
 
 
 class Profile(Enum):
-    """The behaviour of a process: Pulsar's as released, or Floodgate's."""
+    """Which defaults a process uses: Floodgate's, or those of released Pulsar."""
 
     PULSAR = "pulsar"
     FLOODGATE = "floodgate"
 
 
 class ResponseBuffers(Enum):
-    """Buffers of responses: requests for the same topic list share its encoded bytes, or not."""
+    """Whether concurrent requests for the same topic list share its encoded bytes."""
 
     PRIVATE = "private"
     SHARED = "shared"
 
 
 class TopicListLimits(Settings):
-    """Memory limits of in-flight topic lists.
+    """Memory limits of topic lists from their request until the response is sent.
 
     Units: bytes and seconds. A maximum of 0 or less means no limit and no accounting, a queue size
     of 0 or less an unbounded queue, as upstream.
@@ -126,19 +128,19 @@ class TopicListLimits(Settings):
 
     @property
     def heap(self) -> MemoryLimit:
-        """The budget of LimitType.HEAP_MEMORY."""
+        """The limit on heap memory (LimitType.HEAP_MEMORY)."""
         return MemoryLimit(self.heap_max_bytes, self.heap_queue_size, self.heap_timeout_seconds)
 
     @property
     def direct(self) -> MemoryLimit:
-        """The budget of LimitType.DIRECT_MEMORY."""
+        """The limit on direct memory (LimitType.DIRECT_MEMORY)."""
         return MemoryLimit(
             self.direct_max_bytes, self.direct_queue_size, self.direct_timeout_seconds
         )
 
 
 class ServerConfig(Settings):
-    """The configuration of a server process."""
+    """The complete configuration of a server process, broker or proxy."""
 
     cluster_name: str = Key("clusterName", floodgate="standalone", pulsar="standalone")
     """clusterName. Differs: upstream's broker does not start without it."""
@@ -209,7 +211,7 @@ class ServerConfig(Settings):
 
     @classmethod
     def made(cls, known: KnownKeys, properties: Mapping[str, str]) -> Self:
-        """Read the fields of all settings from the keys of a file.
+        """Return the configuration described by a file's keys and values.
 
         Raises:
             ConfigError: All problems, a sentence each.
@@ -224,17 +226,20 @@ class ServerConfig(Settings):
 
     @property
     def own_keys(self) -> tuple[str, ...]:
-        """The keys of this kind of server that its info shows."""
+        """Further keys, of a broker alone or of a proxy alone, in the server's info."""
         return ()
 
     @property
     def connection_bounds(self) -> ConnectionBounds:
-        """Most simultaneous connections of clients."""
+        """The largest numbers of simultaneous client connections."""
         return ConnectionBounds()
 
 
 def _policy(checked: CheckedKeys, name: str) -> AdmissionPolicy | type[Admission]:
-    """Return a built-in policy, or an imported class; an unusable class becomes a problem."""
+    """Return the named built-in policy, or import its class.
+
+    A class that cannot be used becomes a problem of ``checked``.
+    """
     if not is_class_path(name):
         return AdmissionPolicy(name)
     try:
@@ -245,7 +250,7 @@ def _policy(checked: CheckedKeys, name: str) -> AdmissionPolicy | type[Admission
 
 
 def _admission_rules(checked: CheckedKeys) -> AdmissionRules:
-    """Read the policy, and the limits of fair and of custom policies; fifo has none."""
+    """Return the admission policy with the policy's limits; policy fifo has none."""
     if not checked.is_set(POLICY_KEY):
         checked.choose(POLICY_KEY, "fifo" if checked.pulsar_compatible else "fair")
     policy = _policy(checked, checked.text(POLICY_KEY) or "")

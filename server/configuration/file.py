@@ -1,4 +1,4 @@
-"""Pulsar's configuration files: Java properties, read by Java's rules.
+"""Parser of Pulsar's configuration files, which are Java properties files.
 
 ``parse_properties`` is pure; only ``read_properties`` opens a file.
 
@@ -32,10 +32,12 @@ _NAMED_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def parse_setting(text: str) -> tuple[str, str]:
-    """Parse ``key=value`` of the command line; the value may contain ``=`` and may be empty.
+    """Parse ``key=value`` from the command line.
+
+    The value may contain ``=`` and may be empty.
 
     Raises:
-        ConfigError: No ``=``, no valid key, or no text.
+        ConfigError: There is no ``=``, the key is malformed, or the value is not UTF-8 text.
     """
     key, separator, value = text.partition("=")
     key = key.strip()
@@ -49,7 +51,7 @@ def parse_setting(text: str) -> tuple[str, str]:
 
 
 def read_properties(path: Path) -> dict[str, str]:
-    """Read a configuration file.
+    """Read and parse a configuration file.
 
     Raises:
         ConfigError: The file cannot be opened, is too large, is not UTF-8 text, or is malformed.
@@ -58,7 +60,7 @@ def read_properties(path: Path) -> dict[str, str]:
 
 
 def read_text(path: Path) -> str:
-    """Read the text of a configuration file.
+    """Return the text of a configuration file, unparsed.
 
     Raises:
         ConfigError: The file cannot be opened, is too large, or is not UTF-8 text.
@@ -88,7 +90,7 @@ def _decoded(content: bytes, source: str) -> str:
 
 
 def parse_properties(text: str, source: str) -> dict[str, str]:
-    r"""Parse the text of a properties file; the last value of a key wins.
+    r"""Parse the text of a properties file; of repeated keys the last value counts.
 
     Comments begin with ``#`` or ``!``; key and value are separated by ``=``, ``:`` or blanks; a
     line ending in a backslash continues; ``\t \n \r \f \uXXXX`` and ``\`` before any other
@@ -113,12 +115,15 @@ def parse_properties(text: str, source: str) -> dict[str, str]:
 
 
 def key_lines(text: str) -> dict[str, int]:
-    """Return the line of each key's effective value."""
+    """Return for each key the number of the line that sets its value."""
     return {_unescaped(_split(line)[0]): number for number, line in _logical_lines(text)}
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield (number of the first line, joined line), without comments and blank lines."""
+    """Join continued lines, and yield (number of the first line, joined line).
+
+    Comments and blank lines are left out.
+    """
     pending: list[str] = []
     first = 1
     for number, raw in enumerate(_LINE_END.split(text), start=1):
@@ -137,12 +142,12 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _goes_on(line: str) -> bool:
-    """Return True if the line continues: an odd number of backslashes at its end."""
+    """Return True if a line continues on the next, as it ends in an odd number of backslashes."""
     return (len(line) - len(line.rstrip("\\"))) % 2 == 1
 
 
 def _take_line(line: str, values: dict[str, str]) -> str | None:
-    """Put the line's key and value into ``values``, or return the error."""
+    """Store a line's key and value in ``values``; return an error, or None if valid."""
     if not line.strip(_BLANKS):
         return None
     if _BAD_UNICODE_ESCAPE.search(line):
@@ -156,7 +161,10 @@ def _take_line(line: str, values: dict[str, str]) -> str | None:
 
 
 def _split(line: str) -> tuple[str, str | None]:
-    """Split at the first unescaped separator; without a separator there is no value."""
+    """Split a line into key and value at the first unescaped separator.
+
+    Without a separator the value is None.
+    """
     position = 0
     while position < len(line):
         if line[position] == "\\":
@@ -185,7 +193,7 @@ def _escape_value(match: re.Match[str]) -> str:
 
 
 def _shown(raw_key: str) -> str:
-    """Return the beginning of a malformed key, which may be a misplaced secret."""
+    """Return only the beginning of a malformed key, as it may be a misplaced secret."""
     return repr(
         raw_key if len(raw_key) <= _SHOWN_CHARACTERS else f"{raw_key[:_SHOWN_CHARACTERS]}..."
     )

@@ -1,4 +1,4 @@
-"""Flow control keys (PIP-434, keep-alive, slow peers), read in bytes and seconds.
+"""Configuration of flow control (PIP-434), keep-alive and slow peers, in bytes and seconds.
 
 The released PIP-434 has other keys for the rate after a resume than its proposal. Both are read;
 the released keys win.
@@ -35,7 +35,7 @@ _SLOW_PEERS = SlowPeerRules()
 
 
 def _water_marks(checked: CheckedKeys) -> WriteBufferMarks:
-    """Read both marks; a low mark above the high mark becomes a problem.
+    """Return the high and low water marks; a low mark above the high mark becomes a problem.
 
     Source: PIP-434. Differs: upstream accepts such a pair and then refuses every connection.
     """
@@ -55,7 +55,10 @@ def _water_marks(checked: CheckedKeys) -> WriteBufferMarks:
 
 
 def _cooldown(checked: CheckedKeys) -> CooldownRules:
-    """Read the request rate after a pause: by the released keys, else by the proposal's."""
+    """Return the request rate allowed after a pause.
+
+    The keys of released Pulsar are preferred to those of the proposal.
+    """
     shipped = [key for key in _SHIPPED_KEYS if checked.is_set(key)]
     proposed = [key for key in _PROPOSED_KEYS if checked.is_set(key)]
     rate, seconds = (checked.value(key) for key in _PROPOSED_KEYS)
@@ -75,7 +78,7 @@ def _cooldown(checked: CheckedKeys) -> CooldownRules:
 
 
 class FlowConfig(Settings):
-    """Flow control of a process's connections.
+    """The flow control settings of a process's connections.
 
     Profile ``pulsar`` pauses and closes no connection by itself, as upstream.
     """
@@ -103,14 +106,14 @@ class FlowConfig(Settings):
 
     @property
     def rules(self) -> FlowRules:
-        """The rules for pausing a connection."""
+        """The rules for pausing a connection, and for the rate of requests after a pause."""
         return FlowRules(
             self.marks, self.pause_if_unwritable, self.cooldown, self.max_response_bytes
         )
 
     @property
     def slow_peers(self) -> SlowPeerRules:
-        """The rules for closing a non-reading peer."""
+        """The rules for closing connections whose peers do not read."""
         return SlowPeerRules(
             self.grace_seconds, self.max_unwritable_seconds, self.min_drain_bytes_per_second
         )

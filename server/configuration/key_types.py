@@ -1,4 +1,4 @@
-"""Types of configuration values, read by the rules of Pulsar's loader.
+"""Types of configuration keys, whose values are parsed as by Pulsar's configuration loader.
 
 Java's printed defaults (``Optional[6650]``, ``Optional.empty``, ``[a, b]``, ``null``) are read as
 the values they represent.
@@ -31,20 +31,20 @@ _SUFFIX_BYTES = {"k": 1024, "m": 1024 * 1024}
 
 @dataclass(frozen=True)
 class KnownKey:
-    """A configuration key with type, range and default.
+    """A configuration key with its type, range and default.
 
     Attributes:
         key: The key in the file.
         type: Java's type: int, long, double, boolean, String, Set, List, Optional<...> or an enum.
         default: Upstream's default, as printed by Java; None without a default.
-        dynamic: Pulsar can change it at run time.
-        deprecated: Pulsar still reads it, and recommends another key.
+        dynamic: True if Pulsar can change the value at run time.
+        deprecated: True if Pulsar still reads the key, but recommends another.
         min: Smallest allowed number.
         max: Largest allowed number.
-        required: Pulsar does not start without it.
+        required: True if Pulsar does not start without the key.
         values: The values of an enum; empty for other types.
-        or_class: Besides ``values``, a class is allowed: ``module:Class``.
-        suffixes: ``64k`` and ``1m`` are read as bytes, with a warning.
+        or_class: True if a class, ``module:Class``, is allowed besides ``values``.
+        suffixes: True if ``64k`` and ``1m`` are read as bytes, with a warning.
     """
 
     key: str
@@ -61,16 +61,16 @@ class KnownKey:
 
     @cached_property
     def default_value(self) -> Value:
-        """The default as a value."""
+        """The default, parsed to the key's type; None without a default."""
         return None if self.default is None else self._typed(self.default.strip())
 
     @property
     def is_port(self) -> bool:
-        """True for a port to listen on, which may be disabled."""
+        """True if the key sets a port to listen on, which may be disabled."""
         return self.type == "Optional<Integer>" and "Port" in self.key
 
     def parse(self, text: str) -> Value:
-        """Parse ``text``; an empty value and ``null`` mean the default.
+        """Parse a value of this key; an empty text and ``null`` mean the default.
 
         Raises:
             ValueError: Not of this key's type or out of its range. The message names key, value and
@@ -86,7 +86,7 @@ class KnownKey:
 
     @property
     def expected(self) -> str:
-        """The accepted values, as the end of a sentence."""
+        """A phrase that describes the accepted values, for the end of an error message."""
         if self.values:
             own = ", or a class of Python, module:Class" if self.or_class else ""
             return f"one of {', '.join(self.values)}{own}"
@@ -98,7 +98,7 @@ class KnownKey:
         return f"{kind}{self._range_sentence()}"
 
     def same_as_default(self, value: Value) -> bool:
-        """Return True if ``value`` equals the default; a Set is unordered."""
+        """Return True if ``value`` equals the default, whatever the order of a Set."""
         default = self.default_value
         if isinstance(default, tuple) and isinstance(value, tuple) and self.type == "Set":
             return set(default) == set(value)

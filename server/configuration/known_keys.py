@@ -1,4 +1,4 @@
-"""The keys known to Pulsar, and the check of a configuration against them.
+"""Pulsar's configuration keys, and the validation of a configuration.
 
 All wrong values are reported together. Unknown keys and keys without effect here are no errors in a
 file, since an operator's existing file is used unchanged: each kind is one log line. On the command
@@ -37,14 +37,14 @@ MAX_KEY_LENGTH = 100
 
 
 class Notice(NamedTuple):
-    """A sentence to log at the start."""
+    """A sentence about the configuration, logged at startup."""
 
     level: Literal["info", "warning"]
     sentence: str
 
 
 class KnownKeys:
-    """The keys of a role (broker or proxy), with types and defaults."""
+    """All configuration keys of a broker or of a proxy, with types and defaults."""
 
     def __init__(self, keys: Iterable[KnownKey]) -> None:
         self._by_name = {known.key: known for known in keys}
@@ -52,7 +52,7 @@ class KnownKeys:
 
     @classmethod
     def from_json(cls, text: str) -> KnownKeys:
-        """Read the packaged list: a JSON array of objects with KnownKey's fields."""
+        """Parse the packaged list of keys: a JSON array of objects with KnownKey's fields."""
         return cls(
             KnownKey(**{**entry, "values": tuple(entry.get("values", ()))})
             for entry in json.loads(text)
@@ -68,7 +68,7 @@ class KnownKeys:
         return self._by_name[key]
 
     def check(self, properties: Mapping[str, str]) -> CheckedKeys:
-        """Read every value; problems and notices are collected instead of raised."""
+        """Validate a configuration, collecting its problems and notices instead of raising."""
         checked = CheckedKeys(self, properties)
         unknown: list[str] = []
         for key, text in properties.items():
@@ -84,7 +84,7 @@ class KnownKeys:
         return checked
 
     def refusal(self, key: str) -> str | None:
-        """Return the refusal of an unknown key; None for a known key.
+        """Return an error if ``--set`` names an unknown key; None if the key is known.
 
         In a file an unknown key is only a warning, as it may be meant for another program.
         """
@@ -106,10 +106,10 @@ class KnownKeys:
 
 
 class CheckedKeys:
-    """Typed values of all known keys: given values, and defaults.
+    """A validated configuration: the typed value of every known key, set or default.
 
     Attributes:
-        properties: The given keys with their values as text; never shown, as some are secrets.
+        properties: The keys and values as written; never shown, as some are secrets.
         problems: Sentences that make the configuration unusable.
         notices: Sentences to log at the start.
 
@@ -126,7 +126,9 @@ class CheckedKeys:
         self._read: set[str] = set()
 
     def take(self, known: KnownKey, text: str) -> None:
-        """Read a value; an invalid value becomes a problem and counts as the default.
+        """Parse and store a key's value.
+
+        An invalid value becomes a problem, and the default is used instead.
 
         An empty value, and ``null``, mean the default, like a missing key. An empty port is
         disabled, as upstream: the operator's intention is a closed port.
@@ -148,53 +150,53 @@ class CheckedKeys:
             )
 
     def refuse(self, sentence: str) -> None:
-        """Add a problem, once."""
+        """Record a problem that makes the configuration unusable, unless recorded already."""
         if sentence not in self.problems:
             self.problems.append(sentence)
 
     def warn(self, sentence: str) -> None:
-        """Add a notice of level warning, once."""
+        """Record a warning to log at startup, unless recorded already."""
         notice = Notice("warning", sentence)
         if notice not in self.notices:
             self.notices.append(notice)
 
     def inform(self, sentence: str) -> None:
-        """Add a notice of level info."""
+        """Record a sentence to log at startup at level info."""
         self.notices.append(Notice("info", sentence))
 
     def knows(self, key: str) -> bool:
-        """Return True if this role has the key."""
+        """Return True if this kind of server (broker or proxy) has the key."""
         return key in self._known
 
     def is_set(self, key: str) -> bool:
-        """Return True if the key was given a valid value."""
+        """Return True if the configuration sets the key to a valid value."""
         return key in self._given
 
     @property
     def pulsar_compatible(self) -> bool:
-        """True in profile ``pulsar``."""
+        """True if floodgateProfile is ``pulsar``."""
         return self.text("floodgateProfile") == "pulsar"
 
     def choose(self, key: str, value: Value) -> None:
-        """Take a value other than the table's, as chosen by profile or machine."""
+        """Override a key's value, since its default depends on the profile or the machine."""
         self._chosen[key] = value
 
     def shown(self, key: str) -> str:
-        """Return the effective value as text."""
+        """Return a key's effective value as text."""
         value = self.value(key)
         if isinstance(value, bool):
             return str(value).lower()
         return "" if value is None else str(value)
 
     def as_given(self, key: str) -> str:
-        """Return the value as the operator wrote it; otherwise what was chosen, or the default."""
+        """Return a key's value in the operator's spelling, or else its effective value as text."""
         text = self.properties.get(key, "").strip()
         if key in self._chosen:
             return self.shown(key)
         return text if text not in ("", "null") else self._known[key].default or ""
 
     def value(self, key: str) -> Value:
-        """Return the value of ``key`` and record the read."""
+        """Return a key's effective value, and note that the key has an effect."""
         self._read.add(key)
         for values in (self._chosen, self._given):
             if key in values:
@@ -209,7 +211,7 @@ class CheckedKeys:
         return value
 
     def flag(self, key: str) -> bool:
-        """Return a key's value as a boolean; False without value and default."""
+        """Return a key's value as a boolean; False if the key has neither value nor default."""
         return self.value(key) is True
 
     def text(self, key: str) -> str | None:
@@ -218,14 +220,14 @@ class CheckedKeys:
         return value if isinstance(value, str) and value else None
 
     def names(self, key: str) -> tuple[str, ...]:
-        """Return a Set, a List, or a String of names separated by commas."""
+        """Return the names listed by a key; a String is split at commas."""
         value = self.value(key)
         if isinstance(value, str):
             return tuple(name.strip() for name in value.split(",") if name.strip())
         return value if isinstance(value, tuple) else ()
 
     def without_effect(self) -> tuple[str, ...]:
-        """Keys that were given, differ from their default, and were never read."""
+        """Return the keys set to a value other than the default, but never read by any code."""
         return tuple(
             key
             for key, value in self._given.items()
@@ -233,7 +235,7 @@ class CheckedKeys:
         )
 
     def finish(self) -> tuple[Notice, ...]:
-        """Return all notices, including the line on keys without effect here."""
+        """Return all notices to log, after adding one about the keys without effect."""
         ignored = self.without_effect()
         if ignored:
             self.inform(f"keys without effect here: {_listed(ignored)}")
@@ -247,7 +249,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def refuse_true(checked: CheckedKeys, keys: Mapping[str, str]) -> None:
-    """Add a problem for each of ``keys`` that is true."""
+    """Add a problem for each of ``keys`` set to true, as the feature is unsupported."""
     for key, feature in keys.items():
         if checked.flag(key):
             checked.refuse(f"{key}=true: this version does not support {feature}; set it to false")

@@ -1,4 +1,4 @@
-"""Classes named by a configuration, ``module:Class`` of Python, found on the import path."""
+"""Import of classes named in a configuration as ``module:Class``."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ MAX_TEXT_CHARACTERS = 300
 
 
 class UnusableClassError(Exception):
-    """A class cannot be used."""
+    """The configured class cannot be imported, or does not meet the requirements."""
 
 
 def is_class_path(text: str) -> bool:
-    """Return True for a text of the form ``module:Class``, without importing it."""
+    """Return True if a text has the form ``module:Class``; nothing is imported."""
     module, colon, name = text.partition(":")
     return bool(colon) and all(map(str.isidentifier, [*module.split("."), name]))
 
 
 def loaded_class(path: str, base: type[BaseT], methods: Sequence[str] = ()) -> type[BaseT]:
-    """Import ``module:Class``; installed modules precede the working directory's.
+    """Import and return the class ``module:Class``.
+
+    Installed modules precede those in the working directory.
 
     Raises:
         UnusableClassError: The class does not exist, or does not meet the requirements.
@@ -54,7 +56,7 @@ def loaded_class(path: str, base: type[BaseT], methods: Sequence[str] = ()) -> t
 
 
 def told(error: BaseException) -> str:
-    """Return an exception of a foreign class as safe text for a response."""
+    """Return an exception's type and text, made safe and short enough for a response."""
     try:
         text = f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 - even its text may be broken

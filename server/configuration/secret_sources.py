@@ -1,4 +1,4 @@
-"""Secrets and keys, loaded from the sources in a configuration.
+"""Loading of secrets and keys from the files or variables named in a configuration.
 
 A value is ``file:///path``, a path, ``env:NAME`` (Floodgate's own), ``data:;base64,...`` or base64.
 """
@@ -25,30 +25,33 @@ _URL_WITH_PASSWORD = re.compile(r"://[^/?#@]*:[^@]+@|[?&]\w*password=[^&]", re.I
 
 
 class KeySourceError(Exception):
-    """A key cannot be read; ``str()`` is the reason, without any content."""
+    """A secret or key cannot be read.
+
+    ``str()`` is the reason, without any of its content.
+    """
 
 
 def is_literal(source: str) -> bool:
-    """Return True if a value is the secret itself, not its source."""
+    """Return True if a value is a secret rather than the name of a secret's source."""
     text = source.strip()
     is_place = text.startswith(_PLACES) and not _LIKE_A_PATH.fullmatch(text)
     return bool(text) and not is_place and not _is_path(text)
 
 
 def _is_path(text: str) -> bool:
-    """Return True if the file exists; invalid or overlong names do not."""
+    """Return True if a file of the name exists; False if the name is invalid or too long."""
     # Not pathlib's, which raises for a key of more than 255 characters, with the key in the
     # message.
     return os.path.exists(text)
 
 
 def has_password(url: str) -> bool:
-    """Return True if a URL has a password in it."""
+    """Return True if a URL contains a password."""
     return _URL_WITH_PASSWORD.search(url) is not None
 
 
 def read_source(source: str) -> bytes:
-    """Return the bytes of a value's source.
+    """Return the content of the file or variable named by a value, or the decoded value.
 
     Raises:
         KeySourceError: The source cannot be read.
@@ -75,7 +78,9 @@ def read_source(source: str) -> bytes:
 
 
 def read_key(source: str, *, may_be_pem: bool) -> bytes:
-    """Return the bytes of a key; plain text of a variable, such as a path, is refused.
+    """Return the bytes of a key.
+
+    A variable with plain text, such as a path, is refused.
 
     Args:
         source: See ``read_source``.
@@ -113,7 +118,7 @@ def _held(name: str) -> str:
 
 
 def _decoded(text: str) -> bytes:
-    """Return a variable's content: a data URL, base64, or a text such as a password file's."""
+    """Decode a variable's text: a data URL or base64; any further text is returned as bytes."""
     if text.startswith(_DATA):
         return _data(text)
     try:

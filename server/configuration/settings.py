@@ -1,4 +1,4 @@
-"""Groups of settings: fields declared together with their configuration keys.
+"""Groups of settings, with fields declared together with their configuration keys.
 
 A group is a frozen dataclass. Each field is a row, which reads its key::
 
@@ -36,15 +36,15 @@ def Key(
     elsewhere: Value = TABLE,
     dynamic: bool = False,
 ) -> Any:
-    """Declare a field that is read from a key.
+    """Declare a field whose value comes from a single configuration key.
 
     Args:
         name: The key.
-        convert: Makes the field's value of the key's.
+        convert: Converts the key's value to the field's.
         floodgate: The default in profile ``floodgate``, as the key's value.
         pulsar: The default in profile ``pulsar``, as the key's value.
-        elsewhere: The value in a server without such a key.
-        dynamic: Profile ``floodgate`` can change it at run time; as shipped it is static.
+        elsewhere: The value in a server, broker or proxy, that does not have the key.
+        dynamic: True if the key can change at run time here, although not in released Pulsar.
     """
 
     def read(checked: CheckedKeys) -> object:
@@ -61,7 +61,7 @@ def Key(
 
 
 def Read(read: Callable[[CheckedKeys], object], *dynamic: str) -> Any:
-    """Declare a field made of several keys.
+    """Declare a field whose value a function derives from configuration keys.
 
     Args:
         read: Returns the field's value, and reports problems.
@@ -71,7 +71,7 @@ def Read(read: Callable[[CheckedKeys], object], *dynamic: str) -> Any:
 
 
 def Group(of: type[Settings]) -> Any:
-    """Declare a field that is a group itself."""
+    """Declare a field that is a group of settings."""
     return field(metadata={"read": of.of, "dynamic": tuple(of.dynamic_keys())})
 
 
@@ -80,30 +80,30 @@ def Group(of: type[Settings]) -> Any:
 )
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """A group of settings."""
+    """Base class of a group of settings read from configuration keys."""
 
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True, kw_only=True)(cls)
 
     @classmethod
     def of(cls, checked: CheckedKeys, **others: object) -> Self:
-        """Read each field from its keys; errors become problems.
+        """Make the group from configuration keys; invalid values become problems of ``checked``.
 
         Args:
-            checked: The keys.
-            others: The fields without a row.
+            checked: The configuration keys and values.
+            others: The values of fields that are declared without a key.
         """
         rows = {row.name: row.metadata["read"] for row in fields(cls) if "read" in row.metadata}
         return cls(**{name: read(checked) for name, read in rows.items()}, **others)
 
     @classmethod
     def dynamic_keys(cls) -> Iterator[str]:
-        """Yield keys that can change at run time here, but not in Pulsar as shipped."""
+        """Yield the keys that can change at run time, although not in released Pulsar."""
         for row in fields(cls):
             yield from row.metadata.get("dynamic", ())
 
     def copied(self) -> Self:
-        """Return a deep copy, independent of later changes of this group."""
+        """Return a deep copy, independent of later changes of the group."""
         groups = {row.name: getattr(self, row.name) for row in fields(self)}
         copies = {
             name: group.copied() for name, group in groups.items() if isinstance(group, Settings)
@@ -111,7 +111,7 @@ class Settings:
         return replace(self, **copies)
 
     def become(self, other: Self) -> None:
-        """Take over the values of ``other`` in place, for every holder of this group."""
+        """Copy the values of ``other`` into the group, for all objects that refer to the group."""
         for row in fields(self):
             mine, new = getattr(self, row.name), getattr(other, row.name)
             if isinstance(mine, Settings):
@@ -121,15 +121,15 @@ class Settings:
 
 
 def megabytes(number: int) -> int:
-    """Return a number of megabytes in bytes."""
+    """Convert megabytes to bytes."""
     return number << 20
 
 
 def minutes(number: int) -> int:
-    """Return a number of minutes in seconds."""
+    """Convert minutes to seconds."""
     return 60 * number
 
 
 def milliseconds(number: int) -> float:
-    """Return a number of milliseconds in seconds."""
+    """Convert milliseconds to seconds."""
     return number / 1000

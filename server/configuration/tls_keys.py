@@ -1,4 +1,4 @@
-"""Pulsar's TLS keys, read into the settings of ports and of connections to brokers.
+"""Pulsar's TLS keys, as settings of a server's ports and of connections to brokers.
 
 Key stores (JKS, PKCS12) and custom factories are refused if TLS is enabled: ignoring them would
 leave a server with other certificates than its operator believes.
@@ -32,7 +32,7 @@ _TO_PEM = (
 
 
 def port_tls(checked: CheckedKeys, port_key: str, *, web: bool) -> ServerTlsSettings | None:
-    """Return the TLS settings of a port; None if disabled.
+    """Return the TLS settings of a port; None if the port is disabled.
 
     Args:
         checked: The keys; errors become problems.
@@ -69,7 +69,7 @@ def port_tls(checked: CheckedKeys, port_key: str, *, web: bool) -> ServerTlsSett
 
 
 def broker_tls(checked: CheckedKeys) -> ClientTlsSettings | None:
-    """Return the TLS settings of connections to brokers; None without tlsEnabledWithBroker."""
+    """Return the TLS settings of connections to brokers; None unless tlsEnabledWithBroker."""
     if not checked.flag("tlsEnabledWithBroker"):
         return None
     own = "brokerClient"
@@ -111,7 +111,7 @@ def _refuse_java(checked: CheckedKeys, prefix: str, store_key: str, factory_key:
 
 
 def _spoken(checked: CheckedKeys, prefix: str) -> tuple[tuple[str, ...], CipherChoice]:
-    """Return the allowed protocols and ciphers; without the keys, OpenSSL's defaults."""
+    """Return the allowed TLS protocols and ciphers; by default, those of OpenSSL."""
     protocols_key, ciphers_key = f"{prefix}Protocols", f"{prefix}Ciphers"
     protocols = _protocols(checked, protocols_key)
     ciphers = _ciphers(checked, ciphers_key)

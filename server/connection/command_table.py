@@ -1,4 +1,4 @@
-"""Table of a server's commands: a row with a handler for each command."""
+"""Table of a server's commands, each with a handler and the legal states."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ FrameHandler = Callable[[Any, "Frame"], object]
 
 
 class HasState(Protocol):
-    """The part of a connection that its commands depend on."""
+    """A connection with a state, on which the legal commands depend."""
 
     @property
     def state(self) -> Enum:
-        """The stage of its lifecycle."""
+        """The stage of the connection's lifecycle."""
 
 
 class Row(NamedTuple):
-    """A command.
+    """A command with its handler and legal states.
 
     Attributes:
-        kind: Its type.
-        handler: Handles it.
-        states: The states of a connection in which it is legal.
+        kind: The type of the command.
+        handler: Handles the command.
+        states: The states of a connection in which the command is legal.
     """
 
     kind: pb.BaseCommand.Type.ValueType
@@ -43,12 +43,12 @@ class Row(NamedTuple):
 
 
 class FrameRow(NamedTuple):
-    """A command with a payload, parsed by its handler.
+    """A command with a payload; its handler receives the unparsed frame.
 
     Attributes:
-        kind: Its type.
-        handler: Handles it.
-        states: The states of a connection in which it is legal.
+        kind: The type of the command.
+        handler: Handles the command.
+        states: The states of a connection in which the command is legal.
     """
 
     kind: pb.BaseCommand.Type.ValueType
@@ -57,7 +57,7 @@ class FrameRow(NamedTuple):
 
 
 class CommandTable:
-    """The legal commands of each state.
+    """The legal commands in each state of a connection.
 
     Args:
         rows: The commands.
@@ -81,11 +81,11 @@ class CommandTable:
         self._legal_frames = {state: self._frames_in(state) for state in type(handshake[0])}
 
     def legal_in(self, state: Enum) -> Mapping[int, Handler]:
-        """Return the handlers of the legal commands in a state, by type."""
+        """Return the handler of each command legal in a state."""
         return self._legal[state]
 
     def frames_in(self, state: Enum) -> Mapping[int, FrameHandler]:
-        """Return the handlers of the legal commands with a payload, by type."""
+        """Return the handler of each command with a payload legal in a state."""
         return self._legal_frames[state]
 
     def _frames_in(self, state: Enum) -> dict[int, FrameHandler]:
@@ -96,7 +96,7 @@ class CommandTable:
 
 
 def close_for_illegal(cnx: HasState, kind: int, _: Frame) -> None:
-    """Close a connection for an illegal command in its state.
+    """Raise the error that closes a connection after an illegal command.
 
     Raises:
         RemoteProtocolError: Always.

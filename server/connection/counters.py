@@ -1,4 +1,4 @@
-"""Counters of connections, as plain numbers read by collectors.
+"""Counters of client connections, as plain numbers for the metrics.
 
 Every method is a few additions, so that counting costs almost nothing on the hot path.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class ConnectionCounters:
-    """Connections opened, answered CONNECTED or refused, and closed.
+    """Counts of connections opened, accepted or refused after CONNECT, and closed.
 
     Source: upstream's ConnectionMetrics; created_total may exceed success and failure together,
     because a connection may end without ever sending CONNECT.

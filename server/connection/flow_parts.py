@@ -1,4 +1,4 @@
-"""Rules of client connections, and their shared parts of flow control."""
+"""Rules of client connections, and the flow control objects shared by connections."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionRules:
-    """The rules of a profile.
+    """How connections behave, which differs between the profiles floodgate and pulsar.
 
     Attributes:
-        parse: Parses a command.
+        parse: Parses the bytes of a command.
         bounds_commands: A command larger than real clients' closes the connection before its body
             is buffered; otherwise it may be as large as a frame after CONNECT.
         answers_pings_once: A queued PONG answers every PING until it is sent; otherwise each PING
@@ -30,7 +30,8 @@ class ConnectionRules:
         passes_queue: Frames may be written past the outbound queue; otherwise the water marks act
             as Netty's.
         keeps_alive_by_progress: A peer that reads counts as alive; see KeepAlive.
-        resets_dead_peers: Closing a dead peer frees the kernel's unread bytes.
+        resets_dead_peers: The connection of a dead peer is closed by a TCP reset, which frees
+            bytes in the kernel.
         spares_proxies: A proxy is exempt from a single client's budget and cooldown.
         spares_messages: Published messages, and commands about received messages, are exempt from
             the cooldown.
@@ -61,17 +62,17 @@ PULSAR_RULES = ConnectionRules(
 
 @dataclass(slots=True)
 class FlowParts:
-    """The parts of flow control shared by all connections of a process.
+    """The flow control objects shared by all connections of a process.
 
     Attributes:
         clock: The source of time.
         rules: The rules of new connections; present connections follow changed marks (see
             ServerService.change_water_marks).
-        keep_alive_seconds: The keep-alive interval.
+        keep_alive_seconds: The interval of keep-alive checks; 0 or less for none.
         connection_rules: The rules of the profile.
         process: Outbound totals and watches of the process.
         totals: Flow control counters.
-        slow_peers: The watch for slow peers.
+        slow_peers: Finds and closes connections whose peers do not read.
         limits: Limits on connections and their requests.
     """
 

@@ -1,4 +1,4 @@
-"""Keep-alive timer, which closes dead clients' connections, and an immediate check of a client."""
+"""Keep-alive, which closes the connections of dead clients, and an immediate check of a client."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ _PING = encode_command(pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandP
 
 
 class KeepAliveTimer:
-    """Ticks every keepAliveIntervalSeconds of a connection; 0 or less: never."""
+    """Checks every keepAliveIntervalSeconds that a connection's peer is alive.
+
+    0 or less: never.
+    """
 
     def __init__(self, cnx: Connection, flow: FlowParts) -> None:
         self._cnx = proxy(cnx)
@@ -36,24 +39,24 @@ class KeepAliveTimer:
         self._unanswered_pings = 0
 
     def start(self) -> None:
-        """Schedule the next tick."""
+        """Schedule the next check of the peer."""
         flow = self._flow
         if flow.keep_alive_seconds > 0:
             self._timer = flow.clock.call_at(flow.clock.now() + flow.keep_alive_seconds, self._tick)
 
     def stop(self) -> None:
-        """Stop ticking."""
+        """Cancel the next check of the peer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def ping(self) -> None:
-        """Send a PING."""
+        """Send a PING to the peer."""
         self._unanswered_pings += 1
         self._cnx.enqueue([_PING], len(_PING))
 
     def pong_was_asked_for(self) -> bool:
-        """Count a PONG; return False if unsolicited."""
+        """Match a PONG with an earlier PING; return False if the PONG is unsolicited."""
         if not self._unanswered_pings:
             return False
         self._unanswered_pings -= 1
@@ -90,7 +93,7 @@ class KeepAliveTimer:
 
 
 class LivenessCheck:
-    """A PING to a client and the wait for any sign of life, shared by concurrent callers.
+    """Checks immediately, by a PING, that a client is alive; concurrent callers share the PING.
 
     Args:
         ping: Sends the PING.
@@ -109,7 +112,10 @@ class LivenessCheck:
         self._heard: asyncio.Future[bool] | None = None
 
     async def lives(self, seconds: float) -> bool:
-        """Return True once the client sends a frame; close its connection after ``seconds``."""
+        """Return True once the client sends any frame.
+
+        After ``seconds`` of silence its connection is closed, and the result is False.
+        """
         if self._heard is None:
             self._heard = asyncio.get_running_loop().create_future()
             self._ping()
@@ -121,11 +127,11 @@ class LivenessCheck:
             return False
 
     def heard(self) -> None:
-        """Handle a frame of the client."""
+        """End the check, as the client sent a frame and so is alive."""
         self._settle(lives=True)
 
     def lost(self) -> None:
-        """Handle the end of the connection."""
+        """End the check, as the connection was lost."""
         self._settle(lives=False)
 
     def _settle(self, *, lives: bool) -> None:

@@ -1,4 +1,4 @@
-"""A connection's use of the shared limits: count, handshake deadline, request rate."""
+"""Limits of a client's connection: number of connections, handshake deadline, request rate."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class LimitedPeer(Protocol):
-    """The part of a connection used by its limits."""
+    """The part of a connection used by the limits."""
 
     peer: str
     closed: bool
@@ -30,14 +30,14 @@ class LimitedPeer(Protocol):
 
     @property
     def handshake_finished(self) -> bool:
-        """True after CONNECT."""
+        """True once CONNECT has been answered."""
 
     def end_with(self, words: str) -> None:
-        """Send the client the reason, and close."""
+        """Send the client the reason, and close the connection."""
 
     @property
     def abort(self) -> Callable[[], object]:
-        """Closes the connection immediately."""
+        """A function that closes the connection immediately."""
 
     @property
     def log_fields(self) -> dict[str, object]:
@@ -45,15 +45,15 @@ class LimitedPeer(Protocol):
 
     @property
     def decoder(self) -> FrameDecoder:
-        """Holds the received part of a frame."""
+        """The decoder, which buffers the received part of an incomplete frame."""
 
     @property
     def sender(self) -> Sender:
-        """Sends to the client."""
+        """The sender of bytes to the client."""
 
 
 class LimitedConnection:
-    """The limits of a single connection."""
+    """Applies the limits on clients to a single connection."""
 
     def __init__(self, cnx: LimitedPeer, limits: ClientLimits, clock: Clock) -> None:
         self._cnx = proxy(cnx)
@@ -65,14 +65,20 @@ class LimitedConnection:
         self._rate = Rate(a_second, clock) if a_second > 0 else None
 
     def accepted(self) -> str | None:
-        """Count the connection and start its handshake deadline; return a refusal, if any."""
+        """Count the connection, and start the handshake deadline.
+
+        Returns the reason for a refusal if there are too many connections, else None.
+        """
         self._counted_as, seconds = self._cnx.peer, self._limits.handshake_seconds
         if seconds > 0:
             self._timer = self._clock.call_at(self._clock.now() + seconds, self._handshake_is_late)
         return self._limits.connections.opened(self._counted_as)
 
     def lost(self) -> None:
-        """Uncount the connection. Idempotent, also before ``accepted``."""
+        """Stop counting the connection.
+
+        May be called repeatedly, and before ``accepted``.
+        """
         if self._timer is not None:
             self._timer.cancel()
         self.keeps(0, 0)
@@ -82,7 +88,7 @@ class LimitedConnection:
             self._counted_as = ""
 
     def too_soon(self, kind: int) -> bool:
-        """Return True if a command exceeds a connection's request rate; a proxy is exempt."""
+        """Return True if a command exceeds the connection's request rate; a proxy has no limit."""
         if self._rate is None or kind not in REQUESTS or self._cnx.many_clients:
             return False
         if self._rate.take():
@@ -91,15 +97,15 @@ class LimitedConnection:
         return True
 
     def keeps(self, frame_number: int, size_bytes: int) -> None:
-        """Count the kept bytes of an incomplete frame; see UnfinishedFrames."""
+        """Set the size of the incomplete frame in bytes, for the limit on all connections."""
         self._limits.unfinished.keeps(self, frame_number, size_bytes)
 
     def keeps_first(self, size_bytes: int) -> None:
-        """Count the kept bytes before CONNECT."""
+        """Set the bytes buffered before CONNECT completes, for the limit on all connections."""
         self._limits.first.keeps(self, 0, size_bytes)
 
     def unfinished_too_long(self, size_bytes: int, most_bytes: int) -> None:
-        """Close the connection, and drop its incomplete frame."""
+        """Close the connection, and free the bytes of its incomplete frame."""
         cnx = self._cnx
         all_of_them = "those" if cnx.handshake_finished else "those before CONNECT"
         key = " (floodgateMaxUnfinishedFramesMB)" if cnx.handshake_finished else ""

@@ -1,4 +1,4 @@
-"""Listeners: bound addresses, or an error sentence for an address that cannot be bound.
+"""Listening sockets; the error for an address that cannot be bound says what to do.
 
 SO_SNDBUF is set on the listening socket, before it listens: accepted connections inherit it, on
 asyncio and uvloop alike, before their first byte is sent.
@@ -42,10 +42,10 @@ _REMEDIES = {
 
 
 class AcceptsConnections(Protocol):
-    """The required part of the event loop's server."""
+    """The part of an event loop's server object used by a listener."""
 
     def close(self) -> None:
-        """Stop accepting."""
+        """Stop accepting connections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +63,13 @@ class Listener:
     servers: tuple[AcceptsConnections, ...]
 
     def close(self) -> None:
-        """Stop accepting; open connections stay open. Idempotent."""
+        """Stop accepting; open connections stay open. May be called repeatedly."""
         for server in self.servers:
             server.close()
 
 
 class Listen(Protocol):
-    """Listens on an address: ``listen`` below, or a substitute for sockets."""
+    """A function that listens on an address: ``listen`` below, or a substitute in tests."""
 
     async def __call__(
         self,
@@ -81,7 +81,7 @@ class Listen(Protocol):
         send_buffer_bytes: int = 0,
         tls: ListenerTls | None = None,
     ) -> Listener:
-        """See ``listen``."""
+        """Listen on a TCP address, and return the listener; see ``listen``."""
 
 
 async def listen(  # noqa: PLR0913 - each is one thing that a listener has
@@ -94,7 +94,7 @@ async def listen(  # noqa: PLR0913 - each is one thing that a listener has
     send_buffer_bytes: int = 0,
     tls: ListenerTls | None = None,
 ) -> Listener:
-    """Listen on a TCP address.
+    """Listen on a TCP address, and return the listener.
 
     Args:
         factory: Makes the protocol of each accepted connection.
@@ -137,14 +137,17 @@ async def listen(  # noqa: PLR0913 - each is one thing that a listener has
 
 
 class _Refused(asyncio.Protocol):
-    """A connection whose protocol could not be made: it is closed."""
+    """Closes a connection at once, as the connection's real protocol failed to start."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         cast("asyncio.Transport", transport).abort()
 
 
 def _made(factory: Callable[[], asyncio.BaseProtocol]) -> asyncio.BaseProtocol:
-    """Make a connection, catching all errors: uvloop ends a listener whose factory raises."""
+    """Make a connection's protocol; after an error, a protocol that closes the connection.
+
+    An error must not be raised, because uvloop would stop the listener.
+    """
     try:
         return factory()
     except Exception:
@@ -153,7 +156,7 @@ def _made(factory: Callable[[], asyncio.BaseProtocol]) -> asyncio.BaseProtocol:
 
 
 def raise_open_files_limit() -> int:
-    """Raise this process's limit of open files to the hard limit; return the limit.
+    """Raise the process's limit on open files to the hard limit; return the limit.
 
     Thousands of client connections need more than the usual soft limit of 1,024.
     """

@@ -1,4 +1,4 @@
-"""Requests of a connection, each under a lookup permit until it is answered."""
+"""Requests in flight on a connection, each holding a lookup permit until answered."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 class RequestTasks:
-    """Tasks of a connection.
+    """The running tasks of a connection's requests, canceled when the connection is lost.
 
     A connection's requests end with it: ``cancel_all`` is called in the turn of the disconnect.
     (Not asyncio's TaskGroup, because a failed request must not cancel its siblings, and because
@@ -49,10 +49,10 @@ class RequestTasks:
         return len(self._tasks)
 
     def start(self, request_id: int, work: Callable[[], Coroutine[object, object, None]]) -> None:
-        """Run a request; its errors are answered, without affecting its siblings.
+        """Run a request in a task; an unexpected error is sent to the client.
 
         Args:
-            request_id: The client's, for the response to an unexpected failure.
+            request_id: The id of the request, for the response to an unexpected error.
             work: Makes the coroutine; not called if the connection ends first.
         """
         task = asyncio.get_running_loop().create_task(self._guard(request_id, work))
@@ -69,22 +69,22 @@ class RequestTasks:
             self._on_error(request_id, f"{type(error).__name__}: {error}")
 
     def cancel_all(self) -> None:
-        """Cancel every request; their resources are released as their blocks exit."""
+        """Cancel all requests of the connection, and so release their permits and memory."""
         for task in list(self._tasks):
             task.cancel()
 
     async def finished(self) -> None:
-        """Wait until no request is in flight."""
+        """Wait until no request of the connection is in flight."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
 
 class Request(NamedTuple):
-    """A client's request.
+    """A client's request, as needed for an error response.
 
     Attributes:
-        request_id: The client's id.
-        form: The commands for its errors.
+        request_id: The id that the client chose.
+        form: Builds the error response.
         subject: The requested topic or namespace, for the log.
     """
 
@@ -94,13 +94,13 @@ class Request(NamedTuple):
 
 
 class PermitRules(NamedTuple):
-    """The lookup permits of a process.
+    """The lookup permits of a process, which limit the concurrent requests.
 
     Attributes:
-        lookups: Grants permits, or has a request refused.
+        lookups: The semaphore of the permits.
         unanswered: Counts requests that are never answered.
-        held_until_answered: False: a permit is released as soon as the request was started, as at a
-            real proxy.
+        held_until_answered: False if a permit is released as soon as the request was started,
+            as at a real proxy.
     """
 
     lookups: LookupSemaphore
@@ -109,7 +109,7 @@ class PermitRules(NamedTuple):
 
 
 class PermittedRequests:
-    """A connection's in-flight requests, cancelled with it."""
+    """Runs a connection's requests, each with a lookup permit, until the connection is lost."""
 
     def __init__(self, cnx: ServedConnection, rules: PermitRules) -> None:
         self._owner = ref(cnx)
@@ -119,7 +119,7 @@ class PermittedRequests:
 
     @property
     def _cnx(self) -> ServedConnection:
-        """The connection itself, not a weak proxy, as the owner of permits."""
+        """The connection, which owns the permits; a strong reference instead of a weak proxy."""
         cnx = self._owner()
         if cnx is None:
             raise ReferenceError("a request has outlived its connection")
@@ -127,14 +127,16 @@ class PermittedRequests:
 
     @property
     def idle(self) -> bool:
-        """True if no request is in flight, and a permit is free."""
+        """True if the connection has no request in flight, and a lookup permit is free."""
         return not (self.tasks or self._rules.lookups.full)
 
     def permit(self, request: Request, expected_bytes: int | None = 0) -> LookupPermit | None:
-        """Return a permit for a request; refuse the request and return None without a permit.
+        """Acquire a lookup permit for a request, or refuse the request if no permit is free.
+
+        Returns None for a refused request.
 
         Args:
-            request: Refused if all permits are taken.
+            request: The request, which is refused if no permit is free.
             expected_bytes: The response's expected share of the connection's budget for responses
                 in the making, until the permit is released; None if unknown.
         """
@@ -150,18 +152,18 @@ class PermittedRequests:
         return permit
 
     def start(self, request: Request, work: Work, expected_bytes: int | None = 0) -> bool:
-        """Run a request in its own task; return False if refused for lack of a permit."""
+        """Acquire a permit and run a request in a task; return False for a refused request."""
         permit = self.permit(request, expected_bytes)
         if permit is not None:
             self.run(request, permit, work)
         return permit is not None
 
     def run(self, request: Request, permit: LookupPermit, work: Work) -> None:
-        """Run a request with a permit in its own task."""
+        """Run a request with a permit in a task; release the permit at the task's end."""
         self.tasks.start(request.request_id, partial(self._run, request, permit, work))
 
     def begin(self, request: Request, work: Work, expected_bytes: int | None = 0) -> None:
-        """Run a request in its own task, acquiring a permit only once the task begins.
+        """Run a request in a task, acquiring a permit only when the task begins to run.
 
         A request that waits for nothing is answered and releases its permit before the next begins,
         as at a real broker: so no request of a burst in a single read is refused, unless waiting

@@ -1,4 +1,4 @@
-"""Errors of requests: the exceptions of handlers, their texts and commands."""
+"""Exceptions by which handlers refuse a request, and the commands and texts of the responses."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ text. After TooManyRequests, ServiceNotReady or MetadataError they retry, as for
 
 
 class RequestError(Exception):
-    """A request is answered with an error.
+    """Raised by a handler to answer a request with an error.
 
     Attributes:
         server_error: Pulsar's error code.
-        message: The text; upstream's own if clients may depend on it.
-        by_broker: At a proxy: the broker refused, not the proxy or its connection.
+        message: The error's text; Pulsar's own text if clients may depend on it.
+        by_broker: True at a proxy if the broker refused the request, not the proxy.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class RequestError(Exception):
 
 
 class UnansweredRequestError(Exception):
-    """Profile pulsar: a request is never answered, as recorded of a real broker and proxy.
+    """Raised in profile pulsar to leave a request unanswered, as recorded of a real broker.
 
     Every topic-list request of a namespace and mode is such a request once its first exceeded the
     heap limit: with a pattern that matches nothing, with a hash, and even after the namespace has
@@ -52,12 +52,12 @@ ErrorBuilder = Callable[[int, pb.ServerError.ValueType, str], pb.BaseCommand]
 
 
 class ErrorForm(NamedTuple):
-    """The commands for errors of a kind of request.
+    """Builds the error responses of a kind of request.
 
     Attributes:
-        build: Builds the command of an error of this server.
-        no_permit: The error without a lookup permit.
-        build_relayed: At a proxy: builds the command of a broker's error.
+        build: Builds the response for an error of this server.
+        no_permit: The error for a request when no lookup permit is free.
+        build_relayed: At a proxy, builds the response for an error of its broker.
     """
 
     build: ErrorBuilder
@@ -65,25 +65,28 @@ class ErrorForm(NamedTuple):
     build_relayed: ErrorBuilder | None = None
 
     def command(self, request_id: int, error: RequestError) -> pb.BaseCommand:
-        """Build the response to a failed request."""
+        """Build the command that answers a request with an error."""
         relayed = self.build_relayed if error.by_broker else None
         return (relayed or self.build)(request_id, error.server_error, error.message)
 
 
 def not_granted(error: PermitAcquireError | None, text: str) -> RequestError:
-    """Return the refusal of a request without memory: the policy's own reason, or ``text``."""
+    """Return the error for a request that was granted no memory.
+
+    Its text is the admission policy's own reason, or else ``text``.
+    """
     own = isinstance(error, PermitAcquireRefusedError)
     return RequestError(pb.TooManyRequests, str(error) if own else text)
 
 
 def oversized_text(what: str, error: PermitTooLargeError, limit_type: LimitType, whose: str) -> str:
-    """Return the sentence of a refusal.
+    """Return the error text for an object larger than the whole memory limit.
 
     Args:
-        what: The name of the oversized object; "heap estimate".
-        error: Has its size, and the exceeded limit.
-        limit_type: The budget that refused it.
-        whose: The owner of the limit; "broker".
+        what: The name of the oversized object, such as "heap estimate".
+        error: The limiter's error, with the object's size and the exceeded limit.
+        limit_type: The exceeded memory limit, heap or direct.
+        whose: The server with the limit, such as "broker".
     """
     key = CAP_KEYS.get(error.scope, LIMIT_KEYS[limit_type])
     scope = "" if error.scope is LimitScope.ALL else f" for one {error.scope.value}"
@@ -94,11 +97,11 @@ def oversized_text(what: str, error: PermitTooLargeError, limit_type: LimitType,
 
 
 def frame_text(size_bytes: int, limit_bytes: int) -> str:
-    """Return the sentence for a response too large for any client.
+    """Return the error text for a response larger than the largest frame.
 
     Args:
         size_bytes: Size of the frame.
-        limit_bytes: Most bytes of a frame: maxMessageSize and 10,240.
+        limit_bytes: The largest size of a frame: maxMessageSize + 10,240.
     """
     return (
         f"the answer of {size_bytes} bytes is larger than the frame limit of {limit_bytes} bytes: "
@@ -107,5 +110,5 @@ def frame_text(size_bytes: int, limit_bytes: int) -> str:
 
 
 def illegal_argument_text(error: PermitTooLargeError) -> str:
-    """Return the text of the same refusal by a real broker or proxy."""
+    """Return a real broker's text for refusing more memory than the limit."""
     return f"java.lang.IllegalArgumentException: {error}"

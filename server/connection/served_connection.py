@@ -1,4 +1,4 @@
-"""A client's connection to broker or proxy: dispatch, flow control, keep-alive and close.
+"""A client's connection to broker or proxy: dispatch of commands, flow control, keep-alive, close.
 
 Whatever the peer does, its connection's resources are released: a slow reader is paused, a
 non-reading peer is closed, a disconnect is detected.
@@ -44,27 +44,27 @@ _NOT_COUNTED = (_PING_TYPE, pb.BaseCommand.SEND, pb.BaseCommand.ACK, pb.BaseComm
 
 
 class FrameFaults(Protocol):
-    """The faults of a connection; see server.faults."""
+    """The injected faults that apply to a connection's received frames; see server.faults."""
 
     def frame(self, frame: Frame) -> Frame | None:
-        """Return the frame to handle now, possibly a different frame, or None."""
+        """Return the frame to handle, possibly changed by a fault; None to skip the frame."""
 
     def lost(self) -> None:
-        """Drop the held frames of a closed connection."""
+        """Discard the delayed frames of a lost connection."""
 
 
 class ServedConnection(Connection):
-    """A connection to a client.
+    """A client's connection to a broker or proxy.
 
     Attributes:
-        progress: Its reading so far.
-        many_clients: True if it announced itself as a proxy.
-        served: True once established, with TLS after its handshake.
-        number: Its number in this process.
-        refusal: The reason for its refusal, if a limit of connections was reached.
-        responses: The budget of its responses in the making.
+        progress: How fast the client has read so far.
+        many_clients: True if the peer announced itself as a proxy.
+        served: True once the connection is established, with TLS after the handshake.
+        number: The number of the connection in this process, for logs and REST.
+        refusal: The reason for a refusal, if there are too many connections; None otherwise.
+        responses: Limits the bytes of responses that are being built.
         client_version: The client's announced version; empty before CONNECT.
-        faults: Its faults; None without floodgateFaultsEnabled.
+        faults: Applies injected faults; None without floodgateFaultsEnabled.
     """
 
     faults: FrameFaults | None = None
@@ -119,7 +119,7 @@ class ServedConnection(Connection):
 
     @property
     def shown_version(self) -> str:
-        """The client's announced version, cut and in one line."""
+        """The client's announced version, shortened and in one line for logs."""
         return one_line(self.client_version[:SHOWN_VERSION])
 
     @property
@@ -135,7 +135,7 @@ class ServedConnection(Connection):
 
     @property
     def handshake_finished(self) -> bool:
-        """True if the handshake is finished."""
+        """True once CONNECT has been answered."""
         return self._state not in self._commands.handshake
 
     # -- lifecycle ----------------------------------------------------------------------------
@@ -145,7 +145,7 @@ class ServedConnection(Connection):
         self.refusal = self._limits.accepted()
 
     def connected(self) -> None:
-        """Start the keep-alive; refuse a connection beyond the limit."""
+        """Start the keep-alive; refuse the connection if there are too many."""
         self.served = True
         if self._handshakes is not None:
             self._handshakes.finished(self)
@@ -155,12 +155,12 @@ class ServedConnection(Connection):
             self.end_with(self.refusal)
 
     def end_with(self, words: str) -> None:
-        """Send a client the reason, and close its connection."""
+        """Send the client the reason as an error, and close the connection."""
         self.send(error_command(NO_REQUEST, pb.NotAllowedError, words))
         self.close()
 
     def lost(self, error: Exception | None) -> None:
-        """Stop the timers, and unregister from flow control and the watch for slow peers."""
+        """Stop the lost connection's timers, and release its share of all limits."""
         if self._handshakes is not None:
             self._handshakes.lost(self)
         self._limits.lost()
@@ -172,20 +172,20 @@ class ServedConnection(Connection):
         self._flow_parts.slow_peers.ended(self)
 
     def reset(self) -> None:
-        """Close the connection, so that the kernel frees its unsent bytes."""
+        """Close the connection at once by a TCP reset, so that the kernel frees unsent bytes."""
         self.sender.reset()
 
     def begin_drain(self) -> None:
-        """Accept no more requests, as the server drains."""
+        """Ignore further requests from the client, as the server is shutting down."""
         self.take_no_more()
 
     async def drain(self) -> None:
-        """Accept no more requests, then close; subclasses first finish in-flight requests."""
+        """Ignore further requests, and close; subclasses first answer requests in flight."""
         self.take_no_more()
         self.close()
 
     def becomes_pipe(self) -> None:
-        """From now on, let only the other side of a pipe control this side's reading.
+        """Make the connection one end of a pipe, read only as fast as the far end accepts bytes.
 
         The pipe's ends exchange keep-alives themselves, and unread bytes must not pause reading
         from the peer: its frames may be a precondition of its reading.
@@ -197,7 +197,7 @@ class ServedConnection(Connection):
             self._flow = None
 
     def stands_for_many(self) -> None:
-        """Treat the peer as many clients, since it announced itself as a proxy.
+        """Lift the limits of a single client, as the peer announced itself as a proxy.
 
         A waiting client must not block the rest, so that neither a connection's budget nor the
         cooldown applies; in profile pulsar the cooldown does.
@@ -212,7 +212,10 @@ class ServedConnection(Connection):
     # -- receiving ----------------------------------------------------------------------------
 
     def large_frame_announced(self, total_size: int, head: bytes) -> bool:
-        """Refuse an oversized command before its body is buffered, as it would block the loop."""
+        """Refuse an oversized command before its body is buffered.
+
+        Parsing it would block the event loop.
+        """
         try:
             if not self.handshake_finished:
                 check_first_frame(total_size)
@@ -224,7 +227,9 @@ class ServedConnection(Connection):
         return True
 
     def bytes_kept(self) -> None:
-        """Count the kept bytes of an incomplete frame, after each chunk until it ends.
+        """Count the buffered bytes of an incomplete frame against the limit of all connections.
+
+        Called after each received chunk until the frame is complete.
 
         Before CONNECT all kept bytes count, from a smaller size on.
         """
@@ -240,7 +245,7 @@ class ServedConnection(Connection):
         self._limits.keeps(self.intake.frames_seen, counted)
 
     def frame_received(self, frame: Frame) -> None:
-        """Handle a frame, unless a fault drops or delays it."""
+        """Handle a received frame, unless an injected fault drops or delays it."""
         if self.faults is not None:
             left = self.faults.frame(frame)
             if left is None:
@@ -249,7 +254,7 @@ class ServedConnection(Connection):
         self.handle_frame(frame)
 
     def handle_frame(self, frame: Frame) -> None:
-        """Count a command against the cooldown, then handle it.
+        """Dispatch a frame's command to the handler, and count it against the rate limits.
 
         The state table is checked before parsing, and again for the parsed type.
         """
@@ -274,7 +279,9 @@ class ServedConnection(Connection):
             handler(self, command)
 
     def _count(self, kind: int) -> None:
-        """Count a command against the cooldown; an answered PING proves that the peer reads.
+        """Count a command against the limited request rate that follows a pause.
+
+        The answer to a PING is not counted: it proves that the peer reads.
 
         A consumer that receives messages as fast as it reads is unwritable for moments all the
         time. Its commands about messages, and messages published on the same connection, have
@@ -287,7 +294,7 @@ class ServedConnection(Connection):
             self._flow.command_received()
 
     def writability_changed(self, *, writable: bool) -> None:
-        """Pause or resume reading, if configured."""
+        """Pause reading while the outbound buffer is full, and resume afterwards."""
         super().writability_changed(writable=writable)
         if self._flow is not None:
             self._flow.writability_changed(writable=writable)
@@ -298,7 +305,7 @@ class ServedConnection(Connection):
         self._flow_parts.slow_peers.sent(self)
 
     def answer_ping(self) -> None:
-        """Send a PONG."""
+        """Send a PONG, unless one is already queued and a single PONG suffices."""
         if self._pong_is_queued and self._rules.answers_pings_once:
             return
         self._pong_is_queued = True
@@ -310,7 +317,7 @@ class ServedConnection(Connection):
     # -- faults -------------------------------------------------------------------------------
 
     def is_legal(self, kind: int) -> bool:
-        """Return True if a command of this type is legal now."""
+        """Return True if a command of this type is legal in the connection's present state."""
         return kind in self._handlers or kind in self._frame_handlers
 
     def topic_of_producer(self, producer_id: int) -> str:
@@ -322,23 +329,23 @@ class ServedConnection(Connection):
         return ""
 
     def close_producers(self, producer_id: int | None) -> None:
-        """Close a producer on behalf of the server; None: all. None exist here."""
+        """Close a producer, or all for None; without effect on a server without producers."""
 
     def close_consumers(self, consumer_id: int | None) -> None:
-        """Close a consumer on behalf of the server; None: all. None exist here."""
+        """Close a consumer, or all for None; without effect on a server without consumers."""
 
     def move_topic(self, topic: str, to: str | None) -> None:
-        """Move a topic to another broker, if this server serves topics."""
+        """Move a topic to another broker; without effect on a server without topics."""
 
     # -- reading and liveness -----------------------------------------------------------------
 
     @property
     def writable(self) -> bool:
-        """True if its outbound buffer is writable; see limiter.slow_peers.eviction."""
+        """True if the outbound buffer accepts more bytes; see limiter.slow_peers.eviction."""
         return self.outbound.writable
 
     def sample_progress(self, now: float) -> None:
-        """Read the peer's acknowledged bytes; see limiter.slow_peers.eviction."""
+        """Record how many bytes the peer has acknowledged; see limiter.slow_peers.eviction."""
         least_bytes = 1 if self.many_clients else WORTHY_BYTES
         self.progress.sample(
             self.sender.acknowledged_bytes(),
@@ -348,24 +355,27 @@ class ServedConnection(Connection):
         )
 
     def ask_whether_it_reads(self) -> bool:
-        """Send a PING, whose answer proves reading; return False if impossible, or for a pipe."""
+        """Send a PING, to learn whether the peer reads.
+
+        Returns False if no PING can be sent, as before CONNECT and in a pipe.
+        """
         if not self.handshake_finished or self._flow is None or self.sender.transport is None:
             return False
         self._keep_alive.ping()
         return True
 
     def close_slow(self, sentence: str) -> None:
-        """Close the connection of a non-reading peer."""
+        """Close the connection because its peer does not read."""
         logger.warning("closing %s: %s", self.peer, sentence, extra=self.log_fields)
         self.sender.reset()
 
 
 def ping(cnx: ServedConnection, command: pb.BaseCommand) -> None:
-    """Answer PING."""
+    """Answer a PING with a PONG."""
     with_body(command, "ping")
     cnx.answer_ping()
 
 
 def pong(_: ServedConnection, command: pb.BaseCommand) -> None:
-    """Handle a PONG; its frame already counted as a sign of life."""
+    """Handle a PONG, to which no answer is due."""
     with_body(command, "pong")

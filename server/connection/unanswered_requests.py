@@ -1,4 +1,4 @@
-"""Counts and logs the requests that profile pulsar never answers."""
+"""Counts and log lines of the requests that profile pulsar never answers."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ NAMESPACE_CHARACTERS = 200
 
 
 class UnansweredRequests:
-    """Requests left without an answer, as by a real broker and proxy.
+    """Counts and logs requests that get no answer, as recorded of a real broker and proxy.
 
     Each is counted, and logged with a line of its own, up to LINES_PER_PERIOD in PERIOD_SECONDS;
     the first line of the next period has the number of unlogged requests.
 
     Args:
         clock: The source of time.
-        kept: The resource that such a request leaks, for the line; empty if none.
+        kept: What an unanswered request leaks, for the log line; empty for nothing.
     """
 
     def __init__(self, clock: Clock, kept: str = "") -> None:
@@ -37,7 +37,7 @@ class UnansweredRequests:
         self.total = 0
 
     def left(self, namespace: str, peer: str, reason: str) -> None:
-        """Count a request, and log it within the limit."""
+        """Count an unanswered request, and log it unless too many were logged recently."""
         self.total += 1
         now = self._clock.now()
         if now >= self._period_ends_at:

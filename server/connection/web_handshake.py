@@ -1,4 +1,4 @@
-"""Connections of a web port before the end of their TLS handshake.
+"""Connections of a web port until their TLS handshake ends.
 
 The event loop's TLS does not expose handshakes in progress: a drain could not end them. So each
 connection is accepted without TLS and handed to the loop's TLS in a task, which can be cancelled.
@@ -29,10 +29,10 @@ _RESET = struct.pack("ii", 1, 0)
 
 @dataclass(frozen=True, slots=True)
 class ListenerTls:
-    """TLS by the event loop on all connections of a listener.
+    """TLS settings of a listener whose connections use the event loop's TLS.
 
     Attributes:
-        context: Its rules and certificates.
+        context: The TLS rules and certificates.
         handshakes: The unfinished handshakes, and their deadline.
     """
 
@@ -41,10 +41,10 @@ class ListenerTls:
 
 
 class WebHandshake(asyncio.Protocol):
-    """An accepted connection.
+    """An accepted connection whose TLS handshake is in progress.
 
     Args:
-        factory: Makes the protocol within TLS.
+        factory: Makes the protocol of the connection once TLS is established.
         tls: Rules, certificates, and the handshake counters.
 
     Attributes:
@@ -57,7 +57,7 @@ class WebHandshake(asyncio.Protocol):
         self.peer = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the socket from the plain transport before it reads, and start the handshake."""
+        """Take over the socket before the plain transport reads, and start the TLS handshake."""
         # uvloop's are not asyncio.Transport by name; even if paused here, they would read.
         plain = cast("asyncio.Transport", transport)
         name = plain.get_extra_info("peername")
@@ -74,11 +74,11 @@ class WebHandshake(asyncio.Protocol):
         self._tls.handshakes.began(self)
 
     def abort(self) -> None:
-        """Cancel the handshake."""
+        """Cancel the handshake, which closes the connection."""
         self._shaking.cancel()
 
     def reset(self) -> None:
-        """Cancel the handshake, and free the kernel's buffers."""
+        """Cancel the handshake, and close by a TCP reset, to free the kernel's buffers."""
         # It may have ended in this turn.
         with suppress(OSError):
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)

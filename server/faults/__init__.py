@@ -1,4 +1,4 @@
-"""Fault injection by request, for tests of clients.
+"""Fault injection, for tests of clients: on request a server drops, delays or refuses commands.
 
 A fault is a document (``fault``): command types, the clients and topics (``selection``), the
 occurrences (``schedule``), and the action (``acting``). Active faults are in the ``registry``; each

@@ -1,4 +1,4 @@
-"""Actions of faults on a connection, a function for each action.
+"""Actions of injected faults on a connection, a function for each action.
 
 Each returns the frame to handle now, possibly a different frame, or None. An error response has the
 form that the command's client accepts as an error.
@@ -49,35 +49,35 @@ _CHECKSUM_MAGIC = b"\x0e\x01"
 
 
 class Faulty(Client, Protocol):
-    """The part of a client's connection used by faults."""
+    """The part of a client's connection that injected faults use."""
 
     def is_legal(self, kind: int) -> bool:
-        """Return True if a command of this type is legal now."""
+        """Return True if a command of this type is legal in the connection's present state."""
 
     def send(self, command: pb.BaseCommand) -> None:
         """Queue a command for the client."""
 
     def abort(self) -> None:
-        """Close immediately."""
+        """Close the connection immediately."""
 
     def take_no_more(self) -> None:
-        """Drop further frames; earlier requests are still answered."""
+        """Ignore further frames from the client; earlier requests are still answered."""
 
     async def drain(self) -> None:
-        """Accept no more requests, finish in-flight requests, then close."""
+        """Ignore further requests, answer those in flight, and close the connection."""
 
     def close_producers(self, producer_id: int | None) -> None:
-        """Close a producer on behalf of the server; None: all."""
+        """Close a producer, or all for None, as if the server had decided to."""
 
     def close_consumers(self, consumer_id: int | None) -> None:
-        """Close a consumer on behalf of the server; None: all."""
+        """Close a consumer, or all for None, as if the server had decided to."""
 
     def move_topic(self, topic: str, to: str | None) -> None:
-        """Move a topic to another broker, the named one if any."""
+        """Move a topic to another broker: to the broker ``to``, or to any if None."""
 
 
 class Acting:
-    """The parts of a connection used by actions.
+    """The objects of a connection that the actions of faults use.
 
     Attributes:
         client: The client's connection.
@@ -97,7 +97,7 @@ class Acting:
         self._ending: asyncio.Task[None] | None = None
 
     def end_politely(self) -> None:
-        """Close after all requests are answered."""
+        """Close the connection after all its requests are answered."""
         self.client.take_no_more()
         if self._ending is None:
             self._ending = asyncio.get_running_loop().create_task(self.client.drain())
@@ -231,12 +231,12 @@ _OF_COMMANDS: dict[int, Callable[[pb.BaseCommand, _Error, str], pb.BaseCommand]]
 
 
 def refusal(command: pb.BaseCommand, error: str, message: str) -> pb.BaseCommand:
-    """Return the command that refuses another command.
+    """Return the command that answers a client's command with an error.
 
     Args:
         command: The refused command; without a request id the connection gets an ERROR.
         error: The name of the error.
-        message: Its text.
+        message: The error's text.
     """
     code = pb.ServerError.Value(error)
     of_command = _OF_COMMANDS.get(command.type)

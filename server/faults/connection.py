@@ -1,4 +1,4 @@
-"""Faults of a connection in one direction, checked for each frame while faults are active."""
+"""Injected faults of a connection, applied to each received or each sent frame."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ LEAST_PAUSE_SECONDS = 0.001
 
 
 class ConnectionFaults:
-    """The faults of a connection's received or sent frames.
+    """Applies active faults to all received, or to all sent, frames of a connection.
 
     Args:
         registry: The active faults.
         clock: The source of time.
         client: The client's connection.
-        way: Stops and resumes the frames.
-        direction: The sender of the frames.
+        way: Stops and resumes receiving or sending.
+        direction: Whether the frames are received from, or sent to, the client.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class ConnectionFaults:
 
     @property
     def wanted(self) -> bool:
-        """True if an active fault may apply to these frames, or to topics named in them."""
+        """True if the frames must be inspected, as an active fault may depend on them."""
         return any(
             (one.fault.direction is self._direction or self._names_topics_of(one))
             and one.selection.may_fit(self._client)
@@ -62,11 +62,11 @@ class ConnectionFaults:
         )
 
     def _names_topics_of(self, found: SetFault) -> bool:
-        """Return True if faults of sent frames match by topics that the client named."""
+        """Return True if a fault of sent frames needs topics named in received frames."""
         return self._direction is Direction.RECEIVED and found.selection.about_topics
 
     def frame(self, frame: Frame) -> Frame | None:
-        """Return the frame to handle now, possibly a different frame, or None."""
+        """Return the frame to handle, possibly changed by a fault; None to skip the frame."""
         if self.holds.was_delayed(frame):
             return frame
         self._pace(frame)
@@ -103,7 +103,7 @@ class ConnectionFaults:
         return due
 
     def lost(self) -> None:
-        """Drop the held frames of a closed connection."""
+        """Discard the delayed frames of a lost connection."""
         self.holds.lost()
 
     # -- slow reading -------------------------------------------------------------------------
@@ -126,7 +126,7 @@ class ConnectionFaults:
 
 
 class _UnreadableError(Exception):
-    """A command that cannot be parsed; its handler reports the error."""
+    """A command cannot be parsed: no fault applies, and the handler reports the error."""
 
 
 def _parsed(frame: Frame) -> pb.BaseCommand:
@@ -140,16 +140,16 @@ _NO_LIMIT = 1 << 31
 
 
 class Served(Faulty, Protocol):
-    """The part of a client's connection used by faults of sent frames."""
+    """The part of a client's connection that faults of sent frames use."""
 
     sender: Sender
 
     def when_lost(self, *told: Callable[[object], object]) -> None:
-        """Call back when the connection is lost."""
+        """Register callbacks for the loss of the connection."""
 
 
 class OutgoingFaults:
-    """The faults of the frames sent to a client, except through pipes.
+    """Applies active faults to the frames sent to a client, except through pipes.
 
     An entry holds whole frames. A delayed frame's memory permits are released with its original
     entry, before the frame leaves.
@@ -166,13 +166,13 @@ class OutgoingFaults:
         cnx.when_lost(lambda _: self._faults.lost())
 
     def stop(self) -> None:
-        """Do nothing: later frames are sent."""
+        """Do nothing, as sending is not stopped while a frame is delayed."""
 
     def go_on(self) -> None:
-        """Do nothing, as nothing was stopped."""
+        """Do nothing, as sending was not stopped."""
 
     def again(self, frame: Frame) -> None:
-        """Send a held frame, exempt from further faults."""
+        """Send a frame after its delay, exempt from further faults."""
         self._faults.holds.was_delayed(frame)
         buffers = _buffers(frame)
         self._past = True
@@ -182,7 +182,7 @@ class OutgoingFaults:
             self._past = False
 
     def _screen(self, entry: OutboundEntry) -> bool:
-        """Change an entry by faults; return False if nothing of it is sent now."""
+        """Apply faults to queued frames; return False if all their bytes were held back."""
         if self._past or not self._faults.wanted:
             return True
         decoder = FrameDecoder(_NO_LIMIT)

@@ -1,4 +1,4 @@
-"""The document of a fault, as posted, listed and stored.
+"""The JSON document of an injected fault.
 
 Example::
 
@@ -35,7 +35,7 @@ WITH_CHECKSUM = frozenset({"SEND", "MESSAGE"})
 
 
 class Direction(Enum):
-    """The sender of a fault's commands."""
+    """The sender of the commands affected by a fault."""
 
     RECEIVED = "received"
     """Commands sent by clients."""
@@ -53,7 +53,7 @@ def _in_full(topic: str) -> None:
 
 
 def _marked(noun: str, mark: str, example: str) -> Text:
-    """Return the kind of texts that hold a mark or ``*``."""
+    """Return the kind of strings that contain ``mark`` or ``*``."""
 
     def check(text: str) -> None:
         if not {mark, "*"}.intersection(text):
@@ -67,7 +67,7 @@ _TOPIC = Text(MAX_TEXT, rf"^({'|'.join(_DOMAINS)}|({'|'.join(_STARTS)})\*)", _in
 
 @dataclass(frozen=True)
 class Where(Part):
-    """Conditions on a command's client and topic, which must all match. ``*`` matches anything.
+    """Conditions on a command's client and topic, which must all hold; ``*`` matches any text.
 
     Attributes:
         topic: Full name of the command's topic.
@@ -88,7 +88,7 @@ class Where(Part):
 
 @dataclass(frozen=True)
 class When(Part):
-    """The matching commands to which the fault applies; by default all.
+    """The part of the matching commands affected by a fault; by default all.
 
     Attributes:
         after: Number of initial commands without the fault.
@@ -125,7 +125,7 @@ class AnswerError(Part):
 
 @dataclass(frozen=True)
 class Delay(Part):
-    """Handle the command later."""
+    """Handle the command only after a delay."""
 
     action = "delay"
 
@@ -134,14 +134,14 @@ class Delay(Part):
 
 @dataclass(frozen=True)
 class Drop(Part):
-    """Ignore the command."""
+    """Ignore the command, and send no answer."""
 
     action = "drop"
 
 
 @dataclass(frozen=True)
 class Disconnect(Part):
-    """Close the connection, before the command is handled or after."""
+    """Close the connection, before or after the command is handled."""
 
     action = "disconnect"
 
@@ -150,7 +150,7 @@ class Disconnect(Part):
 
 @dataclass(frozen=True)
 class StopReading(Part):
-    """Stop reading from the client, until the fault is cleared or for some time."""
+    """Stop reading from the client, until the fault is cleared or for a limited time."""
 
     action = "stopReading"
 
@@ -168,28 +168,28 @@ class DrainSlowly(Part):
 
 @dataclass(frozen=True)
 class CorruptChecksum(Part):
-    """Change a bit of the checksum of a message."""
+    """Change a bit of a message's checksum."""
 
     action = "corruptChecksum"
 
 
 @dataclass(frozen=True)
 class CloseProducer(Part):
-    """Close the command's producer, or all of the connection's if it names none."""
+    """Close the command's producer; without a producer, all producers of the connection."""
 
     action = "closeProducer"
 
 
 @dataclass(frozen=True)
 class CloseConsumer(Part):
-    """Close the command's consumer, or all of the connection's if it names none."""
+    """Close the command's consumer; without a consumer, all consumers of the connection."""
 
     action = "closeConsumer"
 
 
 @dataclass(frozen=True)
 class MoveTopic(Part):
-    """Release the topic's bundle, so that the next lookup finds its broker, here or elsewhere.
+    """Give up ownership of the topic's bundle; the next lookup assigns the bundle to a broker.
 
     Attributes:
         to: The broker that shall own it: its service URL, or host and port of its web port.
@@ -224,7 +224,7 @@ _COMMANDS = Several(Choice(pb.BaseCommand.Type.keys(), _no_command), MAX_COMMAND
 
 @dataclass(frozen=True, kw_only=True)
 class Fault(Part):
-    """A fault.
+    """An injected fault: the affected commands and clients, and the action.
 
     Attributes:
         on: The types of commands; empty: all.
@@ -241,7 +241,7 @@ class Fault(Part):
     do: Action = field(metadata=kind(Nested(get_args(Action))))
 
     def check(self) -> None:
-        """See Part."""
+        """Raise an error if the action does not suit the fault's commands or direction."""
         if isinstance(self.do, CorruptChecksum) and not (
             self.on and WITH_CHECKSUM.issuperset(self.on)
         ):
@@ -254,5 +254,5 @@ class Fault(Part):
 
     @property
     def kinds(self) -> frozenset[int] | None:
-        """The types of commands as numbers; None: all."""
+        """The affected command types as protocol numbers; None for all types."""
         return frozenset(pb.BaseCommand.Type.Value(name) for name in self.on) or None

@@ -1,4 +1,4 @@
-"""Delays of a connection by faults: waiting frames, and stopped reading.
+"""Delays by injected faults: waiting frames, and connections not being read.
 
 A delay ends after its time or when its fault is cleared, whichever is first, and is dropped when
 the connection is lost.
@@ -26,7 +26,7 @@ MAX_HELD_BYTES = 1 << 20
 
 
 class Way(Protocol):
-    """A direction of frames, in or out.
+    """The received frames or the sent frames of a connection, to be delayed by faults.
 
     Attributes:
         can_stop: True if later frames can be made to wait.
@@ -38,24 +38,24 @@ class Way(Protocol):
         """Make all later frames wait."""
 
     def go_on(self) -> None:
-        """Resume later frames."""
+        """Let the waiting later frames continue."""
 
     def again(self, frame: Frame) -> None:
-        """Handle a held frame."""
+        """Handle a frame whose delay is over."""
 
 
 class Reader(Protocol):
-    """The part of a Connection that reads."""
+    """The part of a connection that receives frames."""
 
     gate: ReadGate
     intake: FrameIntake
 
     def take_again(self, frame: Frame) -> None:
-        """Handle a frame next, in a separate turn."""
+        """Handle a delayed frame next, in an event-loop turn of its own."""
 
 
 class Incoming:
-    """The direction of received frames. See Way."""
+    """The received frames of a connection, to be delayed by faults."""
 
     can_stop = True
 
@@ -64,18 +64,18 @@ class Incoming:
         self.again = reader.take_again
 
     def stop(self) -> None:
-        """Stop reading; later frames do not overtake."""
+        """Stop reading, so that later frames do not overtake a delayed frame."""
         self._reader.intake.held = True
         self._reader.gate.close_for(PauseCause.FAULT)
 
     def go_on(self) -> None:
-        """Resume reading."""
+        """Resume reading from the client."""
         self._reader.intake.held = False
         self._reader.gate.open_for(PauseCause.FAULT)
 
 
 class _Hold:
-    """A delayed frame, or a stop of reading."""
+    """A delay caused by a fault, of a single frame or of all reading."""
 
     def __init__(self, found: SetFault, ended: Callable[[_Hold], object]) -> None:
         self._found = found
@@ -94,11 +94,11 @@ class _Hold:
 
 
 class Holds:
-    """All delays in a direction.
+    """All delays of the received, or of the sent, frames of a connection.
 
     Attributes:
-        frames: Waiting frames.
-        size_bytes: Their size.
+        frames: Number of delayed frames.
+        size_bytes: Size of the delayed frames.
     """
 
     def __init__(self, way: Way, clock: Clock) -> None:
@@ -115,16 +115,16 @@ class Holds:
 
     @property
     def full(self) -> bool:
-        """True if no more frames may wait while later frames go on."""
+        """True if so many frames wait that no more may be delayed without stopping the rest."""
         return self.frames >= MAX_HELD_FRAMES or self.size_bytes >= MAX_HELD_BYTES
 
     def stop(self, found: SetFault, seconds: float | None) -> None:
-        """Stop reading for a time; None: until the fault is cleared."""
+        """Stop reading for a number of seconds, or until the fault is cleared for None."""
         self._close()
         self._add(found, seconds, self._open)
 
     def delay(self, found: SetFault, frame: Frame, seconds: float, *, in_order: bool) -> None:
-        """Delay a frame; with ``in_order`` all later frames wait, too."""
+        """Delay a frame for ``seconds``; with ``in_order`` all later frames wait, too."""
         if self.full and not self._way.can_stop:
             self._way.again(frame)
             return
@@ -146,7 +146,10 @@ class Holds:
         self._add(found, seconds, go_on)
 
     def was_delayed(self, frame: Frame) -> bool:
-        """Return True, once, for a frame whose delay is over."""
+        """Return True if the frame's delay has just ended, so that faults skip the frame.
+
+        True only once for each delay.
+        """
         for index, one in enumerate(self._delayed):
             if one is frame:
                 del self._delayed[index]
@@ -154,7 +157,7 @@ class Holds:
         return False
 
     def lost(self) -> None:
-        """Drop all delays of a closed connection."""
+        """Discard all delayed frames of a lost connection."""
         gone, self._all = self._all, set()
         for hold in gone:
             hold.drop()

@@ -1,4 +1,4 @@
-"""A clock that tests move ahead: timers due meanwhile fire in the order of their moments.
+"""A clock moved ahead by tests; timers fire in order of their due times.
 
 With faults enabled messages, topics, policies and tokens follow this clock. Timers of connections
 and permits stay on the event loop's clock.
@@ -29,7 +29,7 @@ _FEWEST = 64
 
 
 class _Timer:
-    """An armed timer, with the task that sleeps on it."""
+    """An armed timer, with the task sleeping on it, if any."""
 
     __slots__ = ("args", "callback", "sleeper")
 
@@ -39,11 +39,11 @@ class _Timer:
         self.sleeper = asyncio.current_task() if callback is wake else None
 
     def cancel(self) -> None:
-        """Disarm the timer; no-op after the timer fired."""
+        """Disarm the timer; without effect after it fired."""
         self.callback, self.args = None, ()
 
     def fire(self) -> None:
-        """Call back in the next event-loop iteration: there an error affects no other timer."""
+        """Call back in the next event-loop turn, where an error affects no other timer."""
         callback, args = self.callback, self.args
         self.cancel()
         if callback is not None:
@@ -51,7 +51,7 @@ class _Timer:
 
 
 class MovedClock:
-    """A clock that is ahead of another clock by the time that tests have added.
+    """A clock ahead of another clock by the time added by tests.
 
     Mutable state: a heap of armed timers, of which the first is armed at the other clock. Disarmed
     timers leave the heap when it has doubled.
@@ -68,20 +68,20 @@ class MovedClock:
         self._moving = asyncio.Lock()
 
     def now(self) -> float:
-        """Return monotonic seconds since an arbitrary moment."""
+        """Return the moved monotonic time in seconds."""
         return self._clock.now() + self._ahead
 
     def wall_ms(self) -> int:
-        """Return milliseconds since 1970, ahead of the system's time."""
+        """Return the moved wall-clock time, in milliseconds since 1970."""
         return self._clock.wall_ms() + round(1000 * self._ahead)
 
     @property
     def ahead_seconds(self) -> float:
-        """The seconds by which this clock is ahead."""
+        """The seconds by which the clock is ahead of the real clock."""
         return self._ahead
 
     def call_at(self, when: float, callback: Callable[..., object], *args: object) -> TimerHandle:
-        """Arm a timer."""
+        """Call back at a time of this clock; the returned timer can be canceled."""
         timer, number = _Timer(callback, args), next(self._numbers)
         if len(self._timers) >= self._most:
             self._timers = [each for each in self._timers if each[2].callback is not None]
@@ -95,7 +95,7 @@ class MovedClock:
         return timer
 
     async def advance(self, seconds: float) -> None:
-        """Move ahead: fire the due timers in order, each at its own moment.
+        """Move the clock ahead, firing the due timers in order, each at its own time.
 
         A periodic task ends its work before time goes on. Concurrent calls are one after the other.
         """
@@ -110,7 +110,7 @@ class MovedClock:
                 self._arm()
 
     async def _fire(self) -> None:
-        """Fire the first timer, and wait until its sleeper sleeps again."""
+        """Fire the earliest timer, and wait until the task woken by the timer sleeps again."""
         _, number, timer = heapq.heappop(self._timers)
         sleeper, until = timer.sleeper, self._clock.now() + WORK_SECONDS
         timer.fire()
@@ -132,7 +132,7 @@ class MovedClock:
         self._first = due and self._clock.call_at(due[0] - self._ahead, self._look)
 
     def _look(self) -> None:
-        """Fire the due timers, as time has passed by itself."""
+        """Fire the timers that have become due since the real clock moved on."""
         if self._moving.locked():
             return
         while (due := self._next()) is not None and due[0] <= self.now():

@@ -1,4 +1,4 @@
-"""Active faults of a server: set, listed, cleared, and counted."""
+"""Registry of a server's active faults, to set, list, clear and count faults."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class Schedule:
-    """Decides for successive commands whether a fault applies.
+    """Decides which of the successive matching commands are affected by a fault.
 
     Attributes:
-        seen: Matching commands.
-        fired: Commands with the fault.
+        seen: Number of matching commands so far.
+        fired: Number of commands that the fault has affected.
     """
 
     def __init__(self, when: When) -> None:
@@ -31,11 +31,11 @@ class Schedule:
 
     @property
     def over(self) -> bool:
-        """True if the fault applies to no further command."""
+        """True if the fault has affected as many commands as it may."""
         return self._when.times is not None and self.fired >= self._when.times
 
     def due(self) -> bool:
-        """Count a command; return True if the fault applies."""
+        """Count a matching command, and return True if the fault affects it."""
         when, index = self._when, self.seen - self._when.after
         self.seen += 1
         if self.over or index < 0 or index % when.every:
@@ -51,20 +51,20 @@ MAX_FAULTS = 100
 
 
 class TooManyFaultsError(Exception):
-    """The limit of active faults is reached."""
+    """No fault can be set, as MAX_FAULTS are active."""
 
     def __init__(self) -> None:
         super().__init__(f"{MAX_FAULTS} faults are set, the most there may be: clear some")
 
 
 class SetFault:
-    """An active fault, with its counts.
+    """An active fault, with counts of matching and of affected commands.
 
     Attributes:
-        fault_id: Its name, for clearing.
-        fault: The document.
-        kinds: The types of commands; None: all.
-        cleared: True once inactive.
+        fault_id: The id by which the fault is awaited and cleared.
+        fault: The document that describes the fault.
+        kinds: The affected types of commands; None for all.
+        cleared: True once the fault is not active any more.
     """
 
     def __init__(self, fault_id: str, fault: Fault) -> None:
@@ -78,26 +78,26 @@ class SetFault:
         self._waits: dict[asyncio.Future[None], int] = {}
 
     def about(self, kind: int | None) -> bool:
-        """Return True if the fault applies to commands of a type."""
+        """Return True if the fault affects commands of this type."""
         return self.kinds is None or kind in self.kinds
 
     def when_cleared(self, callback: Callable[[], object]) -> None:
-        """Call back once when the fault is cleared, to end its delays."""
+        """Call back once when the fault is cleared, to end the fault's delays."""
         self._when_cleared[callback] = None
 
     def forget(self, callback: Callable[[], object]) -> None:
-        """Cancel a callback."""
+        """Unregister a callback of ``when_cleared``."""
         self._when_cleared.pop(callback, None)
 
     def fired(self) -> None:
-        """Wake the tests whose number of actions is reached."""
+        """Wake the requests waiting for the number of actions reached now."""
         for wait, hits in self._waits.items():
             if not wait.done() and self.schedule.fired >= hits:
                 wait.set_result(None)
 
     @property
     def waits(self) -> int:
-        """Number of tests that wait for the fault."""
+        """Number of requests waiting until the fault has acted."""
         return len(self._waits)
 
     def settled(self, hits: int) -> bool:
@@ -116,7 +116,7 @@ class SetFault:
             del self._waits[wait]
 
     def clear(self) -> None:
-        """Deactivate the fault."""
+        """Deactivate the fault, and end its delays."""
         self.cleared = True
         for wait in self._waits:
             if not wait.done():
@@ -126,17 +126,17 @@ class SetFault:
             callback()
 
     def as_json(self) -> dict[str, object]:
-        """Return the document with id and counts."""
+        """Return the fault's document, with its id and counts, as a JSON object."""
         schedule = self.schedule
         counts = {"seen": schedule.seen, "fired": schedule.fired, "over": schedule.over}
         return {"id": self.fault_id, **self.fault.as_json(), **counts}
 
 
 class FaultRegistry:
-    """The active faults of a server. Bound: MAX_FAULTS.
+    """The active faults of a server, at most MAX_FAULTS.
 
     Attributes:
-        acted: Number of actions since the start, by action.
+        acted: Number of affected commands since startup, by action.
     """
 
     def __init__(self) -> None:
@@ -149,14 +149,14 @@ class FaultRegistry:
 
     @property
     def waits(self) -> int:
-        """Number of tests that wait for faults."""
+        """Number of requests waiting until a fault has acted."""
         return sum(one.waits for one in self)
 
     def __iter__(self) -> Iterator[SetFault]:
         return iter(tuple(self._faults.values()))
 
     def set(self, fault: Fault) -> SetFault:
-        """Activate a fault from the next frame on.
+        """Activate a fault, beginning with the next frame.
 
         Raises:
             TooManyFaultsError: The limit of active faults is reached.
@@ -168,21 +168,21 @@ class FaultRegistry:
         return found
 
     def get(self, fault_id: str) -> SetFault | None:
-        """Return an active fault."""
+        """Return the active fault with an id, or None if no such fault is active."""
         return self._faults.get(fault_id)
 
     def clear(self, fault_id: str) -> bool:
-        """Clear a fault; return False if not active."""
+        """Deactivate the fault with an id; return False if no such fault is active."""
         found = self._faults.pop(fault_id, None)
         if found is not None:
             found.clear()
         return found is not None
 
     def clear_all(self) -> None:
-        """Clear all."""
+        """Deactivate all faults."""
         for one in self:
             self.clear(one.fault_id)
 
     def count(self, action: str) -> None:
-        """Count an executed action."""
+        """Count a command affected by a fault's action."""
         self.acted[action] = self.acted.get(action, 0) + 1

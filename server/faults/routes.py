@@ -1,4 +1,4 @@
-"""``/admin/v2/floodgate/faults``: set (POST), list (GET), await and clear (DELETE) faults."""
+"""REST routes ``/admin/v2/floodgate/faults``, to set, list, await and clear faults."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CLIENT_CHECK_SECONDS = 1.0
 def fault_routes(
     registry: FaultRegistry | None, clock: Clock, *, serves_topics: bool, shares_topics: bool
 ) -> list[web.RouteDef]:
-    """Return the routes of a server.
+    """Return the routes for faults, which refuse every request if faults are disabled.
 
     Args:
         registry: The active faults; None: faults are disabled, and every request is refused.

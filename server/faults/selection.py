@@ -1,4 +1,4 @@
-"""Matching of commands to a fault, by topic, namespace and client."""
+"""Selection of the commands affected by a fault, by topic, namespace and client."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class Client(Protocol):
-    """The part of a client's connection by which faults match.
+    """The part of a client's connection by which faults select commands.
 
     Attributes:
-        peer: Its address.
-        client_version: Its announced version; empty before its CONNECT.
+        peer: The client's address.
+        client_version: The version that the client announced; empty before CONNECT.
     """
 
     peer: str
@@ -32,7 +32,9 @@ class Client(Protocol):
 
 
 class Selection:
-    """Matches commands by ``where``. A missing property, such as a topic, matches no condition.
+    """Selects commands by the conditions in a fault's ``where``.
+
+    A missing property, such as a topic, matches no condition.
 
     Attributes:
         needs_command: True if matching requires the parsed command.
@@ -48,14 +50,14 @@ class Selection:
         self.needs_command = self.about_topics or self._version is not None
 
     def may_fit(self, client: Client) -> bool:
-        """Return False if no command of this client can match."""
+        """Return False if no command from or to the client can match."""
         if self._connection is not None and not self._connection.fits(client.peer):
             return False
         version = client.client_version
         return self._version is None or not version or self._version.fits(version)
 
     def fits(self, client: Client, command: pb.BaseCommand) -> bool:
-        """Return True if a command from or to a client matches; see ``may_fit``."""
+        """Return True if a command received from or sent to the client matches."""
         if self._version is not None:
             version = client.client_version or command.connect.client_version
             if not self._version.fits(version):
@@ -72,7 +74,7 @@ class Selection:
 
 
 class Pattern:
-    """A text in which ``*`` matches anything; matched in linear time."""
+    """A text in which ``*`` stands for any characters; matching takes linear time."""
 
     def __init__(self, text: str) -> None:
         self._first, *rest = text.split("*")
@@ -81,7 +83,7 @@ class Pattern:
         self._between = [part for part in rest if part]
 
     def fits(self, text: str) -> bool:
-        """Return True if the whole text matches."""
+        """Return True if the pattern matches the whole text."""
         if self._exact:
             return text == self._first
         at, end = len(self._first), len(text) - len(self._last)
@@ -100,7 +102,7 @@ def _pattern(text: str | None) -> Pattern | None:
 
 
 def topic_of(client: Client, command: pb.BaseCommand) -> str:
-    """Return the full name of a command's topic; empty without a topic."""
+    """Return the full name of a command's topic; empty for a command without a topic."""
     body = body_of(command)
     if body is None:
         return ""
@@ -119,7 +121,7 @@ def topic_of(client: Client, command: pb.BaseCommand) -> str:
 
 
 def body_of(command: pb.BaseCommand) -> Message | None:
-    """Return a command's body; None for a type without a body."""
+    """Return the type-specific message inside a command; None for a type without a message."""
     # In Pulsar's protocol a body's field number equals the number of its type.
     field = pb.BaseCommand.DESCRIPTOR.fields_by_number.get(command.type)
     return None if field is None else getattr(command, field.name)
@@ -135,7 +137,7 @@ def _namespace_of(topic: str, command: pb.BaseCommand) -> str:
 
 
 def full_name(text: object) -> str:
-    """Return a client's topic as its full name; invalid names stay unchanged."""
+    """Return the full form of a topic's name; an invalid name is returned unchanged."""
     try:
         return str(TopicName.parse(str(text)))
     except InvalidNameError:

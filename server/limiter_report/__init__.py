@@ -1,1 +1,1 @@
-"""Limiter reports for operators: `/admin/v2/floodgate/limiter` as JSON and as a table."""
+"""Reports on the memory limiter for operators (``/admin/v2/floodgate/limiter``)."""

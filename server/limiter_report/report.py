@@ -1,4 +1,4 @@
-"""Report on the holders of a server's memory, from its limiter.
+"""Report on a server's memory limiter: the holders of memory, and the waiting requests.
 
 The figures of a budget are a consistent snapshot. Its holders are counted in several turns of the
 loop, to keep turns short: each line is consistent, the list is not.
@@ -33,13 +33,13 @@ WAITERS_A_TURN = 1000
 
 @dataclass(slots=True)
 class NamespaceWaiters:
-    """The requests of a namespace waiting for a budget.
+    """Summary of the requests about a namespace that wait for memory.
 
     Attributes:
         namespace: ``tenant/namespace``; empty if the requests named none.
         requests: Number of the requests.
-        lacking_bytes: Sum of their lacked bytes.
-        oldest_seconds: Age of the oldest.
+        lacking_bytes: The bytes that all requests together still lack.
+        oldest_seconds: How long the oldest request has waited.
     """
 
     namespace: str
@@ -51,7 +51,10 @@ class NamespaceWaiters:
 async def waiting_by_namespace(
     semaphore: AsyncSemaphore, clock: Clock
 ) -> Sequence[NamespaceWaiters]:
-    """Count waiting requests, in several turns; the namespace that has waited longest is first."""
+    """Summarize the waiting requests by namespace, with the longest waiting first.
+
+    Takes several event-loop turns if there are many.
+    """
     found: dict[str, NamespaceWaiters] = {}
     for number, waiter in enumerate(list(semaphore.waiters()), 1):
         if not waiter.done:
@@ -73,7 +76,10 @@ MAX_NAME_LENGTH = 300
 
 @dataclass(frozen=True, slots=True)
 class OldestWaiter:
-    """The oldest waiting request; ``lacking_bytes`` excludes bytes that it already holds."""
+    """The request that has waited longest for memory.
+
+    ``lacking_bytes`` excludes the bytes that it already holds.
+    """
 
     owner: str
     namespace: str
@@ -84,19 +90,19 @@ class OldestWaiter:
 
 @dataclass(frozen=True, slots=True)
 class BudgetReport:
-    """A budget and its holders.
+    """Report on a memory limit (heap or direct), with the holders and waiting requests.
 
     Attributes:
-        statistics: Its figures.
-        timeout_seconds: The timeout of requests.
+        statistics: The numbers of the limit: what is held, and how many requests wait.
+        timeout_seconds: How long a request waits at most.
         policy: The admission policy.
         oldest_waiter: The oldest waiting request, if any.
-        ledger: Totals of the ledger, if any.
-        recent: Its last events, newest first.
+        ledger: Totals of the ledger; None without a ledger.
+        recent: The last events in the ledger, newest first.
         holders: The largest holders, largest first.
-        holders_total: The number of all lines.
+        holders_total: The number of all holders, listed or not.
         waiting: Waiting requests by namespace, longest waiting first.
-        outcomes: Requests by outcome, since the start.
+        outcomes: Number of requests since startup, by outcome.
     """
 
     statistics: SemaphoreStatistics
@@ -112,12 +118,12 @@ class BudgetReport:
 
 
 class StoredMessages(NamedTuple):
-    """Memory of stored messages, bounded without permits as no request waits for it.
+    """Memory of stored messages, with a separate limit and without permits.
 
     Attributes:
-        stored_bytes: The stored bytes, compared with the bound.
-        limit_bytes: The bound; 0 is none.
-        refused: Number of messages refused at the bound.
+        stored_bytes: The size of the stored messages.
+        limit_bytes: The limit on stored_bytes; 0 for none.
+        refused: Number of messages refused because of the limit.
     """
 
     stored_bytes: int
@@ -126,7 +132,7 @@ class StoredMessages(NamedTuple):
 
 
 class LimiterReporter:
-    """Reports on a limiter.
+    """Makes reports on a server's memory limiter.
 
     Attributes:
         messages: Returns the memory of stored messages; None if none are stored.
@@ -147,7 +153,10 @@ class LimiterReporter:
         self._tally = tally
 
     async def report(self, holders: int, recent: int) -> dict[LimitType, BudgetReport]:
-        """Return both budgets, each with at most ``holders`` and ``recent`` ledger events."""
+        """Return the reports on heap and direct memory.
+
+        Each lists at most ``holders`` holders and ``recent`` ledger events.
+        """
         return {one: await self._budget(one, holders, recent) for one in LimitType}
 
     async def _budget(self, limit_type: LimitType, holders: int, recent: int) -> BudgetReport:
@@ -185,7 +194,10 @@ class LimiterReporter:
 
 
 async def _count_all(count: HolderCount, semaphore: AsyncSemaphore) -> None:
-    """Count every account; an account that becomes idle meanwhile counts as empty."""
+    """Count the permits of every owner, pausing now and then so that no turn is long.
+
+    An account that is released meanwhile counts as empty.
+    """
     for number, account in enumerate(list(semaphore.accounts()), 1):
         count.add(account)
         if number % ACCOUNTS_A_TURN == 0:
@@ -193,7 +205,7 @@ async def _count_all(count: HolderCount, semaphore: AsyncSemaphore) -> None:
 
 
 def owner_name(owner: Hashable | None) -> str:
-    """Return the name of an owner; of a connection its peer's address."""
+    """Return a permit owner's name for the report: a connection's is its peer's address."""
     if isinstance(owner, Connection):
         return owner.peer
     return "unnamed" if owner is None else repr(owner)[:MAX_NAME_LENGTH]
@@ -207,7 +219,7 @@ _HEADINGS = ("connection", "namespace", "bytes", "permits", "of shared", "sharer
 def limiter_table(
     budgets: Mapping[LimitType, BudgetReport], messages: StoredMessages | None = None
 ) -> str:
-    """Return both budgets as text, each with its figures and a line per holder."""
+    """Return the reports on heap and direct memory as text, with a line for each holder."""
     lines = [line.rstrip() for one, report in budgets.items() for line in _budget(one, report)]
     if messages is not None:
         lines += _messages(messages)
@@ -287,5 +299,5 @@ def _printable(text: str, length: int) -> str:
 
 
 def _end_of(name: str, length: int) -> str:
-    """Keep the end of an overlong name: an address keeps its port."""
+    """Shorten a long name by cutting off the beginning, since an address ends with the port."""
     return _printable(name if len(name) <= length else f"…{name[1 - length :]}", length)

@@ -1,4 +1,4 @@
-"""``GET /admin/v2/floodgate/limiter``: the limiter's figures and the holders of memory.
+"""REST routes ``/admin/v2/floodgate/limiter``, with reports on the memory limiter.
 
 ``limit`` bounds the listed holders of each budget, and the listed waiting namespaces (100),
 ``recent`` the events of the ledger (none), and ``format=table`` is for people.
@@ -42,7 +42,7 @@ _REFUSED_AT_ONCE = (AcquireOutcome.QUEUE_FULL, AcquireOutcome.OVERSIZED, Acquire
 
 
 class BudgetMoment(NamedTuple):
-    """A budget's figures at a moment; the last two count since the start."""
+    """A sample of a memory limit; the last two fields count since startup."""
 
     held_bytes: int
     waiting: int
@@ -52,14 +52,14 @@ class BudgetMoment(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """Both budgets at a moment, in milliseconds since 1970."""
+    """Samples of heap and direct memory at the same time."""
 
     at_ms: int
     budgets: dict[LimitType, BudgetMoment]
 
 
 class LimiterHistory:
-    """Samples a limiter every two seconds.
+    """Samples the memory limiter every two seconds, and keeps the last ten minutes.
 
     Bound: KEPT moments; the oldest is evicted.
 
@@ -77,24 +77,24 @@ class LimiterHistory:
         self._timer: TimerHandle | None = None
 
     def now(self) -> Moment:
-        """Return the current figures."""
+        """Return a sample of both memory limits, not stored in the history."""
         seen = budgets_now(self._limiter, self._tally)
         return Moment(self._clock.wall_ms(), {one.limit_type: moment_of(one) for one in seen})
 
     def start(self) -> None:
-        """Sample now, and periodically."""
+        """Sample now, and then every two seconds."""
         self.moments.append(self.now())
         self._timer = self._clock.call_at(self._clock.now() + EACH_SECONDS, self.start)
 
     def stop(self) -> None:
-        """Stop sampling. Idempotent."""
+        """Stop sampling; may be called repeatedly."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
 
 def moment_of(budget: BudgetSnapshot) -> BudgetMoment:
-    """Return the recorded figures of a budget."""
+    """Return the sample of a memory limit for the history."""
     outcomes, now = budget.tally.outcomes, budget.statistics
     return BudgetMoment(
         held_bytes=now.acquired_permits,
@@ -122,7 +122,7 @@ _HISTORY = {
 def limiter_routes(
     reporter: LimiterReporter, history: LimiterHistory
 ) -> list[web.AbstractRouteDef]:
-    """Return the routes of a server."""
+    """Return the routes with reports on the memory limiter and on the last ten minutes."""
 
     async def limiter(request: web.Request) -> web.Response:
         holders = _number(request, "limit", DEFAULT_HOLDERS, MAX_HOLDERS)

@@ -1,1 +1,1 @@
-"""Limits on connections and requests: each refusal is an error with a text, and is counted."""
+"""Limits on connections and requests; a refusal is answered with an error and counted."""

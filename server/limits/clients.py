@@ -1,4 +1,4 @@
-"""Limits of the binary port: connections, handshake deadline, request rate of a connection."""
+"""Limits of the binary port: number of connections, handshake deadline, request rate."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ REQUESTS = frozenset(_FORMS)
 
 @dataclass(slots=True)
 class ClientLimits:
-    """The limits of all connections of a process.
+    """The limits on client connections, shared by all connections of a process.
 
     Attributes:
         connections: The limits on the number of connections.
         refusals: Counts refusals.
         handshake_seconds: Time from accept to CONNECT; 0 is unlimited.
-        requests_a_second: Of a connection; 0 is unlimited.
+        requests_a_second: The request rate of a connection; 0 is unlimited.
         unfinished: Bound on the bytes of incomplete frames.
-        first: Bound on the bytes kept before CONNECT.
+        first: Bound on the bytes buffered for connections before CONNECT.
     """
 
     connections: ConnectionLimits = field(
@@ -59,7 +59,7 @@ class ClientLimits:
         self.first = UnfinishedFrames(FIRST_BYTES, self.refusals)
 
     def refusal(self, command: pb.BaseCommand) -> pb.BaseCommand:
-        """Return the response to a request above the rate."""
+        """Return the error response to a request above the connection's request rate."""
         field_name, form = _FORMS[command.type]
         request_id = getattr(with_body(command, field_name), field_name).request_id
         text = (

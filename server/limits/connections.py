@@ -1,4 +1,4 @@
-"""Bounds on the number of connections, in total and per address; counters of refusals.
+"""Limits on the number of connections, in total and per address, and counts of refusals.
 
 Source: upstream ConnectionController; texts and codes are as recorded of a real broker.
 """
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Limit(StrEnum):
-    """A limit with refusals; the value is the metric's label."""
+    """A limit at which requests or connections are refused; the value is the metric's label."""
 
     CONNECTIONS = "connections"
     CONNECTIONS_OF_ADDRESS = "connections_of_address"
@@ -26,13 +26,13 @@ class Limit(StrEnum):
 
 
 class Refusals:
-    """The number of refusals at each limit."""
+    """Counts of refused requests and connections, by the exceeded limit."""
 
     def __init__(self) -> None:
         self.counts = dict.fromkeys(Limit, 0)
 
     def add(self, limit: Limit) -> None:
-        """Count a refusal."""
+        """Count a request or connection refused at a limit."""
         self.counts[limit] += 1
 
 
@@ -40,11 +40,11 @@ TOO_MANY = "Reached the maximum number of connections"
 
 
 class ConnectionBounds(NamedTuple):
-    """Most simultaneous connections; 0 or less: unlimited.
+    """The largest numbers of simultaneous connections; 0 or less means unlimited.
 
     Attributes:
-        most: Of all clients.
-        most_of_address: Of an address.
+        most: The limit for all clients together.
+        most_of_address: The limit for the clients of an IP address.
     """
 
     most: int = 0
@@ -52,7 +52,7 @@ class ConnectionBounds(NamedTuple):
 
 
 class ConnectionLimits:
-    """Counts connections, and refuses connections beyond the bounds.
+    """Counts open connections, and refuses connections above a limit.
 
     A refused connection counts until it is closed, as upstream, since it holds a socket.
     """
@@ -64,7 +64,7 @@ class ConnectionLimits:
         self.by_address: dict[str, int] = {}
 
     def opened(self, peer: str) -> str | None:
-        """Count a connection of ``address:port``; return the reason of a refusal, or None."""
+        """Count a new connection; return the reason for a refusal, or None if accepted."""
         address, bounds = address_of(peer), self._bounds
         self._open += 1
         of_address = self.by_address[address] = self.by_address.get(address, 0) + 1
@@ -77,7 +77,7 @@ class ConnectionLimits:
         return None
 
     def ended(self, peer: str) -> None:
-        """Uncount a closed connection."""
+        """Stop counting a closed connection."""
         address = address_of(peer)
         self._open -= 1
         self.by_address[address] -= 1
@@ -86,5 +86,5 @@ class ConnectionLimits:
 
 
 def address_of(peer: str) -> str:
-    """Return the address of ``address:port``."""
+    """Return ``address:port`` without its port."""
     return peer.rsplit(":", 1)[0]

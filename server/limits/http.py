@@ -1,4 +1,4 @@
-"""Limits of HTTP: request rate, simultaneous requests, sizes, deadlines.
+"""Limits of the web port: request rate, simultaneous requests, sizes, deadlines.
 
 Source: upstream RateLimitingFilter (429, for every path) and MaxRequestSizeFilter (a body without a
 length is refused as well). Differs: upstream queues requests above maxConcurrentHttpRequests, as
@@ -31,18 +31,18 @@ UNREAD_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class HttpBounds:
-    """The bounds of a web port; 0 or less is unlimited.
+    """The configured limits of a web port; 0 or less means unlimited.
 
     Attributes:
         a_second: Requests per second.
         at_once: Simultaneous requests.
         connections: Simultaneous connections.
-        body_bytes: Bytes of a body, which must have a length then.
-        header_bytes: Of the request line, and of each header; 1 or more.
-        seconds: Until a request's headers are complete, and until its body is.
-        idle_seconds: Until a connection without a request is closed, without a response.
-        body_status: The status for a too large body.
-        forwards: Requests are forwarded by code with its own bound on their number.
+        body_bytes: Size of a request's body; a body without a length is then refused.
+        header_bytes: Size of the request line, and of each header; 1 or more.
+        seconds: Time until a request's headers are complete, and again until its body is.
+        idle_seconds: Time until a connection without a request is closed.
+        body_status: The HTTP status for a body that is too large.
+        forwards: True if requests are forwarded by code that limits their number itself.
     """
 
     a_second: float = 0.0
@@ -58,7 +58,7 @@ class HttpBounds:
 
 @dataclass(slots=True)
 class HttpLimits:
-    """The limits of a web port, with its counts.
+    """Applies the limits of a web port, and counts requests, connections and refusals.
 
     Attributes:
         bounds: The limits.
@@ -78,7 +78,7 @@ class HttpLimits:
     _rate: Rate | None = None
 
     def middleware(self) -> Middleware:
-        """Return the first middleware of every request."""
+        """Return the middleware that applies the limits to every request."""
         if self.bounds.a_second > 0:
             self._rate = Rate(self.bounds.a_second, self.clock)
 
@@ -118,7 +118,10 @@ class HttpLimits:
                 raise _body_refusal(bounds, length)
 
     def _time_body(self, request: web.Request) -> Callable[[], object]:
-        """Raise an error to the body's reader after the deadline."""
+        """Start the deadline of a request's body; return a function that cancels the deadline.
+
+        After the deadline, reading the body raises an error.
+        """
         content, seconds = request.content, self.bounds.seconds
         if seconds <= 0 or content.is_eof():
             return lambda: None
@@ -133,7 +136,7 @@ class HttpLimits:
 
 
 class HttpPlace:
-    """A connection's slot among the allowed connections, and the deadline of its next request."""
+    """Counts a connection toward the limit, and sets deadlines for its requests and reading."""
 
     __slots__ = ("_is_late", "_limits", "_timer", "_unread")
 
@@ -144,7 +147,7 @@ class HttpPlace:
         self._is_late: Callable[[str], object] | None = None
 
     def taken(self, is_late: Callable[[str], object]) -> str | None:
-        """Take a slot; return the reason of a refusal, or None.
+        """Count the connection; return the reason for a refusal, or None if accepted.
 
         Args:
             is_late: Called with a sentence when a request's headers miss the deadline.
@@ -159,14 +162,14 @@ class HttpPlace:
         return None
 
     def heard(self, *, asks: bool) -> None:
-        """Handle received bytes; ``asks`` is True if they complete the headers of a request."""
+        """End the deadline if a request's headers are complete, else ensure that one runs."""
         if asks:
             self._end()
         elif self._timer is None:
             self._begin()
 
     def does_not_read(self, cut_off: Callable[[], object]) -> None:
-        """Start the deadline for reading, since no more of the response can be sent."""
+        """Start the deadline for a client that has stopped reading the response."""
 
         def too_late() -> None:
             self._limits.refusals.add(Limit.HTTP_TIME)
@@ -176,13 +179,16 @@ class HttpPlace:
         self._unread = clock.call_at(clock.now() + UNREAD_SECONDS, too_late)
 
     def reads(self) -> None:
-        """Cancel the deadline for reading. Idempotent."""
+        """Cancel the deadline for reading; may be called repeatedly."""
         if self._unread is not None:
             self._unread.cancel()
             self._unread = None
 
     def left(self) -> None:
-        """Release the slot. Idempotent."""
+        """Stop counting the closed connection, and stop the deadlines.
+
+        May be called repeatedly.
+        """
         self._end()
         self.reads()
         if self._is_late is not None:
@@ -190,7 +196,7 @@ class HttpPlace:
             self._is_late = None
 
     def too_long(self) -> str:
-        """Count an overlong request line or header; return the error text."""
+        """Count an overlong request line or header, and return the error's text."""
         self._limits.refusals.add(Limit.HTTP_HEADER_BYTES)
         most = self._limits.bounds.header_bytes
         return f"the request line or a header has more than httpMaxRequestHeaderSize={most} bytes"

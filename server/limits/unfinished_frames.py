@@ -1,4 +1,4 @@
-"""Bound on a process's kept bytes of incomplete frames.
+"""Limit on the memory of incomplete frames, of all connections together.
 
 A connection keeps at most the bytes of a frame, but thousands may each send all of a frame but its
 last byte. When their sum exceeds the bound, the oldest incomplete frame's connection is closed: it
@@ -20,17 +20,17 @@ FIRST_BYTES = 16 * 1024 * 1024
 
 
 class FrameKeeper(Protocol):
-    """The part of a connection used by the bound."""
+    """A connection whose incomplete frame counts toward the limit."""
 
     def unfinished_too_long(self, size_bytes: int, most_bytes: int) -> None:
-        """Close the connection and drop its bytes, since the bound is exceeded."""
+        """Close the connection and free the frame, as all frames together exceed the limit."""
 
 
 class UnfinishedFrames:
-    """Counts the kept bytes of incomplete frames.
+    """Limits the bytes of all incomplete frames; closes the connection with the oldest frame.
 
     Args:
-        max_bytes: Bound of the sum, which a single frame may exceed; 0 or less: unbounded.
+        max_bytes: Limit on the sum of sizes, which a single frame may exceed; 0 or less for none.
         refusals: Counts closed connections.
     """
 
@@ -41,12 +41,12 @@ class UnfinishedFrames:
         self._frames: dict[FrameKeeper, tuple[int, int]] = {}
 
     def keeps(self, keeper: FrameKeeper, number: int, size_bytes: int) -> None:
-        """Set the kept bytes of a connection.
+        """Set the size of a connection's incomplete frame.
 
         Args:
             keeper: The connection.
-            number: Different for each of its frames: a new frame is the youngest of all.
-            size_bytes: Of its incomplete frame; 0: nothing to count.
+            number: The frame's number in the connection; a new frame counts as the youngest.
+            size_bytes: Size of the incomplete frame; 0 if there is none to count.
         """
         of_frame, before = self._frames.get(keeper, (number, 0))
         if of_frame != number or not size_bytes:
@@ -58,7 +58,7 @@ class UnfinishedFrames:
             self._end_oldest()
 
     def _end_oldest(self) -> None:
-        """Close the oldest unfinished frame's connection, even if it is paused by non-reading."""
+        """Close the connection with the oldest incomplete frame, even if reading it is paused."""
         oldest = next(iter(self._frames))
         _, size_bytes = self._frames.pop(oldest)
         self.kept_bytes -= size_bytes

@@ -1,4 +1,4 @@
-"""Metric families as text: Prometheus' format 0.0.4, or OpenMetrics 1.0 on request.
+"""Metrics as text, in Prometheus' format 0.0.4 or, on request, in OpenMetrics 1.0.
 
 In OpenMetrics a counter's help and type use its family's name, without ``_total``, and ``_created``
 samples belong to the family. In Prometheus' own format help and type use the samples' name, or
@@ -31,7 +31,7 @@ _NEVER = re.compile(r"(?:^|;)\s*q=0(?:\.0*)?\s*(?:;|$)")
 
 
 def wants_openmetrics(accept: str) -> bool:
-    """Return True if an ``Accept`` header names OpenMetrics without ``q=0``."""
+    """Return True if an ``Accept`` header accepts OpenMetrics."""
     for part in accept.lower().split(","):
         media_type, _, parameters = part.partition(";")
         if media_type.strip() == _OPENMETRICS and not _NEVER.search(parameters):
@@ -40,16 +40,16 @@ def wants_openmetrics(accept: str) -> bool:
 
 
 class TextFamily(NamedTuple):
-    """A family whose samples are already text.
+    """A metric family whose samples are already lines of text.
 
     A string for each sample, since strings cost the garbage collector nothing, even for ten
     thousand topics.
 
     Attributes:
-        name: Of a counter without ``_total``.
+        name: The family's name; a counter's is without ``_total``.
         documentation: The help text.
-        type: The type.
-        lines: Its samples.
+        type: The type of the metric, such as counter or gauge.
+        lines: The samples, a line each.
     """
 
     name: str
@@ -59,13 +59,13 @@ class TextFamily(NamedTuple):
 
 
 def openmetrics_lines(family: Metric | TextFamily) -> Iterator[str]:
-    """Yield the lines of a family in OpenMetrics, without the final EOF line."""
+    """Yield the lines of a metric family in OpenMetrics; the final EOF line is not included."""
     help_text = _escaped(family.documentation)
     return _lines(family.name, family.type, help_text, _sample_lines(family))
 
 
 def prometheus_lines(family: Metric | TextFamily) -> Iterator[str]:
-    """Yield the lines of a family in Prometheus' format."""
+    """Yield the lines of a metric family in Prometheus' format."""
     help_text, lines = _escaped_help(family.documentation), _sample_lines(family)
     if family.type == "gauge":
         yield from _lines(family.name, family.type, help_text, lines)
@@ -95,13 +95,13 @@ def _sample_lines(family: Metric | TextFamily) -> Iterable[str]:
 
 
 def label_text(labels: Mapping[str, str]) -> str:
-    """Return labels as text behind a sample's name; empty without labels."""
+    """Return labels in braces, as they follow a sample's name; empty without labels."""
     text = ",".join([f'{name}="{_escaped(value)}"' for name, value in labels.items()])
     return f"{{{text}}}" if text else ""
 
 
 def sample_line(name: str, labels: str, value: float) -> str:
-    """Return the line of a sample with labels as text."""
+    """Return the line of a sample, given its labels as text."""
     return f"{name}{labels} {_number(float(value))}"
 
 
@@ -128,7 +128,7 @@ _LINES_A_STEP = 500
 
 
 class Scrapes:
-    """Writes the metrics of the collectors.
+    """Collects all metrics of a server and writes them as text.
 
     Bound: a single scrape is written at a time; further scrapes wait. Its length is bounded by
     the collectors.
@@ -176,7 +176,7 @@ def _written(
 
 
 class SampleTable:
-    """Families of metrics, each created by its first sample.
+    """Collects samples of metrics as text, grouped into families.
 
     Labels are converted to text once for successive samples with the same label object, such as a
     topic's. So label objects must not be changed after use.
@@ -193,7 +193,7 @@ class SampleTable:
 
     @property
     def families(self) -> Collection[TextFamily]:
-        """All families, in the order of their first samples."""
+        """All metric families, in the order in which their first samples were added."""
         return self._families.values()
 
     def gauge(self, name: str, labels: dict[str, str], value: float) -> None:
@@ -203,7 +203,7 @@ class SampleTable:
     def counter(
         self, name: str, labels: dict[str, str], value: float, created: float | None = None
     ) -> None:
-        """Add the sample ``<name>_total`` of a counter, and its start, if given."""
+        """Add a counter's sample ``<name>_total``, and the time of creation if known."""
         family = self._family(name, "counter")
         self._add(family, f"{name}_total", labels, value)
         if created is not None:
@@ -217,7 +217,7 @@ class SampleTable:
         count: int,
         total: float,
     ) -> None:
-        """Add the samples of a summary."""
+        """Add a summary's samples: quantiles, count and sum."""
         family = self._family(name, "summary")
         for quantile, value in quantiles.items():
             self._add(family, name, {**labels, "quantile": quantile}, value)

@@ -1,4 +1,4 @@
-"""Export of the topic-list metrics by OpenTelemetry; imported only if enabled.
+"""Export of the topic-list metrics to an OpenTelemetry collector; imported only if enabled.
 
 The limiter belongs to the event loop, so the meter is read there, in a turn of its own (about a
 millisecond). Sending happens in a thread, for as long as the collector takes. Bound: four readings
@@ -49,13 +49,13 @@ logger = logging.getLogger(__name__)
 
 
 class MetricExport:
-    """Reads a limiter's instruments periodically and exports the readings.
+    """Reads the memory limiter's metrics periodically, and exports each reading.
 
     Args:
-        settings: Destination and interval.
+        settings: Where and how often metrics are exported.
         service: The service's attributes, overridden by ``OTEL_*`` variables.
         limiter: The measured limiter.
-        tally: Its observer.
+        tally: Counts the outcomes of requests for memory.
         flow: Flow control totals; None at a proxy, without such an instrument.
         clock: Arms the timer.
 
@@ -87,7 +87,7 @@ class MetricExport:
         self._arm()
 
     async def close(self) -> None:
-        """Send a last reading and end the thread, within 2 s."""
+        """Export a last reading and end the thread, within 2 s."""
         if self._timer is not None:
             self._timer.cancel()
         self._send()
@@ -107,7 +107,7 @@ class MetricExport:
 
 
 class Sender:
-    """A thread that passes readings to an exporter, and logs the first failure.
+    """A thread that exports readings of metrics, and logs only the first failure of several.
 
     Args:
         exporter: Sends, with retries within its timeout.
@@ -133,7 +133,7 @@ class Sender:
         self._thread.start()
 
     def send(self, reading: MetricsData | None) -> None:
-        """Queue a reading, or the end; a full queue drops its oldest reading."""
+        """Queue a reading for export, dropping the oldest if full; None ends the thread."""
         while True:
             with suppress(queue.Full):
                 return self._queue.put_nowait(reading)
@@ -141,7 +141,10 @@ class Sender:
                 self._queue.get_nowait()
 
     async def close(self, clock: Clock) -> None:
-        """Send the queued readings, without waiting for an already unreachable collector."""
+        """Export the queued readings, within 2 s.
+
+        A collector that is already unreachable is not waited for.
+        """
         self.send(None)
         try:
             if not self.failing:
@@ -179,7 +182,7 @@ class Sender:
 
 
 class _Session(requests.Session):
-    """A session that stores the reason of its last failure."""
+    """An HTTP session that remembers the reason of the last failure."""
 
     problem = "it did not answer"
 
@@ -214,5 +217,5 @@ def _exporter(settings: TelemetrySettings) -> tuple[MetricExporter, Callable[[],
 
 
 def _resource(service: dict[str, str]) -> Resource:
-    """Return the service's attributes, overridden by the environment's."""
+    """Return the OpenTelemetry resource of the service; ``OTEL_*`` variables take precedence."""
     return Resource.create({**service, **OTELResourceDetector().detect().attributes})

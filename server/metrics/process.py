@@ -26,20 +26,20 @@ LAG_BUCKETS_SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5
 
 
 class ProcessMetrics(Collector):
-    """Memory, processor time and open files of this process, with the label ``cluster``."""
+    """Metrics of memory, processor time and open files, with the label ``cluster``."""
 
     def __init__(self, cluster: str) -> None:
         self._cluster = cluster
         self._process = ProcessCollector(registry=None)
 
     def collect(self) -> Iterator[Metric]:
-        """Read /proc; yields nothing on other systems than Linux."""
+        """Yield the metrics from /proc; only Linux has any."""
         for family in self._process.collect():
             yield _labelled(family, self._cluster)
 
 
 class EventLoopLag:
-    """The event loop's delays of callbacks, counted.
+    """Measures how late the event loop calls back, as a histogram.
 
     The mutable state is the counts, the sum and the armed timer.
     """
@@ -51,18 +51,18 @@ class EventLoopLag:
         self._timer: TimerHandle | None = None
 
     def start(self) -> None:
-        """Start measuring, ten times a second."""
+        """Start measuring ten times a second."""
         due = self._clock.now() + LAG_INTERVAL_SECONDS
         self._timer = self._clock.call_at(due, self._measure, due)
 
     def stop(self) -> None:
-        """Stop measuring. Idempotent."""
+        """Stop measuring; may be called repeatedly."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def buckets(self) -> Buckets:
-        """Return the counts."""
+        """Return the histogram of the measured lag."""
         return Buckets(map(str, LAG_BUCKETS_SECONDS), self._counts, self._sum_seconds)
 
     def _measure(self, due: float) -> None:

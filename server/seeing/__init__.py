@@ -1,1 +1,1 @@
-"""Server introspection for operators: REST description, audit log, connections, web page."""
+"""Views into a running server for operators: REST description, audit log, connections, web page."""

@@ -1,4 +1,4 @@
-"""Audit log: a line for every change made over HTTP, with its author.
+"""Audit log: a line for each change made over HTTP, with the author's role.
 
 The line has the structured fields of its request: its id, and its client's address.
 """
@@ -25,7 +25,10 @@ logger = logging.getLogger(__name__)
 async def audited(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    """Log a successful changing request, by its method; handlers log changing GETs."""
+    """Middleware that logs each successful request with a changing HTTP method.
+
+    Handlers of a GET that changes something call ``tell_change`` themselves.
+    """
     response = await handler(request)
     if response.status < 300 and request.method not in SAFE_METHODS:
         tell_change(request)
@@ -33,6 +36,6 @@ async def audited(
 
 
 def tell_change(request: web.Request) -> None:
-    """Log a change, without body and query, which may contain credentials."""
+    """Log a change with author and path, without body and query, which may be secret."""
     who = shown_session(session_of_request(request), "somebody, without authentication")
     logger.info("changed by %s: %s %s", who, request.method, shown_path(request.path))

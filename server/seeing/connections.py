@@ -1,4 +1,4 @@
-"""``/admin/v2/floodgate/connections``: list of connections, and a connection's last commands.
+"""REST routes ``/admin/v2/floodgate/connections``: open connections, and the last commands.
 
 ``PUT .../{number}/commands`` starts recording its commands, ``GET`` returns the last, ``DELETE``
 stops recording. At most LISTED connections are listed, most pending bytes first.
@@ -38,7 +38,7 @@ RECORDED = 20
 
 
 class Told(NamedTuple):
-    """A recorded command.
+    """A recorded command of a connection.
 
     Attributes:
         at_ms: The time, in milliseconds since 1970.
@@ -52,7 +52,7 @@ class Told(NamedTuple):
 
 
 class LastCommands:
-    """Keeps the last commands of a connection."""
+    """Records the last commands received and sent by a connection."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -60,11 +60,11 @@ class LastCommands:
         self.kept: deque[Told] = deque(maxlen=COMMANDS)
 
     def received(self, frame: Frame) -> None:
-        """Record a received command."""
+        """Record a command received from the client."""
         self._keep("received", received_line(frame))
 
     def sent(self, buffers: Sequence[Buffer], size_bytes: int, *, in_a_pipe: bool) -> None:
-        """Record commands that are sent together."""
+        """Record the commands in bytes sent to the client."""
         for line in sent_lines(buffers, size_bytes, in_a_pipe=in_a_pipe):
             self._keep("sent", line)
 
@@ -80,7 +80,7 @@ _DIGITS = 15
 
 
 class ConnectionReports:
-    """Reports on connections.
+    """Handles the REST requests about connections.
 
     Args:
         connections: Returns the open connections.
@@ -95,7 +95,7 @@ class ConnectionReports:
         self._records: dict[ServedConnection, LastCommands] = {}
 
     def routes(self) -> list[web.AbstractRouteDef]:
-        """Return the routes."""
+        """Return the REST routes about connections."""
         return [
             web.get(CONNECTIONS_PATH, self.listed),
             web.get(COMMANDS_PATH, self.commands),
@@ -104,7 +104,7 @@ class ConnectionReports:
         ]
 
     async def listed(self, _: web.Request) -> web.Response:
-        """Return the connections."""
+        """Return the open connections with the most pending bytes, and the state of each."""
         found = list(self._connections())
         # For 50,000 connections it takes longer than a turn may.
         shown = await asyncio.to_thread(heapq.nlargest, LISTED, found, _waiting)
@@ -113,7 +113,7 @@ class ConnectionReports:
         )
 
     async def commands(self, request: web.Request) -> web.Response:
-        """Return the last commands of a connection, oldest first."""
+        """Return the recorded last commands of a connection, oldest first."""
         record = self._records.get(self._asked(request))
         if record is None:
             raise RestError(404, "its commands are not kept: PUT this path to begin")

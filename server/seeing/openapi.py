@@ -1,4 +1,4 @@
-"""``/openapi.json``: a machine-readable description of REST, in OpenAPI 3.1.
+"""``/openapi.json``: a description of the REST API for programs, in OpenAPI 3.1.
 
 It is built from operations, which are built from the routes themselves, so that every route is
 described. Schemas are JSON Schema, as written by pydantic, which OpenAPI 3.0 does not support.
@@ -50,12 +50,12 @@ _WHAT: Mapping[int | None, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of the path or the query.
+    """A parameter in an operation's path or query.
 
     Attributes:
-        name: Its name.
-        what: Its description.
-        schema: Its values.
+        name: The name of the parameter.
+        what: A description of the parameter.
+        schema: The JSON schema of the values.
         example: An example value.
     """
 
@@ -67,19 +67,19 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A method of a path.
+    """A REST operation: an HTTP method of a path, with parameters and statuses.
 
     Attributes:
         method: The HTTP method.
-        path: With variables in braces.
-        what: Its summary, a sentence.
-        tag: The subject under which it is listed.
-        path_parameters: The described variables; the rest have a name alone.
-        query: The parameters of its query.
-        bodies: The schema of a body by media type; empty: no body is read.
+        path: The path, with variables in braces.
+        what: The summary, a sentence.
+        tag: The heading under which the operation is listed.
+        path_parameters: Descriptions of the path's variables, by name; may be incomplete.
+        query: The parameters of the query.
+        bodies: The schema of the body, by media type; empty if no body is read.
         body_required: Whether a body is required.
-        built: Whether it is implemented; otherwise the response is 501.
-        done: The statuses of success.
+        built: Whether the operation is implemented; otherwise the response is 501.
+        done: The HTTP statuses of success.
         refused: The statuses of specific refusals; any operation may return generic statuses, such
             as 401, 429 or 503.
     """
@@ -98,12 +98,12 @@ class Operation:
 
     @property
     def variables(self) -> list[str]:
-        """The names in the path, in order."""
+        """The names of the variables in the path, in order."""
         return _VARIABLE.findall(self.path)
 
 
 def document(title: str, operations: Iterable[Operation]) -> dict[str, Any]:
-    """Return the description of all operations, without duplicates."""
+    """Return the OpenAPI document of all operations."""
     paths: dict[str, dict[str, Any]] = {}
     schemas: dict[str, Any] = {"Error": _ERROR}
     for one in operations:
@@ -124,7 +124,7 @@ def document(title: str, operations: Iterable[Operation]) -> dict[str, Any]:
 def openapi_route(
     title: str, operations: Callable[[web.Application], Iterable[Operation]]
 ) -> web.RouteDef:
-    """Return the route, itself included; the document is built at the first request."""
+    """Return the route ``/openapi.json``; the document is built at the first request."""
     made: list[bytes] = []
 
     def describe(app: web.Application) -> bytes:
@@ -173,7 +173,10 @@ def _name(status: int | None) -> str:
 
 
 def _refused_with(what: str) -> dict[str, Any]:
-    """Return a refusal with a reason, even if a real broker returns text or no reason."""
+    """Return the OpenAPI response of a refusal, as a JSON object with its reason.
+
+    Some refusals of a real broker are text or have no reason.
+    """
     content = {JSON_TYPE: {"schema": {"$ref": "#/components/schemas/Error"}}}
     return {"description": what, "content": content}
 

@@ -1,4 +1,4 @@
-"""Operations of the routes beyond Pulsar's admin REST, of broker and proxy."""
+"""OpenAPI operations of Floodgate's own routes, unknown to Pulsar's admin REST."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ _KNOWN = {(one.method, one.path): one for one in OWN_OPERATIONS}
 
 
 def own_operations(app: web.Application) -> Iterator[Operation]:
-    """Yield the operations of an application's routes, except routes for all methods."""
+    """Yield the operations of the application's routes that handle a single HTTP method."""
     for route in app.router.routes():
         if route.resource is not None and route.method not in ("*", "HEAD"):
             asked = (route.method, route.resource.canonical)

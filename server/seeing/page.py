@@ -1,4 +1,4 @@
-"""``/floodgate/``: current connections and budgets; ``/status.html`` for load balancers.
+"""Web page ``/floodgate/`` with live connections and memory; ``/status.html`` for load balancers.
 
 A single file without dependencies: it polls this server's REST, every two seconds while visible,
 and reports an unreachable server.
@@ -31,7 +31,7 @@ _HEADERS = {
 
 
 def page_routes(title: str) -> list[web.RouteDef]:
-    """Return the routes of the page with the given title."""
+    """Return the routes of the web page, with a title."""
     source = resources.files(__package__ or "server.seeing").joinpath(_PAGE)
     page = source.read_text(encoding="utf-8").replace("{{title}}", title)
 
@@ -48,16 +48,17 @@ STATUS_PATH = "/status.html"
 
 
 def status_route(readiness: Readiness, file: str | None) -> web.RouteDef:
-    """Return the route.
+    """Return the route ``/status.html``, for load balancers.
 
-    Removing the file removes the server from the balancer's list, without closing connections.
+    Removing the file of statusFilePath removes the server from the balancer's list, without closing
+    connections.
 
     Source: upstream VipStatus, as recorded. Differs: upstream returns 503 instead of 404 to a
     repeated request within a second.
 
     Args:
         readiness: The state of the process.
-        file: statusFilePath; None or empty for none.
+        file: The value of statusFilePath; None or empty for none.
     """
 
     async def status(_: web.Request) -> web.Response:

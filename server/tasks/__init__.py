@@ -1,1 +1,1 @@
-"""Asynchronous work of requests: tasks, long work in steps, shared work."""
+"""Scheduling of work: long work in short steps on the event loop, and worker processes."""

@@ -1,4 +1,4 @@
-"""Long work on the event loop, in steps of a few milliseconds."""
+"""Long work on the event loop, split into steps so that no turn lasts more than about 2 ms."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ ITEMS_A_STEP = 1_000
 
 
 def in_parts(items: Sequence[T], most: int = ITEMS_A_STEP) -> Iterator[Sequence[T]]:
-    """Yield a sequence in parts of at most ``most`` items, for work in steps."""
+    """Yield consecutive parts of a sequence, each of at most ``most`` items."""
     return (items[start : start + most] for start in range(0, len(items), most))
 
 
 async def in_turns(items: Iterable[T], turn_seconds: float = TURN_SECONDS) -> AsyncIterator[T]:
-    """Yield items, ending the turn whenever the work has taken 2 ms."""
+    """Yield items, letting other tasks run whenever 2 ms have passed."""
     end, left = perf_counter() + turn_seconds, MOST_STEPS
     for item in items:
         yield item
@@ -37,7 +37,7 @@ async def in_turns(items: Iterable[T], turn_seconds: float = TURN_SECONDS) -> As
 
 
 class Steps:
-    """Does work in steps of about a millisecond.
+    """Runs long work in steps of about a millisecond; other tasks run in between.
 
     A single piece of work runs per turn, in order of request: however many are in progress, other
     connections wait for a single turn only.
@@ -48,7 +48,7 @@ class Steps:
         self._turn_seconds = turn_seconds
 
     async def take(self, work: Generator[None, None, T]) -> T:
-        """Run work that yields after each step; return its result."""
+        """Run a generator, which yields after each short step, and return the result."""
         while True:
             async with self._turn:
                 end = perf_counter() + self._turn_seconds
@@ -67,10 +67,10 @@ class Steps:
 
 
 class Turns:
-    """Repeats a short step until nothing is left, for about 2 ms of each turn.
+    """Repeats a short step, for about 2 ms of each turn, until the step has nothing left to do.
 
     Args:
-        step: Does a step; tells whether more is left. Errors are its own to catch.
+        step: Does a step, and returns True if more is left to do. Must not raise.
     """
 
     def __init__(self, step: Callable[[], bool], turn_seconds: float = TURN_SECONDS) -> None:
@@ -79,7 +79,7 @@ class Turns:
         self._is_running = False
 
     def start(self) -> None:
-        """Begin with the next turn, unless steps are under way."""
+        """Begin to repeat the step in the next turn, unless it is being repeated already."""
         if not self._is_running:
             self._is_running = True
             asyncio.get_running_loop().call_soon(self._take_turn)
@@ -96,7 +96,7 @@ class Turns:
 
 
 class ShortWork:
-    """Does short pieces of work in order of request, as many per turn as take 2 ms.
+    """Makes short calls in order of request, as many in each turn as take 2 ms.
 
     Bound: callers wait for the result, and are bounded elsewhere.
     """
@@ -106,7 +106,10 @@ class ShortWork:
         self._turns = Turns(self._do_next, turn_seconds)
 
     async def do(self, work: Callable[[], T]) -> T:
-        """Call ``work`` in a turn and return its result; skipped if cancelled before."""
+        """Call ``work`` in a later turn, and return the result.
+
+        The call is skipped if this task is cancelled before.
+        """
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._waiting.append((done, work))  # type: ignore[arg-type]
         self._turns.start()
@@ -134,7 +137,7 @@ _NO_MORE = object()
 
 
 class SharedTurns:
-    """Runs due calls, as many per turn of the event loop as take 2 ms.
+    """Makes due calls, as many in each turn of the event loop as take 2 ms.
 
     For the dispatchers of a broker: otherwise a topic with a thousand subscriptions would delay all
     clients with each message. Bound: each dispatcher waits here at most once.
@@ -146,7 +149,10 @@ class SharedTurns:
         self._is_in_turn = False
 
     def now(self, run: Callable[[], object]) -> bool:
-        """Run a call immediately if this turn has time left and none waits; else return False."""
+        """Make a call immediately if the turn has time left and no call waits.
+
+        Returns False if the call was not made.
+        """
         if not self._is_in_turn:
             self._begin_turn()
         if self._due or perf_counter() >= self._turn_ends:
@@ -155,13 +161,13 @@ class SharedTurns:
         return True
 
     def later(self, run: Callable[[], object]) -> None:
-        """Run a call in a later turn, behind the waiting calls."""
+        """Make a call in a later turn, after the calls already waiting."""
         self._due.append(run)
         if not self._is_in_turn:
             self._begin_turn()
 
     def in_steps(self, steps: Iterator[None]) -> None:
-        """Run long work in steps: a step now, the rest in later turns.
+        """Run long work in steps: a step now, the further steps in later turns.
 
         Args:
             steps: A finite number of short steps.

@@ -1,4 +1,4 @@
-"""Worker processes for work of unbounded duration, which must not block the interpreter.
+"""Worker processes for work of unknown duration, which would block the server's interpreter.
 
 Each piece of work has its own process, which is killed at a timeout or when no caller waits; the
 event loop only passes bytes. The event loop's own subprocess start copies the page tables of this
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ChildProcess:
-    """A child process whose standard input and output are one end of a socket pair.
+    """A child process with a socket as standard input and output.
 
     (A socket instead of an event loop transport: if its creation is cancelled, uvloop closes the
     descriptor twice, possibly after reuse.)
@@ -36,10 +36,10 @@ class ChildProcess:
 
     @classmethod
     def started(cls, command: Sequence[str]) -> Self:
-        """Start a program in its own process group, so that a Ctrl-C reaches only the server.
+        """Start a program in a new process group, out of reach of Ctrl-C.
 
         Raises:
-            OSError: It cannot be started.
+            OSError: The program cannot be started.
         """
         here, there = socket.socketpair()
         with there:
@@ -53,18 +53,18 @@ class ChildProcess:
         return cls(process, here)
 
     async def send(self, data: bytes) -> None:
-        """Write to its standard input.
+        """Write to the process's standard input.
 
         Raises:
-            OSError: It has ended.
+            OSError: The process has ended.
         """
         await asyncio.get_running_loop().sock_sendall(self._end, data)
 
     async def receive(self, size: int) -> bytes:
-        """Read exactly ``size`` bytes of its standard output.
+        """Read exactly ``size`` bytes from the process's standard output.
 
         Raises:
-            OSError, EOFError: It has ended.
+            OSError, EOFError: The process has ended.
         """
         data, loop = bytearray(size), asyncio.get_running_loop()
         left = memoryview(data)
@@ -77,20 +77,23 @@ class ChildProcess:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """The id of the process."""
         return self._process.pid
 
     @property
     def is_gone(self) -> bool:
-        """True if it has ended."""
+        """True if the process has ended."""
         return self._process.poll() is not None
 
     def kill(self) -> None:
-        """Kill the process; no-op if it has ended."""
+        """Kill the process; without effect after the process's end."""
         self._process.kill()
 
     async def gone(self) -> None:
-        """Wait for its end, and close the socket; no send or receive may be pending."""
+        """Wait for the process's end, and close the socket.
+
+        No ``send`` or ``receive`` may be pending.
+        """
         await asyncio.to_thread(self._process.wait)
         self._end.close()
 
@@ -107,14 +110,14 @@ Peers decide the amount of work.
 
 
 class WorkerFailedError(Exception):
-    """A process ended during its work, or could not be started."""
+    """A worker process ended during its job, or could not be started."""
 
 
 class WorkerProcess:
-    """A process, for a single job at a time.
+    """A worker process, for one job at a time.
 
     Attributes:
-        called: The noun for it in errors.
+        called: The noun for such a process in error messages.
     """
 
     called = "worker"
@@ -125,7 +128,7 @@ class WorkerProcess:
 
     @property
     def usable(self) -> bool:
-        """True while it waits for the next job."""
+        """True while the process is idle and can receive a job."""
         return self._idle and not self.is_gone
 
     @property
@@ -134,7 +137,7 @@ class WorkerProcess:
         return self._process.is_gone
 
     async def ask(self, job: bytes) -> bytes:
-        """Return the response to a job; the job has a length prefix, the response has none.
+        """Send a job with its length prefix, and return the response without a prefix.
 
         Raises:
             WorkerFailedError: The process has ended.
@@ -151,11 +154,11 @@ class WorkerProcess:
         return answer
 
     def end(self) -> None:
-        """Kill the process. Idempotent."""
+        """Kill the process; may be called repeatedly."""
         self._process.kill()
 
     async def gone(self) -> None:
-        """Wait until the process is gone."""
+        """Wait until the process has ended."""
         await self._process.gone()
 
 
@@ -163,7 +166,7 @@ Worker = TypeVar("Worker", bound=WorkerProcess)
 
 
 class WorkerProcesses(Generic[Worker]):
-    """Up to MAX_WORKERS processes, started on demand: ``async with WorkerProcesses(...)``.
+    """A pool of worker processes, started on demand: ``async with WorkerProcesses(...)``.
 
     Bound: further work waits in order of request.
 
@@ -196,7 +199,7 @@ class WorkerProcesses(Generic[Worker]):
         await self.close()
 
     async def close(self) -> None:
-        """Kill all processes. Idempotent."""
+        """Kill all workers and wait for the end of each; may be called repeatedly."""
         workers, self._all, self._spare = self._all, set(), []
         for worker in workers:
             worker.end()
@@ -207,15 +210,15 @@ class WorkerProcesses(Generic[Worker]):
 
     @property
     def wanted(self) -> bool:
-        """True if a caller waits for a worker."""
+        """True if a caller waits for a worker process."""
         return self._waiting > 0
 
     @contextlib.asynccontextmanager
     async def worker(self) -> AsyncIterator[Worker]:
-        """Lend a process for a block; it is killed if its work is unfinished.
+        """Lend a worker for a block; a worker with an unfinished job is killed at the end.
 
         Raises:
-            WorkerFailedError: It cannot be started.
+            WorkerFailedError: The process cannot be started.
         """
         self._waiting += 1
         try:
@@ -254,7 +257,7 @@ class WorkerProcesses(Generic[Worker]):
 
 
 def _give_way(pid: int) -> None:
-    """Give a process a lower priority than this process, and at least NICENESS."""
+    """Lower a worker's priority below the server's, at least to NICENESS."""
     with contextlib.suppress(OSError):
         own = max(os.getpriority(os.PRIO_PROCESS, 0), 0)
         os.setpriority(os.PRIO_PROCESS, pid, min(own + NICENESS, MOST_NICENESS))

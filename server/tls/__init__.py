@@ -1,1 +1,1 @@
-"""TLS of the ports of broker and proxy, and of the proxy's connections to brokers."""
+"""TLS on the ports of broker and proxy, and on the proxy's connections to brokers."""

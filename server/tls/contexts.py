@@ -1,4 +1,4 @@
-"""TLS contexts of ports, and of connections to brokers."""
+"""TLS contexts of a server's ports, and of connections to brokers."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_
 
 
 class ServerTls:
-    """The TLS of a port.
+    """TLS on a port: the settings, and the contexts made from certificate files.
 
     Attributes:
-        contexts: The contexts of its files.
-        settings: Its configuration.
+        contexts: The TLS contexts made from the certificate files.
+        settings: The TLS settings of the port.
     """
 
     def __init__(self, settings: ServerTlsSettings, clock: Clock) -> None:
@@ -32,12 +32,12 @@ class ServerTls:
         self._for_http: ssl.SSLContext | None = None
 
     def layer(self) -> TlsLayer:
-        """Return the TLS layer of an accepted connection."""
+        """Return the TLS layer for an accepted connection."""
         return TlsLayer(self.contexts.current(), server_side=True)
 
     @property
     def http_context(self) -> ssl.SSLContext:
-        """A constant context for a listener, which gives each handshake the current context.
+        """A context for an HTTP listener, which passes each handshake on to the newest context.
 
         By OpenSSL's callback for the requested host name, which is called even without a name.
         """
@@ -51,10 +51,10 @@ class ServerTls:
 
 
 class ClientTls:
-    """The TLS of connections to brokers.
+    """TLS on connections to brokers: the contexts made from certificate files.
 
     Attributes:
-        contexts: The contexts of its files.
+        contexts: The TLS contexts made from the certificate files.
     """
 
     def __init__(self, settings: ClientTlsSettings, clock: Clock) -> None:
@@ -62,7 +62,7 @@ class ClientTls:
         self.contexts = RefreshedContext(make, settings.files, settings.refresh_seconds, clock)
 
     def layer(self, host: str) -> TlsLayer:
-        """Return the TLS layer of a new connection to a host.
+        """Return the TLS layer for a new connection to a host.
 
         Raises:
             ConnectionError: The host is not a valid certificate name.
@@ -74,12 +74,12 @@ class ClientTls:
 
     @property
     def http_context(self) -> ssl.SSLContext:
-        """The context for a request sent now."""
+        """The TLS context for a request sent now."""
         return self.contexts.current()
 
 
 def accepting_context(settings: ServerTlsSettings) -> ssl.SSLContext:
-    """Return a port's rules and certificates.
+    """Make the TLS context of a port, with certificates.
 
     Raises:
         TlsFilesError: A file cannot be used.
@@ -99,7 +99,7 @@ def accepting_context(settings: ServerTlsSettings) -> ssl.SSLContext:
 
 
 def connecting_context(settings: ClientTlsSettings) -> ssl.SSLContext:
-    """Return the rules and certificates of connections to brokers.
+    """Make the TLS context of connections to brokers, with certificates.
 
     Raises:
         TlsFilesError: A file cannot be used.

@@ -1,4 +1,4 @@
-"""TLS handshakes in progress on a server's ports, each with a deadline.
+"""Registry of a server's TLS handshakes in progress, each with a deadline.
 
 A connection counts as a client only after its handshake. Until then it is registered here, so that
 a drain finds it, and a stalled peer is closed.
@@ -17,25 +17,25 @@ logger = logging.getLogger(__name__)
 
 
 class Handshaking(Protocol):
-    """A connection during its handshake."""
+    """A connection whose TLS handshake is in progress."""
 
     @property
     def peer(self) -> str:
-        """Its address."""
+        """The client's address."""
 
     def abort(self) -> None:
-        """Close it."""
+        """Close the connection immediately."""
 
     def reset(self) -> None:
-        """Close it, so that the kernel frees its buffers."""
+        """Close the connection by a TCP reset, to free the kernel's buffers."""
 
 
 class AcceptedTls(NamedTuple):
-    """The TLS of an accepted connection.
+    """TLS on an accepted connection.
 
     Attributes:
         layer: The connection's TLS layer.
-        handshakes: Its registry until it is a client.
+        handshakes: The registry of handshakes, in which the connection is until established.
     """
 
     layer: TlsLayer
@@ -43,16 +43,16 @@ class AcceptedTls(NamedTuple):
 
 
 class TlsHandshakes:
-    """The handshakes of a process.
+    """The TLS handshakes in progress on a server's ports, and counts of ended handshakes.
 
     Args:
         clock: The source of time.
-        seconds: floodgateTlsHandshakeTimeoutMs: the deadline of each.
+        seconds: The time limit of a handshake (floodgateTlsHandshakeTimeoutMs).
 
     Attributes:
-        seconds: As given.
+        seconds: The time limit of a handshake.
         finished_total: Successful handshakes.
-        failed_total: Handshakes without a common protocol, or whose peer left.
+        failed_total: Handshakes that found no common protocol, or whose peer disconnected.
         timed_out_total: Handshakes beyond the deadline.
     """
 
@@ -70,22 +70,22 @@ class TlsHandshakes:
         return len(self._under_way)
 
     def began(self, cnx: Handshaking) -> None:
-        """Start the deadline of an accepted connection."""
+        """Register a connection's handshake, and start the deadline."""
         end = self._clock.now() + self.seconds
         self._under_way[cnx] = self._clock.call_at(end, self._too_slow, cnx)
 
     def finished(self, cnx: Handshaking) -> None:
-        """Record the end of a successful handshake."""
+        """Count a connection's handshake as successful, and stop the deadline."""
         if self._forget(cnx):
             self.finished_total += 1
 
     def lost(self, cnx: Handshaking) -> None:
-        """Record the end of a connection, which may have been in its handshake."""
+        """Count a lost connection's handshake as failed, if still in progress."""
         if self._forget(cnx):
             self.failed_total += 1
 
     def abort_all(self) -> None:
-        """Close connections in their handshake, as the server accepts none any more."""
+        """Close all connections whose handshake is in progress, as the server shuts down."""
         for cnx in list(self._under_way):
             cnx.abort()
 

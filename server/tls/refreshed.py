@@ -1,4 +1,4 @@
-"""TLS contexts reloaded when their files change: a new certificate needs no restart.
+"""TLS contexts, reloaded without a restart when the certificate files change.
 
 Unusable files change nothing: the effective certificates stay, with an error in the log and a
 counter. The files are checked for new connections, at most once in tlsCertRefreshCheckDurationSec;
@@ -24,11 +24,11 @@ logger = logging.getLogger(__name__)
 
 
 class TlsFilesError(StartError):
-    """Certificates or keys cannot be used; the message names key, file and reason."""
+    """A certificate or key file cannot be used; the message names key, file and reason."""
 
 
 class RefreshedContext:
-    """The TLS context of the current files.
+    """A TLS context, made again whenever the certificate files change.
 
     Args:
         make: Makes the context from the files, or raises TlsFilesError.
@@ -37,8 +37,8 @@ class RefreshedContext:
         clock: The source of time.
 
     Attributes:
-        expires_at: Earliest expiry of its own certificates, in seconds since 1970; None without
-            certificates.
+        expires_at: Earliest expiry of the certificates that are shown to peers, in seconds since
+            1970; None without certificates.
         refreshed_total: Number of reloads.
         failed_total: Number of changes to unusable files.
 
@@ -66,7 +66,7 @@ class RefreshedContext:
         self.failed_total = 0
 
     def current(self) -> ssl.SSLContext:
-        """Return the context for a new connection."""
+        """Return the context for a new connection, after reloading changed files if due."""
         now = self._clock.now()
         if 0 <= self._refresh_seconds <= now - self._looked_at:
             self._looked_at = now
@@ -93,7 +93,7 @@ class RefreshedContext:
             logger.info("certificates were read again: %s", paths)
 
     def _marks(self) -> tuple[object, ...]:
-        """Return the identity of the files: a new file has another inode, length or time."""
+        """Return values that differ once a file is replaced: inode, length and time."""
         return tuple(_mark(Path(path)) for path in self._files.named().values())
 
 
@@ -106,7 +106,9 @@ def _mark(path: Path) -> tuple[int, ...] | None:
 
 
 def first_expiry(path: str) -> float | None:
-    """Return the earliest expiry in a PEM file; None without a file.
+    """Return the earliest expiry of the certificates in a PEM file, in seconds since 1970.
+
+    None without a file.
 
     None also for a file that OpenSSL accepts, but the stricter parser here refuses.
     """

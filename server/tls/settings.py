@@ -1,4 +1,4 @@
-"""TLS settings as models: for accepting ports, and for connections to brokers."""
+"""TLS settings of ports, and of connections to brokers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SIZED = re.compile(r"\b(AES|CAMELLIA|ARIA)-(\d+)")
 
 
 class CipherChoice(NamedTuple):
-    """The allowed cipher suites.
+    """The cipher suites allowed for a TLS connection.
 
     Java's ``TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256`` is OpenSSL's
     ``ECDHE-RSA-AES128-GCM-SHA256``. The suites of TLS 1.3 have a single name, and Python cannot
@@ -37,7 +37,7 @@ class CipherChoice(NamedTuple):
 
 
 def openssl_name(name: str) -> str:
-    """Return OpenSSL's name of a suite of TLS 1.2 given by either name."""
+    """Return OpenSSL's name of a TLS 1.2 cipher suite, given Java's or OpenSSL's name."""
     iana = _IANA.fullmatch(name)
     if iana is None:
         return name
@@ -50,10 +50,10 @@ def openssl_name(name: str) -> str:
 
 
 def chosen(names: tuple[str, ...]) -> CipherChoice:
-    """Return the choice of the suites with these names; without names: OpenSSL's default.
+    """Return the choice of the named cipher suites; without names, OpenSSL's default.
 
     Raises:
-        ValueError: OpenSSL has no such suite; the message is its name.
+        ValueError: OpenSSL has no suite of a name; the message is the name.
     """
     if not names:
         return CipherChoice()
@@ -65,7 +65,10 @@ def chosen(names: tuple[str, ...]) -> CipherChoice:
 
 
 def _is_known(name: str) -> bool:
-    """Return True if OpenSSL supports a suite of TLS 1.2; in lists it skips unsupported suites."""
+    """Return True if OpenSSL supports a TLS 1.2 cipher suite.
+
+    A list of suites does not tell: OpenSSL skips unsupported suites in it.
+    """
     if not _ONE_NAME.fullmatch(name) or name.startswith("TLS_"):
         return False
     try:
@@ -82,13 +85,13 @@ ANY_CIPHERS = CipherChoice()
 
 @dataclass(frozen=True, kw_only=True)
 class TlsFiles:
-    """PEM files of one side, and the prefix of Pulsar's keys for them.
+    """PEM files for the TLS of a port or of connections to brokers.
 
     Attributes:
-        prefix: ``tls`` or ``brokerClient``.
-        certificate: Its certificate, with intermediate certificates; empty for none.
-        key: The certificate's private key, without a passphrase.
-        trust: Trusted certificates for verifying the other side; empty for none of its own.
+        prefix: The beginning of the files' configuration keys: ``tls`` or ``brokerClient``.
+        certificate: File of the certificate and intermediate certificates; empty for none.
+        key: File of the certificate's private key, without a passphrase.
+        trust: File of the certificates that sign trusted peers' certificates; empty for none.
     """
 
     prefix: str = "tls"
@@ -98,21 +101,21 @@ class TlsFiles:
 
     @property
     def certificate_key(self) -> str:
-        """The configuration key of the certificate."""
+        """The configuration key of the certificate's file."""
         return f"{self.prefix}CertificateFilePath"
 
     @property
     def key_key(self) -> str:
-        """The configuration key of the private key."""
+        """The configuration key of the private key's file."""
         return f"{self.prefix}KeyFilePath"
 
     @property
     def trust_key(self) -> str:
-        """The configuration key of the trusted certificates."""
+        """The configuration key of the file of trusted certificates."""
         return f"{self.prefix}TrustCertsFilePath"
 
     def named(self) -> dict[str, str]:
-        """Return the configured files, by their configuration keys."""
+        """Return the path of each configured file, by configuration key."""
         files = {
             self.certificate_key: self.certificate,
             self.key_key: self.key,
@@ -133,7 +136,7 @@ class _TlsSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerTlsSettings(_TlsSettings):
-    """The TLS of a port."""
+    """The TLS settings of a port."""
 
     requires_client_certificate: bool = False
     """tlsRequireTrustedClientCertOnConnect."""
@@ -149,7 +152,7 @@ class ServerTlsSettings(_TlsSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class ClientTlsSettings(_TlsSettings):
-    """The TLS of connections to brokers."""
+    """The TLS settings of connections to brokers."""
 
     allows_insecure: bool = False
     """tlsAllowInsecureConnection: a broker's certificate may have any issuer."""

@@ -1,1 +1,1 @@
-"""Sorted sets of names with structural sharing between versions."""
+"""Immutable sorted sets of topic names; versions of a set share unchanged parts."""

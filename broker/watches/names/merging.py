@@ -1,4 +1,4 @@
-"""Comparing and merging large sets of names, in steps of about a millisecond.
+"""Comparison and change of large sets of names, in steps of about a millisecond.
 
 For changes of thousands of names: unchanged leaves are kept, all others are rebuilt, and the tree
 above the leaves is built once.
@@ -29,7 +29,10 @@ _ENTRY_BYTES = 4
 def merged(
     names: SortedNames, added: Sequence[bytes], removed: Sequence[bytes]
 ) -> Generator[None, None, SortedNames]:
-    """Return a set with many names added and removed; both are ordered and disjoint."""
+    """Return the set after many names were added and removed.
+
+    Added and removed names are disjoint, and sorted as Java's String.compareTo.
+    """
     leaves: list[Leaf] = []
     come, gone, kept, looks = 0, 0, 0, YoungLooks()
     for leaf, bound in _bounded(names):
@@ -54,7 +57,7 @@ def merged(
 
 
 def _bounded(names: SortedNames) -> Iterator[tuple[Leaf, bytes]]:
-    """Yield each leaf with the exclusive upper bound of its names."""
+    """Yield each leaf with a sort key greater than all names in the leaf."""
     before: Leaf | None = None
     for leaf in names.nodes():
         if before is not None:
@@ -65,7 +68,7 @@ def _bounded(names: SortedNames) -> Iterator[tuple[Leaf, bytes]]:
 
 
 def _up_to(names: Sequence[bytes], start: int, bound: bytes) -> int:
-    """Return the end of the names sorting before a key."""
+    """Return the index of the first name that does not sort before the key ``bound``."""
     if start == len(names) or java_order(names[start]) >= bound:
         return start
     return bisect_left(names, bound, start, key=java_order)
@@ -74,7 +77,7 @@ def _up_to(names: Sequence[bytes], start: int, bound: bytes) -> int:
 def _runs(
     names: Sequence[bytes], added: Sequence[bytes], removed: Sequence[bytes]
 ) -> Iterator[Sequence[bytes]]:
-    """Yield a leaf's new names in order, some thousand at a time."""
+    """Yield a leaf's names after the change, sorted, in parts of some thousand names."""
     gone, taken = frozenset(removed), 0
     for start in range(0, max(len(added), 1), _ADDED_A_STEP):
         end = len(names)
@@ -97,15 +100,15 @@ def _cut(names: Sequence[bytes]) -> Iterator[Leaf]:
 def changes_between(
     before: SortedNames, after: SortedNames, most_bytes: int
 ) -> Generator[None, None, tuple[NameChanges, bool]]:
-    """Return the first changes from one version to another, in Java's order of all names.
+    """Return the first names, in sort order, that were added or removed between two versions.
 
     Args:
         before: The earlier version.
         after: The later version.
-        most_bytes: Limit for the names' fields; the first name is always included.
+        most_bytes: Limit on the encoded size of the names; the first is always included.
 
     Returns:
-        The changes, and whether they are complete.
+        The changes, and True if they lead to the later version.
     """
     old_leaves, new_leaves = before.leaves_beside(after)
     added: list[bytes] = []
@@ -129,7 +132,7 @@ def _names_in(leaves: Iterable[Leaf]) -> Iterator[bytes]:
 def differences(
     before: Iterator[bytes], after: Iterator[bytes]
 ) -> Generator[None, None, NameChanges]:
-    """Return the differences of two lists in Java's order."""
+    """Return the names added and removed between two lists sorted as Java's String.compareTo."""
     added: list[bytes] = []
     removed: list[bytes] = []
     for name, came in _compared(before, after):
@@ -143,7 +146,10 @@ def differences(
 def _compared(
     before: Iterator[bytes], after: Iterator[bytes]
 ) -> Iterator[tuple[bytes | None, bool]]:
-    """Yield the differences of two ordered lists, with True if added; None allows a pause."""
+    """Yield (name, True if added) for each name that only one of two sorted lists has.
+
+    Yields None instead of a name now and then, to allow a pause.
+    """
     old, new, steps = next(before, None), next(after, None), 0
     while old is not None or new is not None:
         if old == new:
@@ -160,7 +166,7 @@ def _compared(
 
 
 def alike(one: SortedNames, other: SortedNames) -> Generator[None, None, bool]:
-    """Tell whether two sets have the same names; quick for sets with shared nodes."""
+    """Return True if two sets have the same names; fast if the sets share their tree."""
     if one.identity == other.identity:
         return True
     if one.fingerprint != other.fingerprint:

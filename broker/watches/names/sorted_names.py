@@ -1,4 +1,6 @@
-"""An immutable set of names in Java's order; adding or removing a name costs one path of its tree.
+"""An immutable sorted set of names; a changed copy shares all but one path of the tree.
+
+Names are sorted as Java's String.compareTo.
 
 A weight-balanced tree with up to 128 names in a leaf. Each node stores count, length and CRC32C of
 its names joined by commas, so that Pulsar's hash of a set is known after each change. Versions
@@ -52,14 +54,14 @@ LEAF_BYTES = 400
 
 @dataclass(frozen=True, slots=True)
 class NameChanges:
-    """Names added and removed between two versions, each in Java's order."""
+    """Names added and names removed between two versions of a set, both sorted."""
 
     added: Sequence[bytes] = ()
     removed: Sequence[bytes] = ()
 
 
 class SortedNames:
-    """A version of a set of UTF-8 names; equal only to itself."""
+    """An immutable version of a set of UTF-8 names; versions are compared by identity."""
 
     __slots__ = ("_root",)
 
@@ -68,14 +70,17 @@ class SortedNames:
 
     @staticmethod
     def from_sorted(names: Sequence[bytes]) -> SortedNames:
-        """Make a set of distinct names in Java's order; the set keeps the given objects."""
+        """Make a set of distinct names sorted as Java's String.compareTo.
+
+        The set refers to the given objects.
+        """
         builder = SortedNamesBuilder()
         builder.extend(names)
         return builder.finished()
 
     @staticmethod
     def from_leaves(leaves: Sequence[Leaf]) -> Generator[None, None, SortedNames]:
-        """Make a set from ordered leaves, in steps of less than a millisecond."""
+        """Make a set of leaves in sort order, pausing after each step."""
         if not leaves:
             return EMPTY_NAMES
         return SortedNames((yield from _build(leaves, 0, len(leaves))))
@@ -88,67 +93,70 @@ class SortedNames:
 
     @property
     def hash(self) -> str:
-        """Pulsar's topics hash of the names."""
+        """Pulsar's hash of a topic list with the names of the set."""
         return format_hash(self._root[CRC]) if self._root is not None else EMPTY_HASH
 
     @property
     def crc(self) -> int:
-        """CRC32C of the names, joined by commas."""
+        """CRC32C of the names joined by commas; 0 without names."""
         return self._root[CRC] if self._root is not None else 0
 
     @property
     def name_bytes(self) -> int:
-        """UTF-8 bytes of all names."""
+        """The sum of the names' lengths in bytes."""
         root = self._root
         return root[JOINED_BYTES] - (root[COUNT] - 1) if root is not None else 0
 
     @property
     def own_bytes(self) -> int:
-        """Approximate memory of the set without its names."""
+        """Approximate memory of the set in bytes, without the names themselves."""
         if self._root is None:
             return 0
         return NAME_BYTES * self._root[COUNT] + LEAF_BYTES * self._root[LEAVES]
 
     @property
     def identity(self) -> int:
-        """A number shared by versions with the same tree, valid while one of them lives."""
+        """A number shared only by versions with the very same tree, while such a version lives."""
         return id(self._root)
 
     @property
     def root(self) -> Node | None:
-        """The root of the tree, to be freed in parts; None without names."""
+        """The root of the tree; None without names."""
         return self._root
 
     @property
     def fingerprint(self) -> tuple[int, int, int]:
-        """Count, CRC32C and length: equal for equal sets of a namespace."""
+        """Count, CRC32C and length of the names.
+
+        Equal for equal sets; within a namespace, equal fingerprints mean equal sets.
+        """
         root = self._root
         return (root[COUNT], root[CRC], root[JOINED_BYTES]) if root is not None else (0, 0, 0)
 
     def leaves(self) -> Iterator[tuple[bytes, ...]]:
-        """Yield the names by leaf, in order."""
+        """Yield the names of each leaf, in sort order."""
         return (leaf[NAMES] for leaf in leaves_of(self._root))
 
     def nodes(self) -> Iterator[Leaf]:
-        """Yield the leaves, in order."""
+        """Yield the leaves of the tree, in sort order."""
         return leaves_of(self._root)
 
     def leaves_beside(self, newer: SortedNames) -> tuple[list[Leaf], list[Leaf]]:
-        """Return the leaves of this version and a later one that may differ, in order."""
+        """Return the leaves in which this version and a newer one may differ, both sorted."""
         before: list[Leaf] = []
         after: list[Leaf] = []
         collect_differing(self._root, newer._root, before, after)
         return before, after
 
     def names(self) -> Iterator[bytes]:
-        """Yield the names in order."""
+        """Yield the names in sort order."""
         return (name for leaf in leaves_of(self._root) for name in leaf[NAMES])
 
     def __contains__(self, name: bytes) -> bool:
         return name in self._names_beside(java_order(name))
 
     def with_name(self, name: bytes, made: ChangedNodes | None = None) -> SortedNames:
-        """Return the set with a name added; unchanged if present.
+        """Return a set with a name added; the same set if the name is there already.
 
         Args:
             name: The name.
@@ -161,7 +169,7 @@ class SortedNames:
         return self if root is self._root else SortedNames(root)
 
     def without_name(self, name: bytes, made: ChangedNodes | None = None) -> SortedNames:
-        """Return the set with a name removed; unchanged if missing. See ``with_name``."""
+        """Return a set without a name; the same set if the name is missing. See ``with_name``."""
         if self._root is None:
             return self
         root = name_nodes.without_name(self._root, name, {} if made is None else made)
@@ -170,7 +178,7 @@ class SortedNames:
         return self if root is self._root else SortedNames(root)
 
     def own_objects(self, names: Sequence[bytes]) -> list[bytes]:
-        """Return names, given in Java's order, as the equal objects that this set holds.
+        """Return sorted names, each replaced by an equal object from the set.
 
         Names missing in the set are returned as given. For sets to share name objects.
         """
@@ -186,7 +194,7 @@ class SortedNames:
         return own
 
     def _names_beside(self, key: bytes) -> tuple[bytes, ...]:
-        """Return the names of the leaf where a key belongs."""
+        """Return the names of the leaf to which a sort key belongs."""
         return leaf_for(self._root, key)[NAMES] if self._root is not None else ()
 
 
@@ -194,7 +202,7 @@ EMPTY_NAMES = SortedNames()
 
 
 class YoungLooks:
-    """Triggers garbage collections of young objects while leaves are built.
+    """Runs the garbage collector on young objects now and then while leaves are built.
 
     The collector visits each new leaf once, with all its names: thousands of leaves take 10 ms or
     more.
@@ -204,14 +212,14 @@ class YoungLooks:
         self._seen = 0
 
     def made(self, leaves: int) -> None:
-        """Record the number of leaves so far."""
+        """Run the garbage collector if enough leaves were built since the last run."""
         if leaves >= self._seen + LEAVES_A_LOOK:
             self._seen = leaves
             gc.collect(0)
 
 
 class SortedNamesBuilder:
-    """Builds a set of many names in parts; the mutable state is the names so far."""
+    """Builds a set of many names, which are passed in parts."""
 
     def __init__(self) -> None:
         self._leaves: list[Leaf] = []
@@ -219,7 +227,7 @@ class SortedNamesBuilder:
         self._looks = YoungLooks()
 
     def extend(self, names: Sequence[bytes]) -> None:
-        """Add distinct names in Java's order, sorting behind all earlier names."""
+        """Add names that are distinct, sorted, and sort after all names added before."""
         self._names += names
         full = len(self._names) - len(self._names) % FILLED_NAMES
         for start in range(0, full, FILLED_NAMES):
@@ -228,13 +236,13 @@ class SortedNamesBuilder:
         del self._names[:full]
 
     def finishing(self) -> Generator[None, None, SortedNames]:
-        """Return the set of all names, in steps of less than a millisecond; see ``finished``."""
+        """Return the set of all added names, pausing after each step; see ``finished``."""
         if self._names:
             self._leaves.append(leaf_of(tuple(self._names)))
         return (yield from SortedNames.from_leaves(self._leaves))
 
     def finished(self) -> SortedNames:
-        """Return the set of all names; no name may be added afterwards."""
+        """Return the set of all added names; no name may be added afterwards."""
         steps = self.finishing()
         try:
             while True:
@@ -245,7 +253,10 @@ class SortedNamesBuilder:
 
 
 def _own_objects(leaf: tuple[bytes, ...], names: Sequence[bytes]) -> Sequence[bytes]:
-    """Return names as the objects of a leaf; quickest for all of them, then for few of them."""
+    """Return the names, each as the equal object in the leaf if there is one.
+
+    Fastest if the names are the whole leaf, then if they are few.
+    """
     if len(names) == len(leaf) and leaf == tuple(names):
         return leaf
     if len(names) > _FEW_NAMES:
@@ -257,7 +268,7 @@ def _own_objects(leaf: tuple[bytes, ...], names: Sequence[bytes]) -> Sequence[by
 
 
 def _build(leaves: Sequence[Leaf], start: int, end: int) -> Generator[None, None, Node]:
-    """Make a balanced tree of leaves[start:end], part by part in steps."""
+    """Make a balanced tree of leaves[start:end], pausing after every few leaves."""
     if end - start <= _LEAVES_A_STEP:
         yield
         return tree_of(leaves, start, end)
@@ -268,7 +279,9 @@ def _build(leaves: Sequence[Leaf], start: int, end: int) -> Generator[None, None
 
 
 class NamesDisposal:
-    """Takes sets apart from the root, freeing unshared nodes one by one.
+    """Frees sets that are not used any more, a node at a time.
+
+    Freeing a large set at once would block the event loop.
 
     The mutable state is the pending nodes.
     """
@@ -281,7 +294,7 @@ class NamesDisposal:
         return len(self._nodes)
 
     def free(self, names: SortedNames) -> None:
-        """Free an unused set, from the next event-loop iteration on."""
+        """Begin to free a set, in later turns of the event loop."""
         if names.root is not None:
             self._nodes.append(names.root)
             self._turns.start()

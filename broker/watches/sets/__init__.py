@@ -1,1 +1,1 @@
-"""Sets of watched names: built once for a pattern, updated by changes."""
+"""Sets of the topic names that match watched patterns, built once and updated by changes."""

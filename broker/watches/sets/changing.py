@@ -1,4 +1,4 @@
-"""The effect of a change of names on the watched sets: matching, differences, large changes.
+"""Application of created and deleted topics to the watched sets of a namespace.
 
 RE2 matches each name with all patterns in one pass. Patterns that require a backtracking engine are
 matched with all names of the change in worker processes, ended on timeout. By a change of many
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
 
 class ChangeMatching:
-    """The sets of each name; made by ``matching_for``."""
+    """Finds the watched sets whose patterns match a name of a change."""
 
     def __init__(self, index: PatternIndex[WatchedSet]) -> None:
         self._index = index
         self._backtracked: dict[bytes, list[WatchedSet]] = {}
 
     def of(self, name: bytes) -> list[WatchedSet]:
-        """Return the sets of a name."""
+        """Return the watched sets whose patterns match a name."""
         return self._index.matching(name) + self._backtracked.get(name, [])
 
     def noting(self, watched: WatchedSet, kept: TopicListing) -> Generator[None, None, None]:
-        """Record which names a backtracking pattern matches, a block in each step."""
+        """Record the names that a set's pattern matches, pausing after each block of names."""
         for sequence in kept.sequences:
             for block in sequence.blocks():
                 for name in block.names():
@@ -56,11 +56,13 @@ async def matching_for(
     give_up: Callable[[WatchedSet], object],
     steps: Steps,
 ) -> ChangeMatching:
-    """Prepare the matching of a change's names; no set may be added while in use.
+    """Match a change's names with the watched patterns.
+
+    No set may be added to the index while the result is in use.
 
     Args:
         names: All names of the change.
-        index: The patterns.
+        index: The patterns of the watched sets.
         pattern_filter: Evaluates patterns that require a backtracking engine.
         give_up: Called with a set whose pattern takes too long.
         steps: Does long work in steps.
@@ -89,7 +91,7 @@ _NAMES_A_STEP = 16
 
 @dataclass(slots=True)
 class _Names:
-    """The names to add to one set, and the names to remove from it."""
+    """The names added to a set, and the names removed from the set, by a change."""
 
     added: list[bytes] = field(default_factory=list)
     removed: list[bytes] = field(default_factory=list)
@@ -106,7 +108,10 @@ class _Merge:
 
 
 class LargeChange:
-    """Many names added to or removed from a namespace's sets, under the lock of changes."""
+    """A change of many names, which rebuilds each affected set as a whole.
+
+    The namespace's lock is held meanwhile.
+    """
 
     def __init__(
         self,
@@ -119,7 +124,7 @@ class LargeChange:
         self._touched = touched
 
     async def apply(self, names: NameChanges, steps: Steps) -> list[WatchedSet]:
-        """Change the namespace and its sets; return the changed sets."""
+        """Change the namespace's names and sets; return the changed sets."""
         everything = _Names(list(names.added), list(names.removed))
         by_set = await steps.take(self._by_set(everything))
         merges: list[_Merge] = []
@@ -148,7 +153,7 @@ class LargeChange:
     async def _merged(
         self, before: SortedNames, names: _Names, merges: list[_Merge], steps: Steps
     ) -> SortedNames:
-        """Return a set with its names changed; equal sets with equal changes stay shared."""
+        """Return a set's next version; equal sets with equal changes get the same object."""
         for known in merges:
             if known.before.identity == before.identity and known.names == names:
                 return known.after
@@ -157,7 +162,7 @@ class LargeChange:
         return after
 
     def _take(self, watched: WatchedSet, names: SortedNames) -> bool:
-        """Set the new version of a set; tell whether it differs."""
+        """Replace a set's version; return False if the names are the same as before."""
         differs = names.fingerprint != watched.names.fingerprint
         if differs:
             self._sets.replace(watched, names)
@@ -168,7 +173,7 @@ _PERSISTENT = f"{PERSISTENT}://".encode()
 
 
 class SetDifferences:
-    """Versions of sets before a change, and the names added to and removed from each."""
+    """Records how a change affects sets: their versions before, and names added and removed."""
 
     def __init__(self) -> None:
         self._by_set: dict[WatchedSet, _Difference] = {}
@@ -181,7 +186,7 @@ class SetDifferences:
         *,
         came: bool,
     ) -> None:
-        """Record a name for the sets whose version has changed."""
+        """Record an added or removed name for the sets whose version has changed."""
         for watched, version in zip(sets, versions, strict=True):
             if watched.names is not version:
                 known = self._by_set.get(watched)
@@ -190,7 +195,10 @@ class SetDifferences:
                 (known.added if came else known.removed).append(name)
 
     def updates(self, permit: UpdatePermit) -> list[tuple[WatchedSet, SetUpdate]]:
-        """Return an update for each watched set; equal names are encoded once."""
+        """Return the update for each changed set that has watchers.
+
+        Equal changes of several sets are encoded once.
+        """
         updates = []
         encoded: dict[tuple[tuple[bytes, ...], tuple[bytes, ...]], bytes] = {}
         for watched, one in self._by_set.items():
@@ -214,7 +222,7 @@ class _Difference:
 
 
 def each_name(added: Iterable[bytes], removed: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """Yield the names that can be watched, with True if added; removed names come first."""
+    """Yield (name, True if added) of the topics that can be watched; removed topics come first."""
     yield from ((name, False) for name in removed if _can_be_watched(name))
     yield from ((name, True) for name in added if _can_be_watched(name))
 

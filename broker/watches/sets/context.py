@@ -1,4 +1,4 @@
-"""The objects, settings and counters shared by all watches."""
+"""Objects, settings and counters shared by all watches of a broker."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class WatchTotals:
-    """Counters of watches since the process started.
+    """Counters of a broker's watches since startup.
 
     Attributes:
         watchers: Open watchers.
         lagging: Watchers whose client has not received the newest version.
         updates: Updates sent, counted for each watcher.
-        reconciling: Updates covering all changes missed by a watcher.
+        reconciling: Updates with several changes that a client had missed.
         relistings: Namespaces listed again after a missed change.
         refused: Watches refused because of floodgateTopicWatchMaxBytes.
-        retries: Permits requested again.
+        retries: Refused requests for memory that were repeated.
     """
 
     watchers: int = 0
@@ -45,10 +45,10 @@ class WatchTotals:
 
 @dataclass(frozen=True, slots=True)
 class WatchContext:
-    """The broker's parts used by watches, and the objects shared by all of them.
+    """The broker's objects used by watches.
 
     Attributes:
-        answers: Frames and buffers, the same as of listings.
+        answers: How responses are built, the same as for topic lists.
         max_update_bytes: Largest sum of the names of one update.
         steps: Does the long work of all namespaces in steps.
         disposal: Frees the names of unwatched sets.

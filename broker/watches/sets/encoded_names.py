@@ -1,4 +1,4 @@
-"""Names for watchers in wire format: versions of sets, and updates for lagging watchers.
+"""Encoding of names for watchers: whole sets, and updates for watchers that missed changes.
 
 Each version is encoded once for all recipients. Watchers missing the same changes (a large import)
 share one update, of all changes up to the newest version in bounded parts.
@@ -31,10 +31,10 @@ PARTS_A_TURN = 40
 
 
 class EncodedNames:
-    """A version of a set in wire format, alive while waiting to be sent.
+    """A set's names in wire format, shared by all recipients until sent to the last.
 
     Attributes:
-        names: The version.
+        names: The encoded set.
         parts: The names in order, encoded by proto.watch_commands.encode_names.
     """
 
@@ -46,7 +46,7 @@ class EncodedNames:
 
 
 class EncodedVersions:
-    """Encodes the versions of a namespace's sets.
+    """Encodes the sets of a namespace, each version once for all its recipients.
 
     All concurrent recipients of a version share one copy, in all equal sets, even while the version
     is being encoded.
@@ -60,7 +60,7 @@ class EncodedVersions:
         self._under_way = SingleFlight[EncodedNames]()
 
     async def of(self, names: SortedNames) -> EncodedNames:
-        """Return a version in wire format; a long version is encoded in steps."""
+        """Return a version's names in wire format, encoding a long version in steps."""
         known = self._known.get(names.identity)
         if known is not None:
             return known
@@ -104,7 +104,7 @@ class _Known:
 
 
 class Reconciler:
-    """Builds updates of one set for lagging watchers, in steps.
+    """Builds updates for the watchers of a set whose clients have an older version.
 
     Bound: two updates are cached, while any watcher lags.
 
@@ -118,11 +118,11 @@ class Reconciler:
         self._behind = 0
 
     def fell_behind(self) -> None:
-        """Count one more lagging watcher."""
+        """Count a watcher whose client has an older version."""
         self._behind += 1
 
     def caught_up(self) -> None:
-        """Count one lagging watcher less; after the last, drop all cached updates."""
+        """Stop counting a watcher that has caught up; after the last, drop cached updates."""
         self._behind -= 1
         if not self._behind:
             self._known.clear()
@@ -130,7 +130,9 @@ class Reconciler:
     async def update(
         self, told: SortedNames, newest: SortedNames, most_bytes: int
     ) -> SetUpdate | None:
-        """Return the first update from one version to another; None for equal names.
+        """Return an update from one version towards another.
+
+        Returns None if both versions have the same names.
 
         The update leads to the newest version unless the names would exceed ``most_bytes``.
         """

@@ -1,4 +1,4 @@
-"""One watched namespace: turns store changes into updates of its watched sets.
+"""A watched namespace, which turns changes of topics into updates for watchers.
 
 The names are read once, for the first watch; from then on the store's feed delivers changes. After
 a missed change (a gap, a long change, a lost connection to the store) the namespace is listed again
@@ -62,7 +62,7 @@ WATCHERS_A_STEP = 512
 
 
 class NamespaceWatch:
-    """The watched sets of one namespace, updated by a task.
+    """The watched sets of a namespace, which a task updates with the namespace's changes.
 
     Attributes:
         users: Number of watchers, and of requests about to create watchers.
@@ -89,7 +89,9 @@ class NamespaceWatch:
     # -- life ---------------------------------------------------------------------------------
 
     async def read(self) -> None:
-        """Read the namespace's names, unless already read; a singleflight for all callers.
+        """Read the namespace's topic names from the store, once for all concurrent callers.
+
+        Does nothing if they are in memory.
 
         Raises:
             StoreError: The store cannot be read.
@@ -104,7 +106,7 @@ class NamespaceWatch:
         self._follower = asyncio.get_running_loop().create_task(self._follow())
 
     def stop(self) -> None:
-        """Stop following the namespace."""
+        """Stop following the namespace, and free its names."""
         self._builder.stop()
         self._reading.stop()
         follower, self._follower = self._follower, None
@@ -117,11 +119,11 @@ class NamespaceWatch:
 
     @property
     def is_read(self) -> bool:
-        """True if the names are in memory."""
+        """True if the namespace's topic names are in memory."""
         return self._follower is not None
 
     def push(self, change: Change) -> None:
-        """Queue a change of the feed."""
+        """Queue a change from the store's feed."""
         if len(self._pending) >= MAX_PENDING_CHANGES:
             self._pending.clear()
             self._behind = True
@@ -129,14 +131,14 @@ class NamespaceWatch:
         self._arrived.set()
 
     def fall_behind(self) -> None:
-        """Record a missed change: list again."""
+        """Have the namespace listed again, as a change was missed."""
         self._behind = True
         self._arrived.set()
 
     # -- sets ---------------------------------------------------------------------------------
 
     async def watched_set(self, pattern: str) -> WatchedSet:
-        """Return the set of a pattern, built once for all callers.
+        """Return the set of names that match a pattern, built once for all callers.
 
         Raises:
             InvalidPatternError: The pattern takes too long.
@@ -146,7 +148,7 @@ class NamespaceWatch:
         return self.sets.get(pattern) or await self._builder.build(pattern)
 
     def leave(self, watched: WatchedSet) -> None:
-        """Drop an unwatched set."""
+        """Drop a set if no watcher is left."""
         self._builder.leave(watched)
 
     # -- changes ------------------------------------------------------------------------------
@@ -185,7 +187,7 @@ class NamespaceWatch:
             self._version = change.version
 
     async def _list_again(self) -> None:
-        """Compare with the newest version, after any missed changes."""
+        """List the namespace again after missed changes, and apply the differences."""
         snapshot = await self._context.store.snapshot(self.namespace)
         self._context.totals.relistings += 1
         names = snapshot.persistent.names() if snapshot is not None else iter(())
@@ -195,7 +197,7 @@ class NamespaceWatch:
         self._behind = False
 
     async def _apply_found(self, found: NameChanges) -> None:
-        """Apply the result of a comparison: user topics, in Java's order."""
+        """Apply the differences found by listing the namespace again."""
         many = len(found.added) + len(found.removed) > LARGE_CHANGE_NAMES
         if many and not self._context.profile.one_by_one:
             await self._apply_many(found)
@@ -203,7 +205,7 @@ class NamespaceWatch:
             await self._apply_together(list(each_name(found.added, found.removed)))
 
     async def _apply(self, added: Sequence[bytes], removed: Sequence[bytes]) -> None:
-        """Change names and sets, then notify the watchers."""
+        """Apply a change to the namespace and its sets, and notify the watchers."""
         names = list(each_name(added, removed))
         if self._context.profile.one_by_one:
             await self._apply_one_by_one(names)
@@ -218,7 +220,7 @@ class NamespaceWatch:
             await self._apply_together(names)
 
     async def _apply_together(self, names: Sequence[tuple[bytes, bool]]) -> None:
-        """Change names and sets one name after the other, and notify watchers by one update."""
+        """Apply a change name by name, then send the watchers of each set a single update."""
         changed = SetDifferences()
         try:
             async with self._lock:
@@ -230,7 +232,7 @@ class NamespaceWatch:
             await self._tell(changed.updates(permit), permit)
 
     async def _apply_one_by_one(self, names: Sequence[tuple[bytes, bool]]) -> None:
-        """Change names and sets, and notify watchers by a separate update for each name."""
+        """Apply a change name by name, sending the watchers an update for each name."""
         async with self._lock:
             # Matched together: a backtracking engine runs in a worker process.
             matching = await self._matching([name for name, _ in names])
@@ -247,7 +249,7 @@ class NamespaceWatch:
         return await matching_for(names, index, pattern_filter, self._give_up, steps)
 
     async def _apply_many(self, names: NameChanges) -> None:
-        """Change each set as a whole; watchers then catch up by one update."""
+        """Apply a large change to each set as a whole, and let the watchers catch up."""
         async with self._lock:
             matching = await self._matching([*names.added, *names.removed])
             change = LargeChange(self.sets, matching, self._builder.touched)
@@ -260,7 +262,7 @@ class NamespaceWatch:
         matching: ChangeMatching,
         changed: SetDifferences,
     ) -> Generator[None, None, None]:
-        """Add or remove names in the namespace and its sets, in steps."""
+        """Add or remove names in the namespace and its sets, pausing after each step."""
         for name, came in names:
             self._builder.touched(name)
             sets, done = matching.of(name), SharedChange()
@@ -278,14 +280,14 @@ class NamespaceWatch:
             permit.all_told()
 
     def _give_up(self, watched: WatchedSet) -> None:
-        """End the watches of a set whose pattern timed out."""
+        """Close the watchers of a set, as its pattern takes too long to match."""
         logger.warning("%s: %r takes too long on a change", self.namespace, watched.pattern)
         for watcher in tuple(watched.watchers):
             watcher.give_up()
 
 
 def _telling(updates: _Updates, permit: UpdatePermit) -> Generator[None, None, None]:
-    """Notify the watchers of changed sets, in steps; updates are written at each step."""
+    """Pass updates to the watchers of the changed sets, pausing after every few watchers."""
     step = 0
     for watched, update in updates:
         for watcher in tuple(watched.watchers):
@@ -298,7 +300,7 @@ def _telling(updates: _Updates, permit: UpdatePermit) -> Generator[None, None, N
 
 
 def _tell_one(watcher: SetWatcher, update: SetUpdate | None) -> None:
-    """Notify one watcher; an error ends only the watcher's connection."""
+    """Pass an update to a watcher; an error closes only that watcher's connection."""
     try:
         if update is None:
             watcher.fell_behind()

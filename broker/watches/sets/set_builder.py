@@ -1,4 +1,4 @@
-"""First versions of watched sets, built while their namespace keeps changing.
+"""Building of a watched set while topics of the namespace are created and deleted.
 
 A set is built from the store's newest snapshot, which may be ahead of the changes applied to the
 namespace, or behind them at the end. So every name added or removed meanwhile is looked up again in
@@ -42,7 +42,7 @@ FEW_CHANGES = 32
 
 
 class SetBuilder:
-    """Builds the first version of a namespace's watched sets, each once for all waiters.
+    """Builds a namespace's watched sets, each once for all waiting requests.
 
     Bound: one build for each awaited pattern; the recorded names are the namespace's objects.
     """
@@ -67,16 +67,16 @@ class SetBuilder:
         self._touched: dict[str, set[bytes]] = {}
 
     def stop(self) -> None:
-        """End all builds."""
+        """Cancel the building of all sets."""
         self._builds.stop()
 
     def touched(self, name: bytes) -> None:
-        """Make every running build check an added or removed name again."""
+        """Note a changed name, to be checked again at the end of each running build."""
         for touched in self._touched.values():
             touched.add(name)
 
     async def build(self, pattern: str) -> WatchedSet:
-        """Return a pattern's set; a build ends when its last waiter leaves.
+        """Build and return a pattern's set; canceled if all its callers are canceled.
 
         Raises:
             InvalidPatternError: The pattern takes too long.
@@ -91,7 +91,7 @@ class SetBuilder:
             raise
 
     def leave(self, watched: WatchedSet) -> None:
-        """Drop an unwatched set."""
+        """Drop a set if no watcher is left."""
         if not watched.watchers and self._sets.get(watched.pattern) is watched:
             self._index.discard(watched)
             if self._sets.discard(watched):
@@ -121,7 +121,10 @@ class SetBuilder:
         return watched
 
     async def _kept(self, pattern: str) -> SortedNames:
-        """Return the matching names of the newest snapshot, as the namespace's name objects."""
+        """Return the matching names in the store's newest snapshot of the namespace.
+
+        They are the namespace's own name objects where it has the names.
+        """
         snapshot = await self._context.store.snapshot(self._namespace)
         if snapshot is None:
             return EMPTY_NAMES
@@ -132,7 +135,7 @@ class SetBuilder:
         return await self._context.steps.take((_out_of if most else _as_objects_of)(base, kept))
 
     async def _updated(self, pattern: str, names: SortedNames, touched: set[bytes]) -> SortedNames:
-        """Add or remove touched names, following their current state in the namespace."""
+        """Correct the names that changed during the build, by the namespace's present names."""
         everything = self._sets.everything
         there = in_java_order(name for name in touched if name in everything)
         listing = TopicListing(TopicSequence.from_sorted(there))
@@ -144,7 +147,7 @@ class SetBuilder:
 
 
 def _out_of(base: SortedNames, listing: TopicListing) -> Generator[None, None, SortedNames]:
-    """Build a set with nearly all names of ``base``, sharing its nodes, in steps.
+    """Build a set of nearly all names of ``base``, sharing most of its tree, in steps.
 
     A later change of a shared node is computed once for all its sets.
     """
@@ -164,7 +167,7 @@ def _out_of(base: SortedNames, listing: TopicListing) -> Generator[None, None, S
 
 
 def _as_objects_of(base: SortedNames, listing: TopicListing) -> Generator[None, None, SortedNames]:
-    """Return the names of a listing, as the objects of ``base`` if present there, in steps."""
+    """Build a set of a listing's names, in steps, reusing the name objects of ``base``."""
     builder = SortedNamesBuilder()
     for sequence in listing.sequences:
         for block in sequence.blocks():

@@ -1,4 +1,4 @@
-"""The watched sets of one namespace: one set for each pattern, shared by all its watchers.
+"""The watched sets of a namespace: a set for each pattern, shared by all watchers.
 
 Sets refer to the namespace's name objects; equal sets are one. A changed name costs each affected
 set one path of its tree, and one update serves all watchers of a set. A held version counts once.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _Held:
-    """A version of a set, and the number of its holders."""
+    """A version of a set, with the number of objects that use the version."""
 
     __slots__ = ("holders", "names")
 
@@ -31,7 +31,7 @@ class _Held:
 
 
 class HeldVersions:
-    """The versions in use, and their memory.
+    """The versions in use of a namespace's sets, and the versions' memory.
 
     Attributes:
         own_bytes: Memory of all versions together, without their names.
@@ -45,7 +45,7 @@ class HeldVersions:
         self._alike: dict[int, SortedNames] = {}
 
     def hold(self, names: SortedNames) -> None:
-        """Add a holder of a version."""
+        """Count a further user of a version."""
         held = self._held.get(names.identity)
         if held is None:
             held = self._held[names.identity] = _Held(names)
@@ -54,7 +54,7 @@ class HeldVersions:
         held.holders += 1
 
     def exchange(self, before: SortedNames, after: SortedNames) -> None:
-        """Move a holder from one version to another."""
+        """Count a user of ``before`` as a user of ``after`` instead."""
         known = self._held[before.identity]
         if known.holders > 1 or after.identity in self._held:
             self.hold(after)
@@ -69,7 +69,7 @@ class HeldVersions:
         self._alike[after.crc] = after
 
     def release(self, names: SortedNames) -> bool:
-        """Remove a holder; tell whether it was the last."""
+        """Stop counting a user of a version; return True if it was the last."""
         identity = names.identity
         held = self._held[identity]
         held.holders -= 1
@@ -86,7 +86,7 @@ class HeldVersions:
             del self._alike[names.crc]
 
     def like(self, names: SortedNames) -> Generator[None, None, SortedNames]:
-        """Return the held version with the same names if present, else ``names``; in steps."""
+        """Return a version in use with the same names, or else ``names``; pauses in between."""
         known = self._alike.get(names.crc)
         if known is not None and (yield from alike(known, names)):
             return known
@@ -100,20 +100,20 @@ NAME_OBJECT_BYTES = 33
 
 
 class SetWatcher(Protocol):
-    """A watcher of a set, as used by the namespace."""
+    """A watcher of a set, which the namespace notifies of changes."""
 
     def changed(self, update: SetUpdate) -> None:
-        """Send an update of the set, now or later."""
+        """Send the client an update of the set, now or later."""
 
     def fell_behind(self) -> None:
-        """Catch up with the set after a change too large for one update."""
+        """Send all missed changes, after a change too large for a single update."""
 
     def give_up(self) -> None:
-        """Close the watcher, as the set's names cannot be determined any more."""
+        """Close the watcher's connection, as the set's names can no longer be determined."""
 
 
 class WatchedSet:
-    """The names of a namespace matching one pattern.
+    """The topic names of a namespace matching a pattern, and the set's watchers.
 
     Attributes:
         pattern: The pattern without its domain.
@@ -137,7 +137,7 @@ class WatchedSet:
 
 
 class SharedChange:
-    """Versions and nodes after adding or removing one name, each built once for all sets.
+    """Sets and nodes changed by adding or removing a name, kept so that each is built once.
 
     Equal sets stay equal objects, and sets built from the same nodes keep sharing them.
     """
@@ -151,7 +151,7 @@ class SharedChange:
 
 
 class WatchedSets:
-    """All watched sets of a namespace, with the shared names.
+    """All watched sets of a namespace, which share the namespace's name objects.
 
     The mutable state is the sets by pattern. Bound: floodgateTopicWatchMaxBytes, checked before a
     set is added.
@@ -181,34 +181,37 @@ class WatchedSets:
         return iter(self._by_pattern.values())
 
     def get(self, pattern: str) -> WatchedSet | None:
-        """Return the set of a pattern; None if missing."""
+        """Return the set of a pattern; None if no watch has the pattern."""
         return self._by_pattern.get(pattern)
 
     def add(self, pattern: str, names: SortedNames) -> WatchedSet:
-        """Add the set of a pattern."""
+        """Add the set of a pattern, and count its memory."""
         watched = self._by_pattern[pattern] = WatchedSet(pattern, names, self._encoded)
         self._versions.hold(names)
         return watched
 
     def replace(self, watched: WatchedSet, names: SortedNames) -> None:
-        """Set the next version of a set; a dropped set is not accounted."""
+        """Replace a set's names by their next version.
+
+        The memory of a dropped set is not counted.
+        """
         if self._by_pattern.get(watched.pattern) is watched:
             self._versions.exchange(watched.names, names)
         watched.names = names
 
     def discard(self, watched: WatchedSet) -> bool:
-        """Drop an unwatched set; tell whether its version is now unused."""
+        """Drop a set without watchers; return True if the version is unused now."""
         if self._by_pattern.pop(watched.pattern, None) is None:
             return False
         return self._versions.release(watched.names)
 
     def like(self, names: SortedNames) -> Generator[None, None, SortedNames]:
-        """Return the held version with the same names if present, else ``names``; in steps."""
+        """Return a version in use with the same names, or else ``names``; pauses in between."""
         return self._versions.like(names)
 
     @property
     def held_bytes(self) -> int:
-        """Approximate memory of names and sets; shared parts count once."""
+        """Approximate memory of names and sets in bytes; what sets share counts once."""
         if not self._by_pattern:
             return 0
         names_bytes = self._everything.name_bytes + NAME_OBJECT_BYTES * len(self._everything)
@@ -222,13 +225,13 @@ class WatchedSets:
         added: bool,
         done: SharedChange | None = None,
     ) -> list[WatchedSet]:
-        """Add or remove one name, in the namespace and in the sets with matching patterns.
+        """Add or remove a name in the namespace, and in the sets with a matching pattern.
 
         Args:
             name: The name.
             watched: The matching sets, or some of them.
             added: Whether the name is added or removed.
-            done: The same object in all calls for the same name.
+            done: Results to share; pass the same object in all calls for a change.
 
         Returns:
             The changed sets.
@@ -246,7 +249,7 @@ class WatchedSets:
 
 
 def _changed(names: SortedNames, name: bytes, done: SharedChange, *, added: bool) -> SortedNames:
-    """Return a version with a name added or removed, computed once for all its sets."""
+    """Return a set with a name added or removed; computed once for all equal sets."""
     known = done.versions.get(names.identity)
     if known is None:
         change = names.with_name if added else names.without_name

@@ -59,7 +59,7 @@ def test_an_order_comes_an_hour_later(
 
 
 def subscribed(client: pulsar.Client, tries: int = 3) -> pulsar.Consumer:
-    """Subscribe with retries, as a robust program does."""
+    """Subscribe, and try again after an error, as a robust program does."""
     try:
         return client.subscribe("orders", "billing")
     except pulsar.PulsarException:

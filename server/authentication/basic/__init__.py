@@ -1,1 +1,1 @@
-"""Names and passwords as credentials: password files, hashes, and bounds on guessing."""
+"""Authentication by user name and password: password files, hashes, and limits on guessing."""

@@ -26,11 +26,14 @@ _NO_CRYPT = "this system's C library makes no crypt hashes: make them by htpassw
 
 
 class PasswordFileError(Exception):
-    """A password file cannot be used; ``str()`` names the line, and contains no hash."""
+    """A password file is malformed.
+
+    ``str()`` names the line and contains no hash.
+    """
 
 
 def read_passwords(text: str) -> dict[str, str]:
-    """Return the hashes of a file by user.
+    """Return the password hash of each user in the text of a password file.
 
     Raises:
         PasswordFileError: A line is not ``user:hash``, or has an unsupported hash.
@@ -54,7 +57,7 @@ def read_passwords(text: str) -> dict[str, str]:
 
 
 def is_password(password: bytes, hashed: str) -> bool:
-    """Return True if a password matches the hash."""
+    """Return True if the hash is the hash of the password."""
     made = apr1(password, hashed.split("$")[2]) if _is_apr1(hashed) else _crypt(password, hashed)
     return hmac.compare_digest(made.encode(), hashed.encode())
 
@@ -68,7 +71,7 @@ def _is_crypt(hashed: str) -> bool:
 
 
 def apr1(password: bytes, salt: str) -> str:
-    """Return Apache's own MD5 hash, missing from Python's libraries.
+    """Return the password's hash in Apache's ``$apr1$`` format (MD5), which Python's library lacks.
 
     Source: Apache Portable Runtime, apr_md5_encode.
     """
@@ -98,7 +101,7 @@ def _letters(word: int, count: int) -> str:
 
 
 def _crypt(password: bytes, hashed: str) -> str:
-    """Return the hash of the system's C library: 25 rounds of DES."""
+    """Return the password's hash by the C library's crypt: 25 rounds of DES, same salt."""
     made = _crypt_of_system()(password.split(b"\0")[0], hashed[:2].encode())
     return made.decode("ascii", "replace") if made else ""
 

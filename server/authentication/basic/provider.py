@@ -1,4 +1,4 @@
-"""Authentication by names and passwords from a file in htpasswd's format."""
+"""Authentication by user names and passwords from a file in htpasswd's format."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MOST_COUNTED = 10_000
 
 
 class Guesses:
-    """The wrong passwords of each address.
+    """The limits on wrong passwords from each address.
 
     A name that was right once is recognized by a cheaper digest, without this module. So a
     flood of wrong passwords costs little, and excludes no legitimate user: not even a first
@@ -50,11 +50,11 @@ class Guesses:
         self._late: dict[str, int] = {}
 
     def begin(self, address: str, name: str | None) -> Guess:
-        """Return the permission to hash a password, or to refuse it without hashing.
+        """Count an attempt to log in, and decide whether the password may be hashed.
 
         Args:
             address: The peer's address.
-            name: The existing name; None for an unknown name.
+            name: The user name; None if no such user exists.
         """
         rate = self._rate(address, "", FREE_A_SECOND)
         if rate.take():
@@ -65,7 +65,7 @@ class Guesses:
         return Guess(self, address, rate if rate.take() else None, late=True)
 
     async def wait(self, address: str, since: float) -> None:
-        """Wait until a refusal of an address is due, unless too many wait."""
+        """Wait until a wrong password may be refused, unless MOST_LATE refusals already wait."""
         waiting = self._late.get(address, 0)
         if waiting >= MOST_LATE or self._clock.now() >= since + LATE_SECONDS:
             return
@@ -81,7 +81,7 @@ class Guesses:
                 del self._late[address]
 
     def now(self) -> float:
-        """Return the time."""
+        """Return the clock's time in seconds."""
         return self._clock.now()
 
     def _rate(self, address: str, name: str, a_second: float) -> Rate:
@@ -94,10 +94,10 @@ class Guesses:
 
 
 class Guess:
-    """A password to be checked.
+    """An attempt to log in whose password is to be checked.
 
     Attributes:
-        may_be_hashed: False refuses the password without hashing.
+        may_be_hashed: False if the password must be refused without hashing.
     """
 
     def __init__(
@@ -111,12 +111,12 @@ class Guess:
         self.may_be_hashed = rate is not None
 
     def was_right(self) -> None:
-        """Uncount the guess."""
+        """Stop counting the attempt against the address, as the password was right."""
         if self._rate is not None:
             self._rate.give_back()
 
     async def was_wrong(self) -> None:
-        """Wait until the guess may be refused."""
+        """Wait until the wrong password may be refused."""
         if self._late:
             await self._all.wait(self._address, self._since)
 
@@ -135,13 +135,13 @@ _REFUSAL = "Unknown user or invalid password"
 
 
 class BasicProvider:
-    """Checks ``name:password``; the name is the role.
+    """Authenticates peers by user name and password (``name:password``); the name is the role.
 
     A hash takes milliseconds: ``prepare`` computes it on a thread, once for each name, and
     ``authenticate`` then returns the result immediately.
 
     Args:
-        source: basicAuthConf.
+        source: The value of basicAuthConf: where the password file is.
         clock: The source of time.
 
     Attributes:
@@ -172,7 +172,10 @@ class BasicProvider:
         return f"<BasicProvider {len(self._hashes)} users>"
 
     def authenticate(self, data: bytes, certificate: Certificate | None) -> Principal:
-        """See AuthenticationProvider; unprepared credentials are hashed here."""
+        """Return the principal of ``name:password``.
+
+        Blocks while it hashes a password that ``prepare`` has not checked.
+        """
         role, password = _parts(data)
         if not self._is_known(role, password):
             known, digest = role in self._hashes, self._digest(role, password)
@@ -185,14 +188,14 @@ class BasicProvider:
         return Principal(role, self.method)
 
     def takes_time(self, data: bytes) -> bool:
-        """Return True if ``prepare`` would hash."""
+        """Return True if the credentials must be hashed, as they were not accepted before."""
         try:
             return not self._is_known(*_parts(data))
         except AuthenticationError:
             return False
 
     async def prepare(self, data: bytes, address: str) -> None:
-        """Check credentials before ``authenticate``, without blocking the event loop."""
+        """Check the credentials on a thread, so that ``authenticate`` does not block."""
         if not self.takes_time(data):
             return
         role, password = _parts(data)
@@ -212,7 +215,7 @@ class BasicProvider:
             del self._wrong[next(iter(self._wrong))]
 
     def _hashed(self, role: str, password: bytes) -> bool:
-        """Return True if the password is the name's; takes as long for an unknown name.
+        """Return True if the password is the user's; take as long if the user does not exist.
 
         Otherwise the time would reveal the existing names.
         """
@@ -228,7 +231,7 @@ class BasicProvider:
         return hmac.digest(self._key, role.encode() + b":" + password, "sha256")
 
     def http_data(self, headers: Mapping[str, str]) -> bytes:
-        """See AuthenticationProvider."""
+        """Return ``name:password`` from the request's Authorization header."""
         scheme, _, encoded = headers.get("Authorization", "").partition(" ")
         if not scheme.upper().startswith("BASIC"):
             raise AuthenticationError(
