@@ -218,8 +218,6 @@ class SlowPeers:
 
         The time is two grace periods, because the next silent peer is closed a grace period after
         this peer, at the earliest.
-
-        Two, because the next silent peer is closed a grace after this peer, at the earliest.
         """
         go_last = self._unproven.go_last
         if not go_last or now >= self._silent_at + 2 * self._rules.grace_seconds:
