@@ -143,14 +143,14 @@ _SUBMODULES = ("exceptions", "schema")
 
 
 def _errors() -> dict[str, object]:
-    """Return the exception classes, and the enumeration of their error codes, by name."""
+    """Return the exception classes and the enumeration of their codes, keyed by class name."""
     found = vars(import_module(f"{__name__}.exceptions")).items()
     kinds = {name: one for name, one in found if isinstance(one, type)}
     return {n: one for n, one in kinds.items() if n == "Result" or issubclass(one, Exception)}
 
 
 def __getattr__(name: str) -> object:
-    """Import a name on first use (PEP 562)."""
+    """Import a public name when the program first uses it (PEP 562)."""
     if name in _SUBMODULES:
         return import_module(f"{__name__}.{name}")
     if name == "__all__":

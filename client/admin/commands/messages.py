@@ -1,4 +1,4 @@
-"""``floodgate-admin topics``: messages, subscriptions, statistics, and the life of topics."""
+"""``floodgate-admin topics``: commands for messages, subscriptions, statistics and lifecycle."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def reset_cursor(
 
 
 async def _peek(asked: Asked, output: Output) -> None:
-    """Show the next messages, as many as exist."""
+    """Write the next unacknowledged messages of a subscription, as many as exist."""
     found: list[dict[str, Any]] = []
     for place in range(1, asked.values["count"] + 1):
         try:

@@ -92,7 +92,7 @@ def update_tenant(
 
 
 async def _clusters(asked: Asked, output: Output) -> None:
-    """Show the clusters, with the contacted cluster marked."""
+    """Write the names of the clusters, with a mark at the contacted broker's own cluster."""
     names = await asked.rest.strings(asked.path)
     if asked.values["current"]:
         found = await asked.rest.mapping("/admin/v2/brokers/configuration/runtime")
@@ -126,7 +126,7 @@ app = group("namespaces", "Namespaces, their policies and permissions.", "create
 
 
 def _ranges(found: dict[str, Any]) -> list[str]:
-    """Return the hash ranges between the boundaries in the answer."""
+    """Return the hash ranges that lie between the boundaries in a response."""
     return [f"{low}_{high}" for low, high in pairwise(found.get("boundaries") or [])]
 
 

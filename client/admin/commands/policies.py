@@ -1,4 +1,7 @@
-"""Verbs of policies, from a single table: ``floodgate-admin namespaces`` and ``topicPolicies``."""
+"""The commands that get, set and remove policies, generated from a single table.
+
+They belong to ``floodgate-admin namespaces`` and ``topicPolicies``.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ topic_policies = group("topicPolicies", "Policies of single topics.",
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The verbs of a policy: get-NAME, set-NAME and remove-NAME.
+    """A policy, from which the commands get-NAME, set-NAME and remove-NAME are generated.
 
     Attributes:
         name: pulsar-admin's name.
@@ -53,13 +56,16 @@ class Policy:
     in_query: bool = False
 
     def end(self, *, topics: bool) -> str:
-        """Return the last part of the policy's REST path; empty if the policy is unavailable."""
+        """Return the last segment of the policy's REST path.
+
+        It is empty if topics, or namespaces, do not have the policy.
+        """
         first, *others = self.name.split("-")
         end = self.topic if topics else self.namespace
         return first + "".join(map(str.capitalize, others)) if end is None else end
 
     def verbs(self, *, topics: bool) -> list[Verb]:
-        """Return the policy's verbs, for topics or for namespaces."""
+        """Return the policy's commands: for topics if ``topics``, otherwise for namespaces."""
         of, path, default = _TOPICS if topics else _NAMESPACES
         own = {_VALUE: self.options} if isinstance(self.options, Option) else self.options
         body = _VALUE if _VALUE in own else "*"
@@ -207,7 +213,7 @@ _QUOTA = {
 
 
 def _quotas(*, topics: bool) -> tuple[Verb, ...]:
-    """Return the verbs of backlog quotas, with one quota for each of two types."""
+    """Return the commands for backlog quotas, which have a separate quota for size and for age."""
     of, path, _ = _TOPICS if topics else _NAMESPACES
     one = f"{path}/backlogQuota?backlogQuotaType={{quota_type}}"
     return (
@@ -226,7 +232,7 @@ def _quotas(*, topics: bool) -> tuple[Verb, ...]:
 
 
 def policy_verbs(*, topics: bool) -> Iterator[Verb]:
-    """Yield the verbs of all policies of topics, or of namespaces."""
+    """Yield the commands of all policies: of topics if ``topics``, otherwise of namespaces."""
     for row in POLICIES:
         if row.end(topics=topics):
             yield from row.verbs(topics=topics)

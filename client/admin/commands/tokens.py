@@ -1,4 +1,4 @@
-"""``floodgate-admin tokens``: keys and tokens, created and inspected without a server.
+"""``floodgate-admin tokens``: creates and inspects keys and tokens without a server.
 
 Secrets are given as a file or an environment variable: all users of the machine can read command
 lines.
@@ -34,7 +34,10 @@ _FILE = re.compile(r"file:(//)?")
 
 
 class KeyFileError(Exception):
-    """An unusable file or variable; ``str()`` says why, without secrets."""
+    """A file or variable holds no usable key or token.
+
+    ``str()`` gives the reason without secrets.
+    """
 
     def __init__(self, text: str, status: int = EXIT_FAILED) -> None:
         super().__init__(text)
@@ -42,7 +45,7 @@ class KeyFileError(Exception):
 
 
 def signing_key(secret: str | None, private: str | None, algorithm: str | None) -> tuple[Any, str]:
-    """Return the signing key of a token, and the algorithm."""
+    """Return the key for signing a token, and the name of the signature algorithm."""
     _one_of("--secret-key file:PATH or --private-key file:PATH", (secret, private))
     if private is not None:
         return _der_or_pem(named_secret("--private-key", private), "private"), algorithm or "RS256"
@@ -52,7 +55,7 @@ def signing_key(secret: str | None, private: str | None, algorithm: str | None) 
 def checking_key(
     secret: str | None, public: str | None, algorithm: str | None
 ) -> tuple[Any, list[str]]:
-    """Return the verification key of a token, and the permitted algorithms."""
+    """Return the key for verifying a token, and the permitted signature algorithms."""
     _one_of("--secret-key file:PATH or --public-key file:PATH", (secret, public))
     if public is not None:
         key = _der_or_pem(named_secret("--public-key", public), "public")
@@ -63,7 +66,7 @@ def checking_key(
 
 
 def given_token(file: str | None, named: str | None, *, stdin: bool) -> str:
-    """Return a token from a file, a variable or standard input."""
+    """Read a token from a file, an environment variable or standard input."""
     _one_of("--token-file, --token env:NAME or --stdin", (file, named, stdin or None))
     if stdin:
         return sys.stdin.read().strip()
@@ -74,7 +77,7 @@ def given_token(file: str | None, named: str | None, *, stdin: bool) -> str:
 
 
 def named_secret(option: str, source: str, *, is_text: bool = False) -> bytes:
-    """Return the content of a file or variable; refuse a literal secret.
+    """Read a secret from a file or environment variable; refuse a secret on the command line.
 
     Args:
         option: The option's name, for errors.
@@ -133,7 +136,7 @@ def _der_or_pem(found: bytes, kind: str) -> Any:  # noqa: ANN401 - one of many k
 
 
 def _decoded(name: str, value: str) -> bytes:
-    """Return the key in a variable; refuse any other text, such as a path."""
+    """Decode the key in an environment variable; refuse any other text, such as a path."""
     encoded = value.removeprefix("data:;base64,")
     if encoded.startswith("-----BEGIN"):
         return encoded.encode()
@@ -312,7 +315,7 @@ def show(call: Call, token_file: str | None, token: str | None, stdin: bool) -> 
 
 @contextmanager
 def _sentences(call: Call) -> Iterator[None]:
-    """Turn errors of keys and tokens into a sentence, and exit."""
+    """Report an error of keys or tokens as a sentence, and exit."""
     import jwt
 
     try:

@@ -1,4 +1,4 @@
-"""``floodgate-admin topics`` and ``schemas``: topics, their partitions, properties and schemas."""
+"""``floodgate-admin topics`` and ``schemas``: commands for topics, partitions and schemas."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _PATH = "schemas/{topic.namespace}/{topic.local_name}"
 
 
 class SchemaFile(dict[str, object]):
-    """A schema in the form of pulsar-admin's files and the admin REST."""
+    """A schema as JSON: the format of pulsar-admin's files and of the admin REST API."""
 
 
 def parsed_file(text: str) -> SchemaFile:
-    """Read a file with ``type``, ``schema`` and ``properties``.
+    """Read a schema from a JSON file with ``type``, ``schema`` and ``properties``.
 
     Raises:
         typer.BadParameter: The file is unreadable, or has another form.
