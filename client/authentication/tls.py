@@ -1,4 +1,4 @@
-"""TLS: trusted servers, and the client's certificate."""
+"""TLS contexts with trusted server certificates and the client's own certificate."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from client.exceptions import InvalidConfiguration
 
 
 class AuthenticationTLS(Authentication):
-    """A certificate of the client's own (mutual TLS).
+    """A client certificate, which authenticates the client to the server (mutual TLS).
 
     Args:
         certificate_path: File of the certificate and its chain (PEM).
@@ -34,11 +34,11 @@ class AuthenticationTLS(Authentication):
 
     @property
     def method_name(self) -> str:
-        """Pulsar's name of the method."""
+        """The name that Pulsar's servers use for this authentication method."""
         return "tls"
 
     def auth_data(self) -> bytes:
-        """Return nothing: the TLS handshake shows the certificate."""
+        """Return no bytes, because the TLS handshake transmits the certificate."""
         return b""
 
 

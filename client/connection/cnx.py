@@ -1,4 +1,4 @@
-"""A connection to a broker or proxy: handshake, requests and answers."""
+"""The client's end of a connection to a broker or proxy: handshake and requests."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ LARGEST_MESSAGE_BYTES = 2_147_473_407
 
 
 class ClientCnxState(Enum):
-    """A stage of a connection's life (upstream: ClientCnx.State)."""
+    """The stages of a connection's life (upstream: ClientCnx.State)."""
 
     NONE = "not connected"
     SENT_CONNECT_FRAME = "handshake"
@@ -58,7 +58,7 @@ class ClientCnxState(Enum):
 
 
 class ClientCnx(Connection):
-    """The client's side of a connection.
+    """A connection of the client to a broker or proxy.
 
     Args:
         options: Connection options.
@@ -113,18 +113,18 @@ class ClientCnx(Connection):
 
     @property
     def max_message_size(self) -> int:
-        """Maximum bytes of a message, announced by the server."""
+        """Maximum size of a message in bytes, as announced by the server."""
         return self._frame_limit_bytes - FRAME_PADDING_BYTES
 
     @property
     def last_request_id(self) -> int:
-        """The id of the newest request."""
+        """The id of the most recent request."""
         return self._pending.next_id - 1
 
     # -- handshake ----------------------------------------------------------------------------
 
     def connected(self) -> None:
-        """Send CONNECT over the established transport."""
+        """Send CONNECT after the transport, and TLS if used, is established."""
         connect = pb.CommandConnect(
             client_version=self._options.client_version,
             protocol_version=self._options.protocol_version,
@@ -152,11 +152,11 @@ class ClientCnx(Connection):
         self._arm_keep_alive()
 
     def tls_failed(self, error: RemoteProtocolError) -> None:
-        """Fail the waiters for the handshake: TLS was not established."""
+        """Raise a TlsError in the callers that wait for the handshake."""
         self._fail(TlsError(f"{self.peer}: {error}"))
 
     async def ready(self) -> None:
-        """Wait for the end of the handshake.
+        """Wait until the handshake with the server has ended.
 
         Raises:
             ConnectError: The server refused, or did not answer in time.
@@ -210,7 +210,7 @@ class ClientCnx(Connection):
     # -- requests -----------------------------------------------------------------------------
 
     async def request(self, build: Callable[[int], pb.BaseCommand]) -> pb.BaseCommand:
-        """Send a request to the server, and return its answer.
+        """Send a request to the server, and return its response.
 
         Args:
             build: Builds the command for a request id.
@@ -230,7 +230,7 @@ class ClientCnx(Connection):
     async def topics_raw(
         self, request: pb.CommandGetTopicsOfNamespace, admit: Callable[[int], bool] | None = None
     ) -> TopicsAnswer:
-        """Request a topic list and return the answer undecoded.
+        """Request a topic list, and return the response without decoding it.
 
         Args:
             request: The request; its request id is replaced.
@@ -280,7 +280,7 @@ class ClientCnx(Connection):
             self._pending.pop(request_id, None)
 
     def _send_request(self, command: pb.BaseCommand) -> None:
-        """Send a request; refuse one so large that the server would close the shared connection.
+        """Send a request; raise if the server would close the shared connection for its size.
 
         The frame's padding stays free: an error's text may repeat the request. A Floodgate broker
         has a limit of its own (proto.command_bounds).
@@ -295,7 +295,7 @@ class ClientCnx(Connection):
     # -- answers ------------------------------------------------------------------------------
 
     def large_frame_announced(self, total_size: int, head: bytes) -> bool:
-        """Tell whether to read a large announced answer, as decided by the request's caller."""
+        """Return True to read a large response, False to drain it, as the caller decides."""
         self._progress_at = self._clock.now()
         found = read_topics_head(head)
         if found is None:
@@ -321,7 +321,7 @@ class ClientCnx(Connection):
         return None
 
     def frame_received(self, frame: Frame) -> None:
-        """Resolve the request of an answer."""
+        """Pass a received frame to its request, producer, consumer or watch."""
         self._progress_at = self._clock.now()
         found = read_topics_head(frame.start(HEAD_BYTES))
         if found is not None:
@@ -352,7 +352,10 @@ class ClientCnx(Connection):
             raise RemoteProtocolError(f"{name} is not an answer this client asked for")
 
     def _producer_success_received(self, command: pb.BaseCommand) -> None:
-        """Resolve the request; a producer awaiting exclusive access gets a second answer later."""
+        """Complete the request to create a producer.
+
+        A producer waiting for exclusive access gets a second response once it has access.
+        """
         success = command.producer_success
         turn = self.exclusive_turns.pop(success.request_id, None)
         if turn is not None and not turn.done():
@@ -363,7 +366,7 @@ class ClientCnx(Connection):
         self._pending.resolve(success.request_id, command)
 
     def _challenge_received(self, challenge: pb.CommandAuthChallenge) -> None:
-        """Answer the server's challenge with the current credentials: the earlier ones expire.
+        """Answer the server's challenge with current credentials, as those sent before expire.
 
         Source: upstream ClientCnx.handleAuthChallenge; as in the C++ client, the text is ignored.
         """
@@ -411,7 +414,7 @@ class ClientCnx(Connection):
         self._pending.fail(error.request_id, refusal)
 
     def lost(self, error: Exception | None) -> None:
-        """Fail all pending requests."""
+        """Fail all pending requests, because the connection is lost."""
         if self._keep_alive_timer is not None:
             self._keep_alive_timer.cancel()
         if self._showing is not None:

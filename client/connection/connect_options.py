@@ -1,4 +1,4 @@
-"""The options of a connection to a broker or proxy, and the credentials it sends."""
+"""The options of a connection to a broker or proxy, and the credentials to send."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 
 class Credentials(Protocol):
-    """Credentials, requested at every CONNECT and every challenge."""
+    """Credentials that are read at every CONNECT and every challenge."""
 
     @property
     def method_name(self) -> str:
-        """Pulsar's name of the method: ``token``, ``tls``, ``basic``."""
+        """The authentication method as Pulsar's servers name it: ``token``, ``tls``, ``basic``."""
 
     def auth_data(self) -> bytes | Awaitable[bytes]:
-        """Return the current credentials, or an awaitable."""
+        """Return the current credentials, or an awaitable of them."""
 
 
 async def current_auth_data(credentials: Credentials, clock: Clock, seconds: float) -> bytes:
-    """Return the current credentials.
+    """Return the current bytes of the credentials.
 
     A plain function runs in a thread: reading files or calling a server may block.
 
@@ -65,17 +65,20 @@ async def current_auth_data(credentials: Credentials, clock: Clock, seconds: flo
 
 
 class PassedOnCredentials(Protocol):
-    """A client's credentials, passed on by a proxy."""
+    """Credentials of a proxy's client, which the proxy passes on to the broker."""
 
     @property
     def method_name(self) -> str:
-        """Pulsar's name of the method."""
+        """The name that Pulsar's servers use for the authentication method."""
 
     def auth_data(self) -> bytes:
-        """Return the client's last credentials."""
+        """Return the credentials that the client sent most recently."""
 
     def give_valid(self, take: Callable[[bytes], object]) -> None:
-        """Call ``take`` with valid credentials: now, after the client's refresh, or never."""
+        """Call ``take`` with valid credentials: now, or after the client has refreshed them.
+
+        If the client never refreshes them, ``take`` is not called.
+        """
 
 
 PROTOCOL_VERSION = 21
@@ -94,7 +97,7 @@ KEEP_ALIVE_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class ConnectOptions:
-    """The options of a connection: announced properties, timeouts and limits.
+    """The options of a connection: announced properties, timeouts, credentials and limits.
 
     Attributes:
         client_version: Free text in CONNECT.

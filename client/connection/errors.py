@@ -1,4 +1,4 @@
-"""Errors of connections to servers for which the official clients have no name.
+"""Errors of connections to servers that have no counterpart in the official clients.
 
 ConnectError
     TlsError                     the server's certificate is not trusted, or the server has no TLS
@@ -28,11 +28,14 @@ from client.exceptions import (
 
 
 class TlsError(ConnectError):
-    """The server's certificate is not trusted, or the server speaks no TLS; not worth a retry."""
+    """The server's certificate is not trusted, or the server speaks no TLS.
+
+    A retry would fail again.
+    """
 
 
 class DisconnectedError(NotConnected):
-    """The connection ended during a request.
+    """The connection ended before the server answered a request.
 
     Attributes:
         server: The server's address, host:port.
@@ -47,19 +50,21 @@ class DisconnectedError(NotConnected):
 
 
 class RequestTimeoutError(Timeout):
-    """The server did not answer in time."""
+    """The server did not answer a request within the operation timeout."""
 
 
 class TooManyPendingRequestsError(TooManyLookupRequestException):
-    """The connection's limit of unanswered requests is reached."""
+    """The connection has the maximum number of unanswered requests."""
 
 
 class ClientClosedError(AlreadyClosed):
-    """The client was closed."""
+    """The client was closed before or during the call."""
 
 
 class AnswerDeclinedError(PulsarException):
-    """The caller declined an answer of the announced size; its body was drained.
+    """The caller declined a response because of its announced size.
+
+    Its body was read and discarded.
 
     Attributes:
         total_size: The answer's length field, in bytes.
@@ -74,7 +79,9 @@ class AnswerDeclinedError(PulsarException):
 
 
 class AnswerTooLargeError(PulsarException):
-    """The announced answer exceeds the negotiated frame limit; its body was drained.
+    """The announced response exceeds the negotiated frame limit.
+
+    Its body was read and discarded.
 
     Attributes:
         total_size: The answer's length field, in bytes.
@@ -94,7 +101,7 @@ class AnswerTooLargeError(PulsarException):
 
 
 class RequestTooLargeError(PulsarException):
-    """A request exceeds the server's limit, and was not sent.
+    """A request exceeds the server's size limit, and was not sent.
 
     Attributes:
         size_bytes: Size of the request's frame.
