@@ -1,4 +1,4 @@
-"""Sends messages to the dead-letter and retry topics of a subscription."""
+"""Senders of messages to the dead-letter and retry topics of a subscription."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ RECONSUME_TIMES, DELAY_TIME = "RECONSUMETIMES", "DELAY_TIME"
 
 
 def letter_topic(topic: str, subscription: str, suffix: str) -> str:
-    """Return the name of a topic's dead-letter or retry topic."""
+    """Return the default name of a topic's dead-letter or retry topic."""
     return f"{topic}-{subscription}{suffix}"
 
 
 class _Letter(NamedTuple):
-    """An entry queued for the dead-letter topic.
+    """An entry that waits to be sent to the dead-letter topic.
 
     Attributes:
         topic: The consumer of the original topic.
@@ -65,23 +65,23 @@ class _Letter(NamedTuple):
 
     @property
     def is_here(self) -> bool:
-        """False once the entry's connection is lost: the broker redelivers the entry."""
+        """False once the entry's connection is lost; the broker then redelivers the entry."""
         return self.losses == self.topic.incoming.losses
 
     @property
     def key(self) -> tuple[TopicConsumer, Place, int]:
-        """Identity for deduplication: full redelivery repeats entries on the same connection."""
+        """A key for an entry, which stays equal when redelivered on the same connection."""
         head = self.entry.head
         return self.topic, (head.ledger_id, head.entry_id), self.losses
 
     def freed(self) -> None:
-        """Release the entry's counts, unless they were released by a lost connection."""
+        """Release the entry's permits and bytes, unless the lost connection has released them."""
         if self.is_here:
             self.topic.incoming.count_freed(self.messages, self.size_bytes)
 
 
 class DeadLetters:
-    """The producers of a consumer's dead-letter and retry topics, opened on demand.
+    """The producers for a consumer's dead-letter and retry topics, opened on demand.
 
     Args:
         context: The client's context.
@@ -105,11 +105,13 @@ class DeadLetters:
 
     @property
     def waiting(self) -> int:
-        """Number of entries queued for the dead-letter topic."""
+        """Number of entries that wait to be sent to the dead-letter topic."""
         return len(self._line)
 
     def takes(self, topic: TopicConsumer, entry: Entry, messages: int, size_bytes: int) -> bool:
-        """Queue an entry redelivered too often; return false for any other entry.
+        """Queue an entry for the dead-letter topic if it was redelivered too often.
+
+        Return False for any other entry.
 
         Its permits and bytes are released after sending; the receiver queue's limit therefore
         bounds the letters, too.
@@ -178,7 +180,7 @@ class DeadLetters:
     async def send_later(
         self, message: Message[Any], delay_ms: int, properties: Mapping[str, str] | None
     ) -> None:
-        """Send a message to the retry topic; after too many retries, to the dead-letter topic.
+        """Send a message to the retry topic, or after too many retries to the dead-letter topic.
 
         Raises:
             PulsarException: The message was not sent.
@@ -193,7 +195,7 @@ class DeadLetters:
         await self._send(self.retry_topic(own[REAL_TOPIC]), None, message, own, delay_ms)
 
     def retry_topic(self, topic: str) -> str:
-        """Return the name of a topic's retry topic; partitions share one topic."""
+        """Return the name of a topic's retry topic, which all its partitions share."""
         return self._policy.retry_letter_topic or letter_topic(
             without_partition(topic), self._subscription, RETRY_SUFFIX
         )
@@ -240,7 +242,7 @@ class DeadLetters:
             raise
 
     def _opening(self, topic: str, subscription: str | None) -> asyncio.Task[Producer]:
-        """Return the task opening a topic's producer (singleflight)."""
+        """Return the task that opens a topic's producer, shared by all callers."""
         if self._closed:
             raise _closed()
         opening = self._producers.get(topic)
@@ -259,14 +261,17 @@ class DeadLetters:
         return opening
 
     async def finish(self) -> None:
-        """Wait for the letter being sent, for half of the close timeout; send no further letter."""
+        """Wait until the current dead letter is sent, and send no further ones.
+
+        The wait takes at most half of the close timeout.
+        """
         self._finishing = True
         if self._task is not None:
             due = self._context.due() - self._context.operation_timeout_seconds / 2
             await in_time(self._context.clock, due, asyncio.wait([self._task]))
 
     async def close(self) -> None:
-        """Stop sending: the broker redelivers the queued letters to the subscription."""
+        """Stop sending dead letters; the broker redelivers the queued ones to the subscription."""
         due = self._context.due()
         try:
             await self.finish()

@@ -1,4 +1,4 @@
-"""Options of consumers and readers, and their policies under the official client's names."""
+"""Options of consumers and readers, with the official client's names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _HASH_RANGE = 65_536
 
 @dataclass(frozen=True, slots=True)
 class ConsumerDeadLetterPolicy:
-    """A limit on redeliveries, after which a message goes to the dead-letter topic.
+    """The limit on redeliveries, after which a message is sent to the dead-letter topic.
 
     Args:
         max_redeliver_count: Most redeliveries, at least 1, before the dead-letter topic.
@@ -53,7 +53,7 @@ class ConsumerDeadLetterPolicy:
 
 
 class ConsumerKeySharedPolicy:
-    """A division of the keys among the consumers of a Key_Shared subscription.
+    """The way in which the consumers of a Key_Shared subscription divide the keys.
 
     Args:
         key_shared_mode: Division by the broker (AutoSplit), or by the consumers (Sticky).
@@ -91,17 +91,17 @@ class ConsumerKeySharedPolicy:
 
     @property
     def key_shared_mode(self) -> KeySharedMode:
-        """The side that divides the keys: the broker, or the consumers."""
+        """The division of keys: by the broker (AutoSplit), or by the consumers (Sticky)."""
         return self._mode
 
     @property
     def allow_out_of_order_delivery(self) -> bool:
-        """True if a key may move to a new consumer immediately."""
+        """True if a key may move to another consumer before all its messages are acknowledged."""
         return self._out_of_order
 
     @property
     def sticky_ranges(self) -> list[tuple[int, int]]:
-        """The consumer's hash ranges; empty with AutoSplit."""
+        """The hash ranges of keys that this consumer requests; empty with AutoSplit."""
         return list(self._ranges)
 
 
@@ -131,7 +131,9 @@ class ConsumerBatchReceivePolicy:
 
 @dataclass(frozen=True, slots=True)
 class NegativeAckBackoff:
-    """The redelivery delay of negatively acknowledged messages, growing with each redelivery.
+    """A delay before negatively acknowledged messages are redelivered.
+
+    It grows with each redelivery.
 
     Args:
         min_delay_ms: Delay of the first redelivery.
@@ -151,7 +153,7 @@ class NegativeAckBackoff:
             )
 
     def next(self, redelivery_count: int) -> int:
-        """Return the delay, in milliseconds, after the given number of redeliveries."""
+        """Return the delay in milliseconds before the next redelivery of a message."""
         longest = math.log(self.max_delay_ms) - math.log(self.min_delay_ms)
         if redelivery_count * math.log(self.multiplier) > longest + 1:
             return self.max_delay_ms  # The power might overflow a float.
@@ -166,7 +168,7 @@ QUEUE_POLICIES = tuple(policy.value for policy in ReceiverQueuePolicy)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerOptions:
-    """The arguments of ``subscribe``: the official client's, with its defaults, and our own.
+    """The arguments of ``subscribe``: the official client's with its defaults, and additions.
 
     Attributes:
         consumer_type: How the subscription's consumers share its messages.
@@ -287,7 +289,7 @@ class ConsumerOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderOptions:
-    """The arguments of ``create_reader``: the official client's, with its defaults, and our own.
+    """The arguments of ``create_reader``: the official client's with its defaults, and additions.
 
     Attributes:
         schema: As for a consumer.

@@ -1,4 +1,4 @@
-"""Statistics of consumers."""
+"""Statistics of consumers and readers, counted by the client or by the broker."""
 
 from __future__ import annotations
 
@@ -73,33 +73,35 @@ class ConsumerStatistics:
 
     @property
     def messages_received(self) -> int:
-        """Messages handed to the program."""
+        """Number of messages that the application has received."""
         return sum(topic.messages_received for topic in self.topics)
 
     @property
     def bytes_received(self) -> int:
-        """Payload bytes handed to the program."""
+        """Number of payload bytes that the application has received."""
         return sum(topic.bytes_received for topic in self.topics)
 
     @property
     def messages_queued(self) -> int:
-        """Messages arrived and not taken."""
+        """Number of messages in the client's queue, not yet received by the application."""
         return sum(topic.messages_queued for topic in self.topics)
 
     @property
     def bytes_queued(self) -> int:
-        """Bytes arrived and not taken."""
+        """Number of bytes in the client's queue, not yet received by the application."""
         return sum(topic.bytes_queued for topic in self.topics)
 
     @property
     def queue_size(self) -> int:
-        """Current limit on queued and in-flight messages."""
+        """Current limit on messages queued in the client or on their way to it."""
         return sum(topic.queue_size for topic in self.topics)
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerConsumerStats:
-    """A broker's statistics of a topic's consumer; rates cover the last minute.
+    """A broker's statistics of a consumer on one topic.
+
+    Rates are averages over the last minute.
 
     Attributes:
         message_rate_out: Messages per second.
@@ -155,7 +157,7 @@ def topic_statistics(topic: TopicConsumer) -> TopicConsumerStatistics:
 
 
 def broker_stats(answer: pb.CommandConsumerStatsResponse) -> BrokerConsumerStats:
-    """Return a broker's answer as statistics."""
+    """Convert the broker's response into BrokerConsumerStats."""
     return BrokerConsumerStats(
         message_rate_out=answer.msgRateOut,
         message_throughput_out=answer.msgThroughputOut,

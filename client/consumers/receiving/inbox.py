@@ -1,4 +1,4 @@
-"""Merged queue of a consumer's topics, with its waiters."""
+"""The merged queue of messages from a consumer's topics, and the callers waiting for one."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 
 class Source(Protocol):
-    """One topic's queue of arrived messages."""
+    """The queue of one topic's received messages."""
 
     def take(self) -> Message[Any] | None:
         """Remove and return the first message; None if empty."""
 
     def found_nothing(self) -> None:
-        """React to a program that waits while the queue is empty."""
+        """Request messages, because the application waits and the queue is empty."""
 
     @property
     def more_may_come(self) -> bool:
-        """True if the broker has permits to send further messages."""
+        """True if the broker has permits left to send further messages."""
 
 
 class Inbox:
-    """The queues of topics, merged round robin, with the waiters for messages.
+    """The message queues of all topics, read in turn, and the callers waiting for a message.
 
     A message leaves its topic's queue in the same event-loop iteration in which the program gets
     it; a cancelled waiter therefore loses no message.
@@ -66,7 +66,7 @@ class Inbox:
         return len(self._waiters) + len(self._batch_waiters)
 
     def add(self, source: Source, *, always_told: bool = False) -> None:
-        """Add a topic's queue.
+        """Add the queue of a topic.
 
         Args:
             source: The topic's queue.
@@ -79,11 +79,11 @@ class Inbox:
             self._always_told[source] = None
 
     def tell_again(self, source: Source) -> None:
-        """Include a source again in the notification that the program waits."""
+        """Notify a topic's queue again the next time the application waits for messages."""
         self._untold[source] = None
 
     def remove(self, source: Source) -> None:
-        """Remove a topic's queue, already empty."""
+        """Remove the queue of a topic, which must be empty."""
         if self._sources.pop(source, False):
             self._ready.remove(source)
         self._untold.pop(source, None)
@@ -92,7 +92,7 @@ class Inbox:
             self._latest = None
 
     def arrived(self, source: Source, messages: int, size_bytes: int) -> None:
-        """Count arrived messages of a topic, and wake as many waiters."""
+        """Count messages that a topic has received, and wake as many waiting callers."""
         self.queued += messages
         self.queued_bytes += size_bytes
         self._latest = source
@@ -106,12 +106,12 @@ class Inbox:
             _wake(self._batch_waiters)
 
     def left(self, messages: int, size_bytes: int) -> None:
-        """Count messages taken or dropped from a queue."""
+        """Stop counting messages that were removed from a topic's queue."""
         self.queued -= messages
         self.queued_bytes -= size_bytes
 
     def end(self, reason: PulsarException | None) -> None:
-        """Raise an error in present and future waiters.
+        """Raise an error in current and future callers that wait for a message.
 
         Args:
             reason: The error; None: messages arrive again.
@@ -124,12 +124,12 @@ class Inbox:
             _wake(self._batch_waiters)
 
     def stop(self, reason: PulsarException) -> None:
-        """Stop handing out messages for good, even arrived messages."""
+        """Stop returning messages for good, including those already received."""
         self._stopped = True
         self.end(reason)
 
     def take(self) -> Message[Any] | None:
-        """Remove and return the next topic's message; None if empty."""
+        """Remove and return a message, from each topic in turn; None if all queues are empty."""
         if self._stopped:
             return None
         ready = self._ready
@@ -145,7 +145,7 @@ class Inbox:
         return None
 
     async def receive(self) -> Message[Any]:
-        """Return the next message; wait if empty.
+        """Return the next message, waiting for one if necessary.
 
         Raises:
             PulsarException: No message will arrive.
@@ -155,7 +155,10 @@ class Inbox:
         return message
 
     async def _something(self) -> None:
-        """Wait for a message. A waiter cancelled after its wake-up wakes the next waiter."""
+        """Wait until a message has arrived.
+
+        A caller that is cancelled after being woken wakes the next one instead.
+        """
         if self.ended is not None:
             raise self.ended
         self.tell_sources()
@@ -174,7 +177,7 @@ class Inbox:
         del waiters[waiter]
 
     def tell_sources(self) -> None:
-        """Notify the sources that the program waits at an empty inbox.
+        """Notify the topics' queues that the application waits for a message.
 
         With thousands of topics, notify only the topics not notified since their last arrival, and
         the topic of the latest arrival.
@@ -188,7 +191,7 @@ class Inbox:
     async def receive_batch(
         self, policy: ConsumerBatchReceivePolicy, most: int
     ) -> list[Message[Any]]:
-        """Return the messages of a batch, or the messages arrived within the policy's timeout.
+        """Return a batch of messages: a full one, or what has arrived at the policy's timeout.
 
         Args:
             policy: Limits of the batch.

@@ -1,4 +1,4 @@
-"""Arrived entries of one topic, taken message by message."""
+"""The queue of one topic's received entries, from which single messages are removed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Taken(NamedTuple):
-    """A message taken from the queue.
+    """A message removed from the queue, with the counts that it releases.
 
     Attributes:
         message: The message.
@@ -31,25 +31,25 @@ class Taken(NamedTuple):
 
 
 class Receiving(Protocol):
-    """Callbacks of the consumer for queued entries."""
+    """The methods of a consumer that its queue of entries calls."""
 
     def read(self, entry: Entry) -> list[Message]:
-        """Return the wanted messages among an entry's next messages.
+        """Decode some next messages of an entry; return those that should be delivered.
 
         Raises:
             BrokenEntryError: The (rest of the) entry is unreadable.
         """
 
     def gone(self, messages: int, size_bytes: int) -> None:
-        """Release the counts of messages dropped from the queue undelivered."""
+        """Stop counting messages that were removed from the queue without being delivered."""
 
     def broken(self, place: Place, error: BrokenEntryError) -> None:
-        """Handle an entry unreadable in whole or in part."""
+        """Handle an entry of which all or the remaining messages cannot be decoded."""
 
 
 @dataclass(slots=True, eq=False)
 class _Queued:
-    """An entry with its remaining counts."""
+    """A queued entry with the messages and bytes still counted for it."""
 
     entry: Entry
     messages: int
@@ -61,7 +61,7 @@ class _Queued:
 
 
 class Received:
-    """A queue of entries read as messages, a thousand messages of a batch at a time.
+    """A queue of entries, decoded into messages in steps of a thousand.
 
     Args:
         consumer: The queue's owner.
@@ -79,13 +79,13 @@ class Received:
         self.queued_bytes = 0
 
     def append(self, entry: Entry, messages: int, size_bytes: int) -> None:
-        """Queue an entry with its counted messages and bytes."""
+        """Queue an entry with the messages and bytes counted for it."""
         self._entries.append(_Queued(entry, messages, size_bytes))
         self.queued += messages
         self.queued_bytes += size_bytes
 
     def pop(self) -> Taken | None:
-        """Remove and return the first message."""
+        """Remove and return the first message; return None if the queue is empty."""
         while not self._messages:
             if not self._entries:
                 return None
@@ -124,13 +124,13 @@ class Received:
         self._consumer.gone(messages, size_bytes)
 
     def clear(self) -> None:
-        """Drop all entries."""
+        """Discard all queued entries."""
         self._entries.clear()
         self._messages.clear()
         self._gone(self.queued, self.queued_bytes)
 
     def drop(self, places: Container[Place]) -> None:
-        """Drop the entries at the given places: the broker redelivers them."""
+        """Discard the entries with the given ids; the broker redelivers them."""
         if not self._entries:
             return
         if self._entries[0].place in places:
