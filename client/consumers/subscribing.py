@@ -107,8 +107,6 @@ class Progress:
 
         Return the start message id to send to the broker.
 
-        Return the start message id to send to the broker.
-
         With no message taken, restart at the first arrived entry: the topic's end has moved since.
         """
         if self.last is not None:

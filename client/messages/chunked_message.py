@@ -1,4 +1,4 @@
-"""A message sent in several entries, larger than the broker's limit."""
+"""A message larger than the broker's limit, sent in several entries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CHUNK_ID_BYTES = 12
 
 
 class ChunkedMessage:
-    """A compressed message, cut lazily into entries within the broker's limit.
+    """A compressed message, cut on demand into entries within the broker's limit.
 
     A message within the limit is sent unchunked. See ``compression.compressing_takes_long``.
 
@@ -64,7 +64,7 @@ class ChunkedMessage:
             metadata.num_chunks_from_msg = self.chunk_count
 
     def entry(self, chunk_id: int) -> OutgoingEntry:
-        """Return the entry of a chunk; to be called for 0, 1, 2, ... in this order."""
+        """Encode a chunk as an entry; call this for 0, 1, 2, ... in order."""
         number, is_chunk = self._metadata.sequence_id, self.chunk_count > 1
         if is_chunk:
             self._metadata.chunk_id = chunk_id
@@ -80,7 +80,7 @@ class ChunkedMessage:
 
 @dataclass(slots=True)
 class Chunks:
-    """The chunks of a message.
+    """The chunks of a message that is being sent, and how many are sent and acknowledged.
 
     Attributes:
         message: Produces the chunks.
@@ -98,11 +98,11 @@ class Chunks:
 
     @property
     def left(self) -> int:
-        """Number of chunks still to be sent."""
+        """Number of chunks not sent yet."""
         return self.message.chunk_count - self.sent
 
     def part_answered(self) -> bool:
-        """Count an acknowledged chunk; return true after the last."""
+        """Count an acknowledged chunk; return True if all chunks are now acknowledged."""
         self.answered += 1
         return self.all_answered
 

@@ -1,4 +1,4 @@
-"""Reassembly of messages received in several entries."""
+"""Assembly of messages that are received in several chunks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_CHUNKS = 65_536
 
 @dataclass(slots=True, eq=False)
 class _Incomplete:
-    """A message with missing chunks."""
+    """A received message of which chunks are still missing."""
 
     expires_at: float
     total: tuple[int, int]
@@ -31,7 +31,7 @@ class _Incomplete:
 
 
 class ChunkAssembly:
-    """A consumer's incomplete messages.
+    """The chunked messages that a consumer has received only in part.
 
     Bounded: beyond the limit the oldest is evicted, and incomplete messages expire.
 
@@ -72,7 +72,7 @@ class ChunkAssembly:
         return len(self._incomplete)
 
     def add(self, entry: Entry) -> Entry | None:
-        """Add a chunk; return the whole message with the last chunk.
+        """Add a received chunk; return the whole message after its last chunk, otherwise None.
 
         The returned payload joins all chunks, still compressed. A chunk without a returned message
         releases its permit.
@@ -101,7 +101,7 @@ class ChunkAssembly:
         return self._append(uuid, known, entry, message_id)
 
     def clear(self) -> None:
-        """Forget all chunks: the broker redelivers them."""
+        """Forget all received chunks; the broker redelivers them."""
         self._incomplete.clear()
         self.pending_bytes = 0
         if self._timer is not None:
@@ -155,7 +155,7 @@ class ChunkAssembly:
         return entry
 
     def _lost_before(self, entry: Entry, message_id: MessageId) -> None:
-        """Drop a chunk after a gap, with the earlier chunks of its message."""
+        """Give up a message of which an earlier chunk is missing, with all its received chunks."""
         metadata = entry.head.metadata
         known = self._remove(metadata.uuid)
         ids = known.ids if known is not None else []

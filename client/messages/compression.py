@@ -1,4 +1,4 @@
-"""Compression of payloads as in Pulsar's clients: raw blocks without size frames.
+"""Compression of payloads as in Pulsar's clients: raw blocks, without framing or a size.
 
 Decompression never takes more memory than announced (twice, during a copy); an announced size
 unreachable from the compressed bytes is refused before any allocation.
@@ -23,7 +23,7 @@ _BROKEN = pb.CommandAck.DecompressionError
 
 
 class _Codec(NamedTuple):
-    """A compression algorithm.
+    """The functions and limits of a compression algorithm.
 
     Attributes:
         compress: Compresses bytes.
@@ -88,26 +88,29 @@ _SMALLEST_ALLOWANCE = 64
 
 
 def compress(compression: CompressionType, data: bytes) -> bytes:
-    """Return the compressed payload; see ``compressing_takes_long``."""
+    """Compress a payload; see ``compressing_takes_long``."""
     if compression is CompressionType.NONE:
         return data
     return _CODECS[compression.value].compress(data)
 
 
 def compressing_takes_long(compression: CompressionType, size_bytes: int) -> bool:
-    """Tell whether ``compress`` would block the event loop, and belongs in a thread."""
+    """Return True if ``compress`` would block the event loop, and should run in a thread."""
     codec = _CODECS.get(compression.value)
     return codec is not None and size_bytes >= codec.slow_bytes
 
 
 def decompressing_takes_long(compression: int, size_bytes: int) -> bool:
-    """Tell whether ``decompress`` would block the event loop, by the uncompressed size."""
+    """Return True if ``decompress`` would block the event loop, and should run in a thread.
+
+    ``size_bytes`` is the uncompressed size.
+    """
     codec = _CODECS.get(compression)
     return codec is not None and size_bytes >= codec.slow_uncompressed_bytes
 
 
 def decompress(compression: int, data: bytes, size_bytes: int) -> bytes:
-    """Return the decompressed payload.
+    """Decompress a payload to its announced size.
 
     Args:
         compression: As in MessageMetadata.

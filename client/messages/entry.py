@@ -1,4 +1,4 @@
-"""Entries received from a broker: each a message, a batch, or a chunk."""
+"""Entries received from a broker, each with a message, a batch, or a chunk."""
 
 from __future__ import annotations
 
@@ -52,7 +52,10 @@ _HEADER_BYTES = _MAGIC_BYTES + _LENGTH.size
 
 
 def largest_message_bytes(memory_limit_bytes: int) -> int:
-    """Return the largest message in bytes for a client's memory limit; 0 for no limit."""
+    """Return the size limit of a message in bytes that a client's memory limit implies.
+
+    A memory limit of 0 is none.
+    """
     return (
         max(MAX_UNCOMPRESSED_BYTES, memory_limit_bytes) if memory_limit_bytes > 0 else _MOST_BYTES
     )
@@ -60,7 +63,7 @@ def largest_message_bytes(memory_limit_bytes: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class EntrySource:
-    """The consumer's settings by which its entries are read.
+    """The settings of a consumer that determine how its entries are decoded.
 
     Attributes:
         topic_name: Full name of the topic or partition.
@@ -76,7 +79,7 @@ class EntrySource:
 
 
 class Entry:
-    """An entry, read as a whole or in steps.
+    """A received entry, whose messages are decoded at once or in steps.
 
     Attributes:
         head: The fields common to all messages.
@@ -116,14 +119,14 @@ class Entry:
 
     @property
     def uncompressed_bytes(self) -> int:
-        """Bytes after decompression, actual or announced."""
+        """Size of the payload after decompression in bytes, actual or announced."""
         if self._compression:
             return self._uncompressed_size
         return len(self._uncompressed or self.payload)
 
     @property
     def left(self) -> int:
-        """Number of messages not read yet."""
+        """Number of messages in the entry that are not decoded yet."""
         return max(1, self.head.batch_size) - self._next_index
 
     def uncompress(self) -> None:
@@ -143,7 +146,7 @@ class Entry:
         self.payload = b""
 
     def take(self, most: int = MOST_AT_ONCE) -> list[Message]:
-        """Read the next messages of the entry, except acknowledged and compacted ones.
+        """Decode the next messages of the entry, without acknowledged and compacted ones.
 
         Texts with invalid UTF-8 are mended, as by a broker.
 
@@ -200,7 +203,9 @@ class Entry:
 
 
 def read_entry(command: pb.CommandMessage, frame: Frame, source: EntrySource) -> Entry:
-    """Return the entry of a MESSAGE command, checksum verified, payload unread.
+    """Return the entry in a MESSAGE command.
+
+    Its checksum is verified, its payload not decoded yet.
 
     Raises:
         BrokenEntryError: The entry is damaged, or encrypted.
@@ -262,7 +267,7 @@ def _read_metadata(checked: bytes) -> tuple[pb.MessageMetadata, bytes]:
 
 
 def _announced_messages(checked: bytes) -> int:
-    """Return the entry's message count as read by the broker, without a checksum test."""
+    """Return the number of messages in a damaged entry, as the broker counts them."""
     try:
         return max(1, _read_metadata(checked)[0].num_messages_in_batch)
     except (struct.error, DecodeError):
@@ -270,7 +275,7 @@ def _announced_messages(checked: bytes) -> int:
 
 
 def _mended(metadata: bytes, kind: Descriptor) -> bytes:
-    """Return metadata with the invalid parts of its texts replaced.
+    """Return metadata with invalid UTF-8 in its texts replaced.
 
     Raises:
         DecodeError: Mending would take too long.
@@ -281,7 +286,7 @@ def _mended(metadata: bytes, kind: Descriptor) -> bytes:
 
 
 def _check_field_count(metadata: bytes) -> None:
-    """Refuse large metadata consisting mostly of fields.
+    """Raise DecodeError for large metadata that consists mostly of fields.
 
     Raises:
         DecodeError: Too many fields, or no protobuf.
@@ -296,7 +301,7 @@ def _check_field_count(metadata: bytes) -> None:
 
 
 def _is_left(bits: bytes, index: int) -> bool:
-    """Tell whether a message of a batch is unacknowledged."""
+    """Return True if a message of a batch is unacknowledged."""
     place = index >> 3
     return place < len(bits) and bool(bits[place] >> (index & 7) & 1)
 

@@ -1,4 +1,4 @@
-"""Errors of unreadable messages."""
+"""Errors of received messages that cannot be decoded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 class BrokenEntryError(InvalidMessage):
-    """An unreadable entry; the acknowledgement reports the reason to the broker.
+    """A received entry cannot be decoded.
+
+    The consumer reports the reason to the broker with the acknowledgement.
 
     Attributes:
         validation_error: The reason in CommandAck.
@@ -31,7 +33,10 @@ class BrokenEntryError(InvalidMessage):
 
 
 class TooLargeEntryError(BrokenEntryError):
-    """An entry larger than the client's limit; another client may accept the entry."""
+    """A received entry exceeds this client's size limit.
+
+    Another client may accept it.
+    """
 
     def __init__(self, size_bytes: int, limit_bytes: int) -> None:
         super().__init__(

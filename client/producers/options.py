@@ -1,4 +1,4 @@
-"""The arguments of a producer, under the official client's names and with its values."""
+"""The arguments of a producer, with the official client's names and values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerOptions:
-    """The options of a producer; defaults as in the official asyncio client.
+    """The options of a producer.
+
+    Defaults are those of the official asyncio client.
 
     Attributes:
         producer_name: Unique among the topic's producers; None lets the broker choose.
@@ -104,10 +106,10 @@ class ProducerOptions:
 
     @property
     def waits(self) -> bool:
-        """True if ``send`` waits for a queue slot and memory."""
+        """True if ``send`` waits for a queue slot and memory, instead of failing."""
         return self.block_if_queue_full is not False
 
     @property
     def send_timeout_seconds(self) -> float | None:
-        """The send timeout in seconds, or None."""
+        """The send timeout in seconds; None if there is none."""
         return self.send_timeout_millis / 1000 or None

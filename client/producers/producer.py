@@ -1,4 +1,4 @@
-"""The public producer."""
+"""The public class Producer, and the function that opens one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 
 class Producer(Generic[ValueT]):
-    """A producer publishing messages to a topic; made by ``Client.create_producer``.
+    """A producer, which publishes messages to a topic.
+
+    ``Client.create_producer`` creates it.
 
     Example:
         async with await client.create_producer("orders") as producer:
@@ -134,7 +136,7 @@ class Producer(Generic[ValueT]):
         deliver_at: int | None = None,
         deliver_after: timedelta | None = None,
     ) -> asyncio.Future[MessageId]:
-        """Publish a message without waiting, and return a future of its id.
+        """Publish a message without waiting, and return a future of its message id.
 
         The arguments are those of :meth:`send`. Ignoring or cancelling the future does not stop the
         message.
@@ -187,7 +189,7 @@ class Producer(Generic[ValueT]):
         self._interceptors.on_send_acknowledgement(self, message, message_id, error)
 
     async def flush(self) -> None:
-        """Send open batches, and wait until all messages sent before are answered.
+        """Send open batches, and wait until all messages sent earlier have a receipt.
 
         Raises:
             AlreadyClosed, TopicTerminated, ProducerFenced: The producer has ended.
@@ -196,7 +198,9 @@ class Producer(Generic[ValueT]):
         await self._sending.flush()
 
     async def close(self) -> None:
-        """Send pending messages, wait for their receipts, and close; idempotent.
+        """Send pending messages, wait for their receipts, and close the producer.
+
+        Further calls do nothing.
 
         Messages without a receipt fail then. Cancellation closes immediately. Concurrent calls
         return when the producer has closed.
@@ -214,29 +218,29 @@ class Producer(Generic[ValueT]):
         return self._sending.topic
 
     def producer_name(self) -> str:
-        """Return the producer's name, chosen by the program or the broker."""
+        """Return the producer's name, which the application or the broker has chosen."""
         return self._sending.name
 
     def last_sequence_id(self) -> int:
-        """Return the sequence id of the newest acknowledged message; -1 for none.
+        """Return the sequence id of the last acknowledged message; -1 if there is none.
 
         Includes earlier producers of the same name.
         """
         return self._sending.last_sequence_id
 
     def is_connected(self) -> bool:
-        """Tell whether the producer is attached to its broker."""
+        """Return True if the producer is attached to its broker."""
         return self._sending.is_connected
 
     def statistics(self) -> ProducerStatistics:
-        """Return a snapshot of the statistics."""
+        """Return the producer's current statistics."""
         return self._sending.statistics()
 
 
 async def open_producer(
     context: ClientContext, topic: str, options: ProducerOptions
 ) -> Producer[Any]:
-    """Return a producer attached to its topic, or to all of its partitions.
+    """Return a producer that is attached to its topic, or to all partitions of it.
 
     Raises:
         InvalidTopicName: The name is not a topic's.

@@ -1,4 +1,4 @@
-"""Statistics of producers."""
+"""Statistics of producers, counted by the client."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 @dataclass(slots=True)
 class SendCounts:
-    """A producer's running counts; see ProducerStatistics."""
+    """The running counts of a producer; see ProducerStatistics."""
 
     sent: int = 0
     bytes: int = 0
@@ -20,7 +20,9 @@ class SendCounts:
 
 @dataclass(frozen=True, slots=True)
 class ProducerStatistics:
-    """A snapshot of a producer's statistics: bytes where named, otherwise counts.
+    """The current statistics of a producer.
+
+    Fields are counts, unless their names say bytes.
 
     Attributes:
         topic: Full name.
@@ -55,7 +57,7 @@ class ProducerStatistics:
     reconnections_total: int = 0
 
     def plus(self, other: ProducerStatistics) -> ProducerStatistics:
-        """Return the sum of two partitions' statistics."""
+        """Return the sum of these and another partition's statistics."""
         sums = {
             one.name: getattr(self, one.name) + getattr(other, one.name)
             for one in fields(self)
