@@ -1,4 +1,4 @@
-"""The schedule of a pattern consumer's requests for topics: the base class of all families."""
+"""The base class of discovery schedules, which decide when to request a pattern's topics."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ListTopics:
-    """A request GET_TOPICS_OF_NAMESPACE; its outcome is passed to ``listed`` or ``list_failed``.
+    """The action of sending GET_TOPICS_OF_NAMESPACE.
+
+    ``listed`` or ``list_failed`` reports its outcome.
 
     Attributes:
         pattern: Applied by the broker; None leaves matching to the client.
@@ -31,14 +33,19 @@ class ListTopics:
 
 @dataclass(frozen=True, slots=True)
 class LookUpPattern:
-    """A LOOKUP of the pattern, as if it were a topic; the outcome is ignored."""
+    """The action of sending LOOKUP for the pattern as if it were a topic.
+
+    The outcome is ignored.
+    """
 
     pattern: str
 
 
 @dataclass(frozen=True, slots=True)
 class OpenWatch:
-    """A request WATCH_TOPIC_LIST; its outcome is passed to ``watch_opened`` or ``watch_failed``.
+    """The action of sending WATCH_TOPIC_LIST.
+
+    ``watch_opened`` or ``watch_failed`` reports its outcome.
 
     Attributes:
         pattern: The watched pattern; first looked up like a topic.
@@ -53,11 +60,14 @@ class OpenWatch:
 
 @dataclass(frozen=True, slots=True)
 class CloseWatch:
-    """A request WATCH_TOPIC_LIST_CLOSE; the outcome is ignored."""
+    """The action of sending WATCH_TOPIC_LIST_CLOSE.
+
+    The outcome is ignored.
+    """
 
 
 class Unanswered(Enum):
-    """Reasons for a request's failure without an answer of the server."""
+    """The reasons for which a request fails without a response from the server."""
 
     TIMED_OUT = "no answer in time"
     DISCONNECTED = "the connection ended"
@@ -71,7 +81,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """The subscription fails: its first listing failed for good.
+    """The action of failing the subscription, because its first listing failed for good.
 
     Attributes:
         failure: The last attempt's failure.
@@ -89,7 +99,7 @@ PERIOD_SECONDS = 60.0
 
 
 class Removal(Enum):
-    """Treatments of a consumed topic that no longer matches the pattern."""
+    """What a pattern consumer does with a topic that no longer matches."""
 
     CLOSE = "close the consumer; the subscription stays"
     UNSUBSCRIBE = "unsubscribe"
@@ -98,7 +108,7 @@ class Removal(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DiscoveryOptions:
-    """The options of a pattern consumer's discovery.
+    """The options with which a pattern consumer discovers its topics.
 
     Attributes:
         pattern: As sent to the broker, with the user's ``persistent://`` if any.
@@ -116,7 +126,7 @@ class DiscoveryOptions:
 
 
 class DiscoverySchedule:
-    """A family's decisions on the times and contents of topic requests.
+    """A schedule that decides when and how to request the topics of a pattern.
 
     The performer of the requests calls the methods; methods never raise. At most one listing is in
     flight at any time.
@@ -164,11 +174,11 @@ class DiscoverySchedule:
     # -- events -------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start the schedule: the consumer exists, and a connection is open or can be opened."""
+        """Request the first listing, once the consumer exists."""
         self._list()
 
     def listed(self, topics_hash: str) -> None:
-        """Handle the answer of a listing.
+        """Handle the response to a listing request.
 
         Args:
             topics_hash: Hash of the client's new names.
@@ -182,16 +192,16 @@ class DiscoverySchedule:
                 self._poll_listed()
 
     def list_failed(self, failure: Failure) -> None:
-        """Handle a refused or unanswered listing."""
+        """Handle a listing request that was refused or not answered."""
         self._asking = False
         if not self._closed:
             self._failed(failure)
 
     def subscribed(self) -> None:
-        """Handle the completed subscription to the first topics."""
+        """Start polling, because the first topics are subscribed to."""
 
     def connected(self, *, watches: bool, reconciles: bool = False) -> None:
-        """Handle a new connection, whether the first or a later one.
+        """Handle a new connection to the server, whether the first or a later one.
 
         Args:
             watches: Whether the server offers topic list watches.
@@ -199,19 +209,19 @@ class DiscoverySchedule:
         """
 
     def connection_lost(self) -> None:
-        """Handle a lost connection; open watches and requests failed with the connection.
+        """Handle a lost connection, on which open watches and pending requests have failed.
 
         A listing in flight is also reported by ``list_failed``, an open watch only here.
         """
 
     def watch_opened(self, topics_hash: str) -> None:
-        """Handle an opened watch, or its repeated list, whose topics are already applied."""
+        """Handle a watch that was opened, or listed again; its topics are already applied."""
 
     def watch_failed(self, failure: Failure) -> None:
-        """Handle a refused or unanswered watch."""
+        """Handle a watch request that was refused or not answered."""
 
     def watch_updated(self, topics_hash: str, *, fits: bool) -> None:
-        """Handle an update of the watch, whose changes are already applied.
+        """Store the hash after a watch's update, whose changes are already applied.
 
         Args:
             topics_hash: Hash of the client's new names.
@@ -219,7 +229,7 @@ class DiscoverySchedule:
         """
 
     def close(self) -> None:
-        """Stop all requests, and close an open watch."""
+        """Stop requesting topics, and close an open watch."""
         self._closed = True
         self._cancel_poll()
         self._cancel_watch_timer()
@@ -229,31 +239,31 @@ class DiscoverySchedule:
     # -- decisions of a family ----------------------------------------------------------------
 
     def _prepare(self) -> None:
-        """Set the family's own state."""
+        """Initialize the attributes of a subclass."""
 
     @property
     def _watching(self) -> bool:
-        """True while a watch is open."""
+        """True while a topic-list watch is open."""
         return False
 
     def _question(self) -> ListTopics:
-        """Return the next listing request."""
+        """Return the next listing request to send."""
         return ListTopics()
 
     def _first_listed(self) -> None:
-        """Continue after the first listing."""
+        """Continue after the response to the first listing request."""
 
     def _poll_listed(self) -> None:
-        """Continue after a later listing."""
+        """Continue after the response to a later listing request."""
 
     def _failed(self, failure: Failure) -> None:
-        """Continue after a failed listing, whether the first or a later one."""
+        """Continue after a listing request failed, whether the first or a later one."""
         raise NotImplementedError
 
     # -- tools --------------------------------------------------------------------------------
 
     def _list(self) -> None:
-        """Request topics now, unless a request is in flight."""
+        """Send a listing request now, unless another one is pending."""
         if not self._asking and not self._closed:
             self._asking = True
             self.listings += 1
@@ -261,13 +271,13 @@ class DiscoverySchedule:
             self._perform(self._question())
 
     def _poll_in(self, seconds: float) -> None:
-        """Schedule the next poll, replacing an earlier schedule."""
+        """Schedule the next poll, replacing one that is scheduled already."""
         self._cancel_poll()
         self._poll_at = self._clock.now() + seconds
         self._poll_timer = self._clock.call_at(self._poll_at, self._poll_due)
 
     def _poll_within(self, seconds: float) -> None:
-        """Schedule the next poll, unless an earlier poll is scheduled."""
+        """Schedule the next poll, unless one is already scheduled for an earlier time."""
         if self._poll_timer is None or self._clock.now() + seconds < self._poll_at:
             self._poll_in(seconds)
 
@@ -281,7 +291,7 @@ class DiscoverySchedule:
             self._poll_timer = None
 
     def _watch_in(self, seconds: float) -> None:
-        """Schedule a watch, replacing an earlier schedule."""
+        """Schedule the opening of a watch, replacing one that is scheduled already."""
         self._cancel_watch_timer()
         self._watch_timer = self._clock.call_at(self._clock.now() + seconds, self._watch_due)
 
@@ -290,7 +300,7 @@ class DiscoverySchedule:
         self._open_watch()
 
     def _open_watch(self) -> None:
-        """Request a watch now."""
+        """Request a topic-list watch now."""
         raise NotImplementedError
 
     def _cancel_watch_timer(self) -> None:

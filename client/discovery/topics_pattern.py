@@ -1,4 +1,4 @@
-"""Topic patterns: a namespace, and a regular expression."""
+"""Patterns for topics, each made of a namespace and a regular expression."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Expression(Protocol):
 
 
 class TopicsPattern:
-    """A pattern matching whole topic names of a namespace.
+    """A regular expression that must match whole topic names of a namespace.
 
     Names are ``tenant/namespace/local``, without domain and partition; a mode selects the domains.
 
@@ -84,7 +84,7 @@ class TopicsPattern:
 
     @classmethod
     def of(cls, given: object) -> Self:
-        """Return the pattern for a program's text or compiled expression, with its flags.
+        """Create a pattern from a string, or from a compiled expression with its flags.
 
         Raises:
             InvalidConfiguration: Neither, or a flag unknown to brokers.
@@ -102,7 +102,7 @@ class TopicsPattern:
         return cls(given.pattern, "".join(letters))
 
     def matches(self, name: str) -> bool:
-        """Tell whether a topic's full name matches.
+        """Return True if a topic's full name matches the pattern.
 
         Raises:
             InvalidConfiguration: The expression takes too long.
@@ -122,7 +122,7 @@ class TopicsPattern:
 
 
 def _beginning(expression: str) -> str:
-    """Return the obvious literal prefix of all matching names."""
+    """Return a literal prefix that all names matching an expression share; possibly ""."""
     found = _PLAIN.match(expression)
     plain = found.group() if found is not None and "|" not in expression else ""
     repeated = expression[len(plain) : len(plain) + 1] in ("*", "?", "+", "{")
@@ -130,7 +130,7 @@ def _beginning(expression: str) -> str:
 
 
 class _Backtracking:
-    """An expression unsupported by RE2, with a time limit."""
+    """An expression that RE2 does not support, matched by backtracking with a time limit."""
 
     def __init__(self, pattern: Any) -> None:  # noqa: ANN401 - regex has no types
         self._pattern = pattern
@@ -142,7 +142,11 @@ class _Backtracking:
 
 @lru_cache(_COMPILED)
 def _compiled(text: str) -> _Expression:
-    """Return a compiled expression; not kept per pattern: with broker-side matching rarely used."""
+    """Compile a regular expression.
+
+    The result is cached here and not stored in each pattern, as the client rarely matches names
+    itself.
+    """
     with extra("patterns"):
         import re2
         import regex
@@ -162,7 +166,7 @@ def _compiled(text: str) -> _Expression:
 
 
 def topics_of(names: Iterable[str]) -> set[str]:
-    """Return the topics of names: one for all partitions of a topic."""
+    """Return the topics of some names, with one topic for all of its partitions."""
     return {without_partition(name) for name in names}
 
 
@@ -173,7 +177,7 @@ _VARINT, _BYTES = 0, 2
 
 
 class MatchingNames:
-    """An answer's matching names, and its other fields.
+    """The topic names in a broker's response that match a pattern, and its other fields.
 
     Args:
         answer: As received.
@@ -195,7 +199,7 @@ class MatchingNames:
         self.changed = True
 
     def read(self) -> Iterator[None]:
-        """Read the answer in steps of a few milliseconds.
+        """Decode the response; each iteration is a step of a few milliseconds.
 
         Raises:
             RemoteProtocolError: The answer is not protobuf, or a name is not UTF-8.

@@ -1,4 +1,4 @@
-"""A client's receiver queues, and the choice of their kind."""
+"""The receiver queues of all of a client's consumers, and the choice of their policy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHRINK_AGAIN_SECONDS = 1.0
 
 
 class ReceiverQueuePolicy(Enum):
-    """A policy for the size of a consumer's receiver queue."""
+    """The policies for the size of a consumer's receiver queue."""
 
     BYTES = "bytes"
     FIXED = "fixed"
@@ -35,7 +35,7 @@ class ReceiverQueuePolicy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class QueueOptions:
-    """The options of a consumer's receiver queues.
+    """The options for the receiver queues of one consumer.
 
     Attributes:
         policy: Policy of their size.
@@ -51,7 +51,7 @@ class QueueOptions:
 
     @property
     def min_size(self) -> int:
-        """The initial size of a topic's queue: 1 message, or enough for ``batch_receive``.
+        """The initial size of a topic's queue in messages: 1, or enough for ``batch_receive``.
 
         While a batch is gathered, half of the permits less one may be held back.
         """
@@ -62,7 +62,7 @@ class QueueOptions:
 
 
 class ReceiverQueues:
-    """The receiver queues of a client, shrunk when its memory is nearly used up.
+    """The receiver queues of a client, which shrink when its memory is nearly used up.
 
     Args:
         memory: The client's memory limit, possibly shared.
@@ -81,7 +81,10 @@ class ReceiverQueues:
             queue.shrink()
 
     async def close(self) -> None:
-        """Stop questions in flight, after the consumers were closed; idempotent."""
+        """Cancel pending requests to brokers, after the consumers were closed.
+
+        Further calls do nothing.
+        """
         self._trigger.remove()
         for task in self._questions:
             task.cancel()
@@ -89,7 +92,7 @@ class ReceiverQueues:
             await asyncio.wait(self._questions)
 
     def opening(self, options: QueueOptions) -> OpenQueue:
-        """Return a factory of queues for a consumer's topics.
+        """Return a function that creates the receiver queue for a topic of a consumer.
 
         The bytes policy means fixed without a memory limit, and at size 0.
         """

@@ -1,4 +1,4 @@
-"""A client's statistics for Prometheus."""
+"""Export of a client's statistics to Prometheus."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 
 class ClientMetrics(Collector):
-    """A client's statistics, read at each scrape; create in the client's loop.
+    """A Prometheus collector of a client's statistics.
+
+    Create it in the client's event loop; it reads the statistics at each scrape.
 
     Empty after the loop has ended, or while the loop does not answer.
 
@@ -38,11 +40,11 @@ class ClientMetrics(Collector):
         self._labels = {"client": name or client_name(client)}
 
     def describe(self) -> list[Metric]:
-        """Return nothing: skips Prometheus' check for duplicate names, and a read."""
+        """Return nothing, to skip Prometheus's check for duplicate names and its reading."""
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """Read the client and return all metric families."""
+        """Read the client's statistics, and yield all metric families."""
         try:
             statistics = self._reader.read()
         except TimeoutError:  # an error would cost the program all of its metrics
