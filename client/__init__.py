@@ -1,4 +1,4 @@
-"""A client for Pulsar: asyncio producers, consumers and readers under a common memory limit.
+"""An asyncio client for Pulsar: producers, consumers and readers that share a memory limit.
 
 The names are the official client's: ``pulsar.asyncio`` with the related names of ``pulsar``. Names
 are imported on first use: a program importing a single module, like ``floodgate-admin``, does not

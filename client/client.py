@@ -1,4 +1,4 @@
-"""The public client: producers, consumers, readers and table views of a cluster."""
+"""The public class Client, which opens producers, consumers, readers and table views."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ PartT = TypeVar("PartT", bound=Part)
 
 
 class Client(PulsarClient):
-    """A client of a cluster, with the official asyncio client's arguments.
+    """A client of a Pulsar cluster, with the arguments of the official asyncio client.
 
     Example:
         async with Client("pulsar://127.0.0.1:6650") as client:
@@ -189,7 +189,7 @@ class Client(PulsarClient):
         initial_subscription_name: str | None = None,
         interceptors: Sequence[ProducerInterceptor] = (),
     ) -> Producer[ValueT]:
-        """Return a producer attached to a topic, or to all of its partitions.
+        """Return a producer that is attached to a topic, or to all its partitions.
 
         The topic may have its full name or a short form. For the other arguments see
         client.producers.options.ProducerOptions.
@@ -248,7 +248,7 @@ class Client(PulsarClient):
         discovery_schedule: str = "polite",
         interceptors: Sequence[ConsumerInterceptor] = (),
     ) -> Consumer[ValueT]:
-        """Return a consumer of one topic, a list of topics, or the topics matching a pattern.
+        """Return a consumer of one topic, several topics, or all topics that match a pattern.
 
         Topics may have full names or short forms; a pattern is compiled, or marked by
         ``is_pattern_topic``. A missing subscription is created. For the other arguments see
@@ -291,7 +291,7 @@ class Client(PulsarClient):
         auto_update_partitions_seconds: float = 60,
         subscription_name: str | None = None,
     ) -> Reader[ValueT]:
-        """Return a reader of a topic, from a message on, without a subscription.
+        """Return a reader of a topic's messages, starting at a given message.
 
         Reading starts after ``start_message_id``; ``MessageId.earliest`` and ``latest`` are the
         topic's ends. For the other arguments see client.consumers.options.ReaderOptions.
@@ -315,7 +315,7 @@ class Client(PulsarClient):
     async def create_table_view(
         self, topic: str, subscription_name: str | None = None, schema: Schema[ValueT] | None = None
     ) -> TableView[ValueT]:
-        """Return a live table of a topic's newest values by key.
+        """Return a continuously updated table with the latest value of each key of a topic.
 
         Args:
             topic: Full name, or a short form.
@@ -335,7 +335,9 @@ class Client(PulsarClient):
         )
 
     async def get_topic_partitions(self, topic: str) -> list[str]:
-        """Return the full names of a topic's partitions; an unpartitioned topic's own name.
+        """Return the full names of a topic's partitions.
+
+        For an unpartitioned topic, return its own full name.
 
         Raises:
             InvalidTopicName: The topic's name is invalid.
@@ -347,29 +349,35 @@ class Client(PulsarClient):
         return [f"{name}-partition-{index}" for index in range(count)] or [name]
 
     def get_service_info(self) -> ServiceInfo:
-        """Return the cluster's service URL and credentials."""
+        """Return the service URL of the cluster, and the client's credentials."""
         return self._service_info
 
     def statistics(self) -> ClientStatistics:
-        """Return the current statistics of memory, producers, consumers and waiters."""
+        """Return the current statistics of the client's memory, producers and consumers."""
         return client_statistics(self._context.parts, self.memory)
 
     async def lookup(self, topic: str) -> LookupResult:
-        """Return the broker of a topic; identical concurrent lookups send a single request."""
+        """Return the broker that serves a topic.
+
+        Identical concurrent lookups send a single request.
+        """
         return await self._lookups.join(topic, partial(super().lookup, topic))
 
     async def partitions(self, topic: str, *, auto_create: bool = True) -> int:
-        """Return a topic's number of partitions; identical concurrent calls send one request."""
+        """Return the number of a topic's partitions; 0 for an unpartitioned topic.
+
+        Identical concurrent calls send a single request.
+        """
         ask = partial(super().partitions, topic, auto_create=auto_create)
         return await self._partition_counts.join((topic, auto_create), ask)
 
     def shutdown(self) -> None:
-        """Close all parts of the client in the background; ``close`` waits for the end."""
+        """Start closing the client in the background; ``close`` waits for the end."""
         if self._closing is None:
             self._closing = asyncio.get_running_loop().create_task(self._close())
 
     async def close(self) -> None:
-        """Close all producers, consumers, readers and connections; idempotent."""
+        """Close all producers, consumers, readers and connections; further calls do nothing."""
         self.shutdown()
         if self._closing is not None:
             await asyncio.shield(self._closing)
@@ -391,7 +399,7 @@ class Client(PulsarClient):
             raise ClientClosedError("the client is closed")
 
     async def _kept(self, opening: Coroutine[object, object, PartT]) -> PartT:
-        """Open and register a producer, consumer or reader, unless the client was closed."""
+        """Open and register a producer, consumer or reader; close it if the client was closed."""
         try:
             part = await opening
         except PulsarException:

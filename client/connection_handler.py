@@ -1,4 +1,4 @@
-"""Keeps a producer or consumer attached to the broker of its topic."""
+"""Attaches a producer or consumer to the broker of its topic, again after each loss."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ REOPEN_SECONDS = 0.1
 
 
 class Attach(Protocol):
-    """A callback attaching a producer or consumer to its topic."""
+    """A function that attaches a producer or consumer to its topic."""
 
     async def __call__(self, cnx: ClientCnx) -> None:
-        """Send PRODUCER or SUBSCRIBE on a connection, and resume pending work.
+        """Send PRODUCER or SUBSCRIBE on a connection, and then the pending messages or commands.
 
         Called again after each loss. After a return the caller is registered in ``cnx.attached``;
         after an error not.
@@ -38,7 +38,7 @@ class Attach(Protocol):
 
 
 class ConnectionHandler:
-    """A loop of lookup, connect and attach, restarted after each lost attachment.
+    """A loop that looks up a topic, connects and attaches, again after each loss.
 
     Args:
         client: Looks up and connects.
@@ -126,12 +126,12 @@ class ConnectionHandler:
         self._backoff.reset()
 
     def lost(self) -> None:
-        """Reconnect after a lost connection."""
+        """Attach again after the connection was lost."""
         self.cnx = None
         self._attach_again(self._backoff.next())
 
     def closed_by_broker(self, assigned_url: str | None) -> None:
-        """Reconnect after the broker closed the producer or consumer.
+        """Attach again after the broker closed the producer or consumer.
 
         Args:
             assigned_url: The assigned broker, contacted immediately; None: look up after a short
@@ -168,7 +168,10 @@ class ConnectionHandler:
             self._attaching, self._task = False, None
 
     def _tell(self, error: Exception) -> None:
-        """Log an error of attaching; as a warning once per kind of refusal."""
+        """Log why attaching failed.
+
+        Each kind of refusal is logged once as a warning.
+        """
         text = "%s: attaching failed, and is tried again: %s"
         if not isinstance(error, PulsarException):
             logger.error(text, self.topic, error, exc_info=error)
@@ -179,12 +182,12 @@ class ConnectionHandler:
             self._told = type(error)
 
     async def close(self) -> None:
-        """Stop attaching; idempotent."""
+        """Stop attaching, and wait for the running attempt to end; further calls do nothing."""
         if (task := self.stop()) is not None:
             await asyncio.wait([task])
 
     def stop(self) -> asyncio.Task[None] | None:
-        """Stop attaching; return the cancelled task, or None."""
+        """Stop attaching; return the cancelled task of a running attempt, or None."""
         self._closed = True
         task, self.cnx = self._task, None
         if task is None or task is asyncio.current_task():

@@ -1,4 +1,4 @@
-"""State of a client shared by its producers, consumers and readers."""
+"""The state that a client shares with its producers, consumers and readers."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 
 class Part(Protocol):
-    """A producer, consumer, reader or table view."""
+    """A producer, consumer, reader or table view of a client."""
 
     async def close(self) -> None:
-        """Close; idempotent."""
+        """Close this producer, consumer, reader or table view; further calls do nothing."""
 
     def statistics(self) -> object:
-        """Return the current statistics."""
+        """Return the current statistics of this producer, consumer, reader or table view."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientContext:
-    """The shared state of a client.
+    """The state that a client shares with its producers, consumers and readers.
 
     Attributes:
         cluster: Looks up, connects, lists.
@@ -58,16 +58,16 @@ class ClientContext:
 
     @property
     def clock(self) -> Clock:
-        """The source of time."""
+        """The clock that all deadlines use."""
         return self.cluster.clock
 
     def due(self) -> float:
-        """Return the deadline of an operation starting now."""
+        """Return the deadline of an operation that starts now."""
         return self.clock.now() + self.operation_timeout_seconds
 
     @property
     def largest_message_bytes(self) -> int:
-        """The largest message in bytes, sent or received."""
+        """Size limit of a message in bytes, for sending and receiving."""
         return largest_message_bytes(self.memory.limit_bytes)
 
     async def partitions(self, topic: str, *, auto_create: bool = True) -> int:

@@ -1,4 +1,4 @@
-"""Interceptors: a program's callbacks during a message's life.
+"""Interceptors, which are an application's callbacks for its messages.
 
 Interceptors are called in the given order, on the event loop, and must not block. Exceptions are
 logged, and otherwise have no effect.
@@ -22,10 +22,10 @@ ReturnT = TypeVar("ReturnT")
 
 
 class ProducerInterceptor:
-    """Callbacks of a producer; derive, and override the relevant methods."""
+    """Callbacks of a producer; derive a class, and override the relevant methods."""
 
     def before_send(self, producer: object, message: OutgoingMessage) -> None:
-        """Inspect or change a message before resources are reserved.
+        """Inspect or change a message before it gets a queue slot and memory.
 
         Args:
             producer: The ``Producer``.
@@ -39,7 +39,7 @@ class ProducerInterceptor:
         message_id: MessageId | None,
         error: BaseException | None,
     ) -> None:
-        """React to a message's receipt or failure.
+        """Learn that a message was stored by the broker, or has failed.
 
         Args:
             producer: The ``Producer``.
@@ -49,14 +49,14 @@ class ProducerInterceptor:
         """
 
     def on_close(self) -> None:
-        """React to the producer's close."""
+        """Learn that the producer was closed."""
 
 
 class ConsumerInterceptor:
-    """Callbacks of a consumer; derive, and override the relevant methods."""
+    """Callbacks of a consumer; derive a class, and override the relevant methods."""
 
     def before_consume(self, consumer: object, message: Message[Any]) -> Message[Any] | None:
-        """Inspect a message before the program gets it.
+        """Inspect or replace a message before the application receives it.
 
         Returns:
             A replacement for the message; None for no change.
@@ -66,28 +66,28 @@ class ConsumerInterceptor:
     def on_acknowledge(
         self, consumer: object, message_id: MessageId, error: BaseException | None
     ) -> None:
-        """React to an acknowledgement, or to its failure with ``error``."""
+        """Learn that a message was acknowledged, or could not be because of ``error``."""
 
     def on_acknowledge_cumulative(
         self, consumer: object, message_id: MessageId, error: BaseException | None
     ) -> None:
-        """React to a cumulative acknowledgement, or to its failure with ``error``."""
+        """Learn that messages were acknowledged cumulatively, or that ``error`` prevented it."""
 
     def on_negative_acks_send(self, consumer: object, message_ids: Sequence[MessageId]) -> None:
-        """React to a redelivery request caused by negative acknowledgements."""
+        """Learn that messages are redelivered after negative acknowledgements."""
 
     def on_ack_timeout_send(self, consumer: object, message_ids: Sequence[MessageId]) -> None:
-        """React to a redelivery request caused by ack timeouts."""
+        """Learn that messages are redelivered after their ack timeout."""
 
     def on_close(self) -> None:
-        """React to the consumer's close."""
+        """Learn that the consumer was closed."""
 
 
 InterceptorT = TypeVar("InterceptorT", ProducerInterceptor, ConsumerInterceptor)
 
 
 class _Several(Generic[InterceptorT]):
-    """The interceptors of a producer or consumer, called in order; exceptions are logged.
+    """All interceptors of a producer or consumer, called in order; exceptions are logged.
 
     Args:
         interceptors: In order of calls.
@@ -116,16 +116,16 @@ def _telling_each(name: str) -> Callable[..., None]:
 class ProducerInterceptors(
     _Several[ProducerInterceptor], ProducerInterceptor, kind=ProducerInterceptor
 ):
-    """The interceptors of a producer."""
+    """All interceptors of a producer, called as if they were one."""
 
 
 class ConsumerInterceptors(
     _Several[ConsumerInterceptor], ConsumerInterceptor, kind=ConsumerInterceptor
 ):
-    """The interceptors of a consumer."""
+    """All interceptors of a consumer, called as if they were one."""
 
     def before_consume(self, consumer: object, message: Message[Any]) -> Message[Any]:
-        """Return the message for the program, after all interceptors."""
+        """Return the message for the application, after each interceptor may have replaced it."""
         for one in self._interceptors:
             replaced = _call(one.before_consume, consumer, message)
             message = replaced or message

@@ -1,4 +1,4 @@
-"""A client for lookups, partition counts and topic lists of a Pulsar cluster."""
+"""A client that looks up brokers, partitions and topic lists of a Pulsar cluster."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_REDIRECTS = 20
 
 @dataclass(frozen=True, slots=True)
 class LookupResult:
-    """The broker serving a topic.
+    """The broker that serves a topic, as found by a lookup.
 
     Attributes:
         broker_service_url: The broker, ``pulsar://host:port``; ``pulsar+ssl://`` for a TLS client.
@@ -38,7 +38,7 @@ class LookupResult:
 
 @dataclass(frozen=True, slots=True)
 class NamespaceTopics:
-    """A namespace's topic list.
+    """The topics of a namespace, as listed by a broker.
 
     Attributes:
         topics: Full names; empty if the caller's hash matched.
@@ -54,7 +54,7 @@ class NamespaceTopics:
 
 
 class PulsarClient:
-    """A client of a cluster.
+    """A client of a Pulsar cluster for lookups and topic lists, the base class of Client.
 
     Example:
         async with PulsarClient("pulsar://127.0.0.1:6650") as client:
@@ -107,11 +107,11 @@ class PulsarClient:
         await self.close()
 
     async def close(self) -> None:
-        """Close every connection."""
+        """Close all connections of the client."""
         await self._pool.close()
 
     async def connect(self, target: str | None = None) -> ClientCnx:
-        """Return the ready connection to the service URL.
+        """Return a connection to the service URL with a completed handshake.
 
         Of several addresses, the last to answer is tried first.
 
@@ -138,7 +138,7 @@ class PulsarClient:
         return await self._pool.get(address, tls=tls, target=through)
 
     async def connection_of(self, topic: str) -> ClientCnx:
-        """Return a ready connection to the broker of a topic, directly or through the proxy.
+        """Return a connection to the broker that serves a topic, directly or through a proxy.
 
         Raises:
             The errors of :meth:`lookup` and :meth:`connect`.
@@ -146,7 +146,7 @@ class PulsarClient:
         return await self.connection_to(await self.lookup(topic))
 
     async def connection_to(self, found: LookupResult) -> ClientCnx:
-        """Return a ready connection to a lookup's broker.
+        """Return a connection to the broker that a lookup has found.
 
         Raises:
             ConnectError: The broker is unreachable, or lacks the service URL's TLS.
@@ -162,7 +162,7 @@ class PulsarClient:
         return await self._pool.get(address, tls=tls)
 
     async def connection_by_url(self, url: str) -> ClientCnx:
-        """Return a ready connection to the broker assigned by a CLOSE command.
+        """Return a connection to the broker that a CLOSE command names as the next one.
 
         Raises:
             The errors of :meth:`connection_to`.
@@ -194,7 +194,7 @@ class PulsarClient:
         return response.partitions
 
     async def lookup(self, topic: str) -> LookupResult:
-        """Return the broker of a topic, following redirects.
+        """Return the broker that serves a topic, following redirects.
 
         Raises:
             ServerResponseError: The lookup failed.
@@ -214,7 +214,7 @@ class PulsarClient:
         raise ConnectError(f"the lookup of {topic} was redirected more than {MAX_REDIRECTS} times")
 
     def _found(self, topic: str, response: pb.CommandLookupTopicResponse) -> LookupResult:
-        """Return a lookup's broker, by its TLS address for a TLS client.
+        """Return the broker named in a lookup response; a TLS client gets its TLS address.
 
         Behind a proxy the URL is only the broker's name: the proxy chooses the protocol.
         """
@@ -267,7 +267,7 @@ def topics_request(
     topics_hash: str | None,
     properties: Mapping[str, str] | None,
 ) -> pb.CommandGetTopicsOfNamespace:
-    """Build a listing request without a request id."""
+    """Return a request for a topic list, still without its request id."""
     request = pb.CommandGetTopicsOfNamespace(request_id=0, namespace=namespace, mode=mode)
     if pattern is not None:
         request.topics_pattern = pattern
@@ -279,7 +279,7 @@ def topics_request(
 
 
 def _target(address: tuple[str, int]) -> str:
-    """Return a broker's name for a proxy."""
+    """Return a broker's address as ``host:port``, which names the broker to a proxy."""
     host, port = address
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
@@ -287,7 +287,7 @@ def _target(address: tuple[str, int]) -> str:
 async def lookup_once(
     cnx: ClientCnx, topic: str, *, authoritative: bool, listener_name: str | None = None
 ) -> pb.CommandLookupTopicResponse:
-    """Look up a topic at a single server; a redirect is returned, not followed.
+    """Look up a topic at a single server; return a redirect without following it.
 
     Raises:
         ServerResponseError: The lookup failed.

@@ -1,4 +1,4 @@
-"""A table of a topic's newest values by key, updated continuously."""
+"""A continuously updated table with the latest value of each key of a topic."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ ASK_AGAIN_MS = 1_000
 
 
 class TableView(Mapping[str, ValueT]):
-    """The newest value of each key of a topic; made by ``Client.create_table_view``.
+    """The latest value of each key of a topic.
+
+    ``Client.create_table_view`` creates it.
 
     A mapping: ``in``, ``len``, iteration over keys, ``items()`` and so on. Values are decoded at
     each access. A null or empty value removes its key; messages without a key are ignored. All
@@ -81,12 +83,12 @@ class TableView(Mapping[str, ValueT]):
     __hash__ = object.__hash__
 
     def for_each(self, callback: Callable[[str, Any], object]) -> None:
-        """Call ``callback`` with every key and its value."""
+        """Call ``callback`` with each key and its value."""
         for key, value in self.items():
             callback(key, value)
 
     def for_each_and_listen(self, callback: Callable[[str, Any], object]) -> None:
-        """Call ``callback`` with every key and value, now and at each later update.
+        """Call ``callback`` with each key and value, now and at each later update.
 
         Exceptions of later calls are logged.
 
@@ -97,7 +99,7 @@ class TableView(Mapping[str, ValueT]):
         self._listeners.append(callback)
 
     async def fill(self) -> None:
-        """Read all existing messages of the topic.
+        """Read all existing messages of the topic into the table.
 
         Raises:
             PulsarException: The topic cannot be read.
@@ -113,7 +115,7 @@ class TableView(Mapping[str, ValueT]):
                 await asyncio.sleep(0)
 
     def follow(self) -> None:
-        """Apply new messages, until closed."""
+        """Start applying new messages to the table, until it is closed."""
         self._task = asyncio.get_running_loop().create_task(self._follow())
 
     async def _follow(self) -> None:
@@ -147,11 +149,11 @@ class TableView(Mapping[str, ValueT]):
         return self._reader.topic()
 
     def statistics(self) -> ConsumerStatistics:
-        """Return the statistics of the underlying reader."""
+        """Return the statistics of the reader that fills the table."""
         return self._reader.statistics()
 
     async def close(self) -> None:
-        """Stop the updates; the table keeps its content. Idempotent."""
+        """Stop updating the table, which keeps its content; further calls do nothing."""
         self._context.parts.discard(self)
         try:
             await ended(self._task)
@@ -168,7 +170,7 @@ async def open_table_view(
     subscription_name: str | None = None,
     schema: Schema[Any] | None = None,
 ) -> TableView[Any]:
-    """Return the table of a topic, filled with all existing messages.
+    """Return the table view of a topic, filled from all existing messages.
 
     Args:
         context: The client's context.

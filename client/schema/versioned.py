@@ -1,4 +1,4 @@
-"""Decoding of values by their producers' schema versions."""
+"""Decoding of each value with the schema version that its producer used."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ MAX_VERSIONS = 100
 
 
 class VersionedSchema(Schema[ValueT]):
-    """A schema decoding each value by its producer's version."""
+    """A schema that decodes each value with the schema version that its producer used."""
 
     def decoding_of(self, info: pb.Schema) -> Decoding:
-        """Return the decoder of a version.
+        """Return the decoder of values written with a version of the topic's schema.
 
         Raises:
             ValueError: The schema cannot decode the version.
@@ -45,12 +45,12 @@ class VersionedSchema(Schema[ValueT]):
         )
 
     def writer_schemas(self, cluster: PulsarClient, topic: str) -> TopicVersions:
-        """Return the resolver of a topic's schema versions."""
+        """Return an object that fetches the versions of a topic's schema."""
         return TopicVersions(self, cluster, topic)
 
 
 class TopicVersions:
-    """The versions of a topic's schema, each requested at its first message.
+    """The versions of a topic's schema, each fetched when its first message arrives.
 
     Values of unavailable or unsupported versions are not guessed: ``Message.value`` raises.
 
@@ -68,7 +68,7 @@ class TopicVersions:
         self._unknown: dict[bytes, tuple[float, _Unknown]] = {}  # With expiry times.
 
     def known(self, entry: EntryHead) -> bool:
-        """Set an entry's decoder by its version; return false if still unknown."""
+        """Set the decoder for an entry's schema version; return False if it must be fetched."""
         version = entry.metadata.schema_version
         if not version:
             return True
@@ -80,7 +80,7 @@ class TopicVersions:
         return True
 
     async def learn(self, entry: EntryHead) -> None:
-        """Request an entry's version if unknown, and set the entry's decoder."""
+        """Set the decoder for an entry's schema version, fetched from the broker if necessary."""
         if self.known(entry):
             return
         version, clock = entry.metadata.schema_version, self._cluster.clock
@@ -109,7 +109,7 @@ class TopicVersions:
 
 
 class _Unknown:
-    """The schema of messages whose schema version could not be fetched."""
+    """The decoder of messages whose schema version could not be fetched; it raises an error."""
 
     def __init__(self, reason: str) -> None:
         self._reason = reason
@@ -119,7 +119,7 @@ class _Unknown:
 
 
 async def get_schema(cluster: PulsarClient, topic: str, version: bytes) -> pb.Schema:
-    """Return a version of a topic's schema from the broker.
+    """Fetch a version of a topic's schema from the broker.
 
     Args:
         cluster: The client.
@@ -144,7 +144,9 @@ async def get_schema(cluster: PulsarClient, topic: str, version: bytes) -> pb.Sc
 
 
 class AutoConsumeSchema(VersionedSchema[Any]):
-    """A schema decoding each message by its producer's schema; for consumers and readers only.
+    """A schema that decodes each message with its producer's schema.
+
+    Only consumers and readers can use it.
 
     Avro and JSON become dicts, String text, numbers and booleans their Python types; everything
     else stays bytes.
@@ -154,7 +156,7 @@ class AutoConsumeSchema(VersionedSchema[Any]):
         super().__init__(None, None, None, "AUTO_CONSUME")
 
     def encode(self, value: Value) -> bytes:
-        """Refuse to encode.
+        """Raise TypeError, because this schema only decodes.
 
         Raises:
             TypeError: Always.
@@ -162,11 +164,11 @@ class AutoConsumeSchema(VersionedSchema[Any]):
         raise TypeError("AutoConsumeSchema reads only: give a producer the topic's own schema")
 
     def decode(self, data: bytes) -> bytes:
-        """Return the bytes themselves."""
+        """Return the bytes unchanged."""
         return data
 
     def decoding_of(self, info: pb.Schema) -> _Reading:
-        """Return the decoder of a version.
+        """Return the decoder of values written with a version of the topic's schema.
 
         Raises:
             ValueError: An Avro definition is invalid.
