@@ -27,7 +27,7 @@ OptionsT = TypeVar("OptionsT", bound="DataclassInstance")
 
 
 def full_name(topic: str) -> str:
-    """Return the full name of a topic.
+    """Return the full name of a topic, such as ``persistent://public/default/orders``.
 
     Raises:
         InvalidTopicName: The name is invalid, or is not a text.

@@ -1,4 +1,4 @@
-"""Attaches a producer or consumer to the broker of its topic, again after each loss."""
+"""The attachment of a producer or consumer to the broker of its topic, again after each loss."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class ConnectionHandler:
     async def open(
         self, retry_seconds: float, *, due: float | None = None, bounds_attempts: bool = True
     ) -> None:
-        """Attach for the first time; retry after transient errors, until the timeout.
+        """Attach for the first time; retry after transient errors until the timeout expires.
 
         Args:
             retry_seconds: The timeout.

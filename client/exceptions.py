@@ -142,7 +142,7 @@ class ConsumerBusy(PulsarException):
 
 
 class NotConnected(PulsarException):
-    """The connection ended, or is not established yet."""
+    """The connection has ended, or is not established yet."""
 
 
 class AlreadyClosed(PulsarException):
@@ -170,7 +170,7 @@ class TooManyLookupRequestException(PulsarException):
 
 
 class InvalidTopicName(PulsarException, ValueError):  # noqa: N818
-    """A topic's name is invalid."""
+    """The name of a topic is invalid."""
 
 
 class InvalidUrl(PulsarException, ValueError):  # noqa: N818
@@ -266,7 +266,7 @@ class ProducerFenced(PulsarException):
 
 
 class MemoryBufferIsFull(PulsarException):
-    """The client's memory for messages is used up."""
+    """The memory that the client may use for messages is used up."""
 
 
 class MemoryBufferIsFullError(MemoryBufferIsFull):

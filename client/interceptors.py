@@ -39,7 +39,7 @@ class ProducerInterceptor:
         message_id: MessageId | None,
         error: BaseException | None,
     ) -> None:
-        """Learn that a message was stored by the broker, or has failed.
+        """Handle the broker's receipt for a message, or the message's failure.
 
         Args:
             producer: The ``Producer``.
@@ -49,7 +49,7 @@ class ProducerInterceptor:
         """
 
     def on_close(self) -> None:
-        """Learn that the producer was closed."""
+        """Handle the closing of the producer."""
 
 
 class ConsumerInterceptor:
@@ -66,21 +66,21 @@ class ConsumerInterceptor:
     def on_acknowledge(
         self, consumer: object, message_id: MessageId, error: BaseException | None
     ) -> None:
-        """Learn that a message was acknowledged, or could not be because of ``error``."""
+        """Handle the acknowledgement of a message, or its failure with ``error``."""
 
     def on_acknowledge_cumulative(
         self, consumer: object, message_id: MessageId, error: BaseException | None
     ) -> None:
-        """Learn that messages were acknowledged cumulatively, or that ``error`` prevented it."""
+        """Handle a cumulative acknowledgement, or its failure with ``error``."""
 
     def on_negative_acks_send(self, consumer: object, message_ids: Sequence[MessageId]) -> None:
-        """Learn that messages are redelivered after negative acknowledgements."""
+        """Handle messages for which redelivery is requested after negative acknowledgements."""
 
     def on_ack_timeout_send(self, consumer: object, message_ids: Sequence[MessageId]) -> None:
-        """Learn that messages are redelivered after their ack timeout."""
+        """Handle messages for which redelivery is requested after their ack timeout."""
 
     def on_close(self) -> None:
-        """Learn that the consumer was closed."""
+        """Handle the closing of the consumer."""
 
 
 InterceptorT = TypeVar("InterceptorT", ProducerInterceptor, ConsumerInterceptor)

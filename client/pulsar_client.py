@@ -237,7 +237,7 @@ class PulsarClient:
         topics_hash: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> NamespaceTopics:
-        """Return the topics of a namespace.
+        """Return the topics of a namespace, as listed by the broker.
 
         Args:
             namespace: ``tenant/namespace``.

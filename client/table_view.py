@@ -145,7 +145,7 @@ class TableView(Mapping[str, ValueT]):
                 logger.exception("a listener of the table view of %s failed", self.topic())
 
     def topic(self) -> str:
-        """Return the topic's full name."""
+        """Return the full name of the topic."""
         return self._reader.topic()
 
     def statistics(self) -> ConsumerStatistics:

@@ -1,4 +1,4 @@
-"""Sends the admin client's credentials in each request and after each redirect."""
+"""Credentials that the admin client sends in each request, and again after a redirect."""
 
 from __future__ import annotations
 

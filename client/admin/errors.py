@@ -1,4 +1,4 @@
-"""Errors of the admin client.
+"""Errors that the admin client raises.
 
 AdminError
     AdminUrlError           the address is not a web address
@@ -30,7 +30,7 @@ class AdminCredentialsError(AdminError):
 
 
 class AdminUnreachableError(AdminError):
-    """The server cannot be reached."""
+    """No connection to the server could be opened."""
 
 
 class AdminTlsError(AdminError):
@@ -42,7 +42,7 @@ class AdminDisconnectedError(AdminError):
 
 
 class AdminTimeoutError(AdminError):
-    """The server sent nothing within the request timeout."""
+    """The server sent no byte of its response within the request timeout."""
 
 
 class AdminRefusedError(AdminError):

@@ -320,7 +320,7 @@ def _cause(error: aiohttp.ClientError) -> str:
 
 
 def _tls_cause(error: aiohttp.ClientConnectorError) -> str:
-    """Return the cause of a failed TLS handshake, and a hint.
+    """Return why a TLS handshake failed, with a hint to the user.
 
     TLS errors have numbers of their own: the system's texts for the numbers do not apply.
     """

@@ -135,7 +135,7 @@ class Topics:
         )
 
     async def create(self, topic: TopicName, properties: Mapping[str, str] | None = None) -> None:
-        """Create a topic without partitions."""
+        """Create a topic that has no partitions."""
         await self._rest.text("PUT", topic_path(topic), Body(dict(properties or {})))
 
     async def delete(self, topic: TopicName, *, force: bool = False) -> None:
@@ -182,7 +182,7 @@ class Topics:
         return (await self._rest.text("GET", f"{_lookup_path(topic)}/bundle")).strip()
 
     async def properties(self, topic: TopicName) -> dict[str, Any]:
-        """Return a topic's properties."""
+        """Return the properties of a topic."""
         return await self._rest.mapping(f"{topic_path(topic)}/properties")
 
     async def update_properties(self, topic: TopicName, properties: Mapping[str, str]) -> None:

@@ -95,7 +95,9 @@ class AuthenticationOauth2(Authentication):
 
 
 class AuthenticationBasic(Authentication):
-    """A name and a password, sent as ``name:password``; only TLS keeps them secret in transit.
+    """A user name and a password, sent as ``name:password``.
+
+    Only TLS keeps them secret in transit.
 
     Args:
         username: The name.

@@ -49,7 +49,7 @@ def tls_context(
     allow_insecure: bool,
     validate_hostname: bool,
 ) -> ssl.SSLContext:
-    """Return the TLS context of ``pulsar+ssl://`` connections.
+    """Return the TLS context for connections to ``pulsar+ssl://`` servers.
 
     Args:
         trust_certs_file_path: Trusted CA certificates; None for certifi's.

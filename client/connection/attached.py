@@ -65,7 +65,7 @@ class PendingRequests(dict[int, PendingRequest]):
 
 
 class AttachedProducer(Protocol):
-    """The methods of a producer that its connection calls.
+    """The methods that a connection calls on its producers.
 
     They must not raise.
     """
@@ -89,7 +89,7 @@ class AttachedProducer(Protocol):
 
 
 class AttachedConsumer(Protocol):
-    """The methods of a consumer that its connection calls.
+    """The methods that a connection calls on its consumers.
 
     They must not raise.
     """
@@ -101,7 +101,7 @@ class AttachedConsumer(Protocol):
         """Store whether this is now the active consumer of its Failover subscription."""
 
     def end_of_topic_reached(self) -> None:
-        """Note that the topic is terminated and that no further messages follow."""
+        """Record that the topic is terminated, so that no further messages follow."""
 
     def closed_by_broker(self, assigned_url: str | None) -> None:
         """Attach again after the broker closed the consumer.
@@ -114,7 +114,7 @@ class AttachedConsumer(Protocol):
 
 
 class AttachedWatch(Protocol):
-    """The methods of a topic-list watch that its connection calls.
+    """The methods that a connection calls on its topic-list watches.
 
     They must not raise.
     """
@@ -123,7 +123,7 @@ class AttachedWatch(Protocol):
         """Apply the broker's list of added and deleted topics."""
 
     def connection_lost(self) -> None:
-        """React to the loss of the connection, which ends the watch."""
+        """End the watch, because its connection is lost."""
 
 
 class Attached:
@@ -144,7 +144,10 @@ class Attached:
         self.watches: dict[int, AttachedWatch] = {}
 
     def receive(self, command: pb.BaseCommand, frame: Frame) -> bool:
-        """Pass a command to its producer, consumer or watch; return False if it is for none."""
+        """Pass a command to the producer, consumer or watch it is for.
+
+        Return False for any other kind of command.
+        """
         kind = command.type
         if kind == pb.BaseCommand.MESSAGE:
             message = command.message

@@ -1,4 +1,4 @@
-"""The client's end of a connection to a broker or proxy: handshake and requests."""
+"""The client's end of a connection to a broker or proxy, with handshake and requests."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ class BrokerLink:
             self._redeliver(command)
 
     def redeliver_all(self) -> None:
-        """Request the redelivery of all unacknowledged messages."""
+        """Request the redelivery of all messages that this consumer has not acknowledged."""
         command = pb.CommandRedeliverUnacknowledgedMessages(consumer_id=self.consumer_id)
         if self.alone:
             self.epoch += 1
@@ -243,6 +243,6 @@ class BrokerLink:
         return await self.stats()
 
     async def unsubscribe(self, *, force: bool) -> None:
-        """Delete the subscription."""
+        """Delete the subscription at the broker."""
         command = pb.CommandUnsubscribe(force=force)
         await self._ask(pb.BaseCommand.UNSUBSCRIBE, unsubscribe=command)

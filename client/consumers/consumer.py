@@ -62,7 +62,7 @@ class Consumer(Receiver[ValueT]):
     # -- receiving ----------------------------------------------------------------------------
 
     async def receive(self, timeout_millis: int | None = None) -> Message[ValueT]:
-        """Return the next message.
+        """Return the next message; wait for one if necessary.
 
         Cancellation loses no message: the next call returns it.
 
@@ -83,7 +83,7 @@ class Consumer(Receiver[ValueT]):
         return message
 
     def receive_nowait(self) -> Message[ValueT] | None:
-        """Return the next message, or None if no message has arrived.
+        """Return the next message; return None if no message has arrived.
 
         Raises:
             PulsarException: The consumer ended: no message will arrive.
@@ -224,7 +224,7 @@ class Consumer(Receiver[ValueT]):
         await self.acknowledge(message)
 
     def redeliver_unacknowledged_messages(self) -> None:
-        """Request the redelivery of all unacknowledged messages."""
+        """Request the redelivery of all messages that this consumer has not acknowledged."""
         for topic in self._topics.topics.values():
             topic.redeliver_all()
 
@@ -247,7 +247,7 @@ class Consumer(Receiver[ValueT]):
         await self._topics.seek(messageid, inclusive=self._options.start_message_id_inclusive)
 
     async def get_last_message_id(self) -> MessageId:
-        """Return the id of the topic's last message, acknowledged or not.
+        """Return the id of the last message in the topic, acknowledged or not.
 
         Raises:
             OperationNotSupported: The consumer has several topics.
@@ -312,11 +312,11 @@ class Consumer(Receiver[ValueT]):
     # -- properties ---------------------------------------------------------------------------
 
     def subscription_name(self) -> str:
-        """Return the subscription's name."""
+        """Return the name of the subscription."""
         return self._topics.subscription.name
 
     def consumer_name(self) -> str:
-        """Return the consumer's name."""
+        """Return the name of this consumer."""
         return self._topics.subscription.consumer_name
 
     def is_active(self) -> bool | None:

@@ -159,7 +159,7 @@ class DeadLetters:
             topic.handed_out.redelivery.refuse(place, entry.head.redelivery_count)
 
     async def send_dead(self, message: Message[Any]) -> None:
-        """Send a message to the dead-letter topic.
+        """Send a copy of a message to the dead-letter topic.
 
         Like in the official clients, each partition has its own dead-letter topic, unless retries
         are enabled.

@@ -107,7 +107,9 @@ class ConsumerKeySharedPolicy:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerBatchReceivePolicy:
-    """Limits of a ``batch_receive`` call; the first limit reached ends the batch.
+    """The limits of a batch that ``batch_receive`` returns.
+
+    The first limit reached ends the batch.
 
     Args:
         max_num_message: Most messages; 0 or less for no limit.

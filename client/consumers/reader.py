@@ -50,7 +50,7 @@ class Reader(Receiver[ValueT]):
         super().__init__(context, topics, name, options.reader_listener)
 
     async def read_next(self, timeout_millis: int | None = None) -> Message[ValueT]:
-        """Return the next message.
+        """Return the next message; wait for one if necessary.
 
         Cancellation loses no message: the next call returns it.
 

@@ -185,7 +185,7 @@ class Receiver(Generic[ValueT]):
                 await self._listening.close()
 
     def topic(self) -> str:
-        """Return the topic's full name; several names are separated by commas."""
+        """Return the full name of the topic; several names are separated by commas."""
         return self._name
 
     def is_connected(self) -> bool:

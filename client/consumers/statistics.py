@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TopicConsumerStatistics:
-    """Statistics of a consumer for one topic or partition.
+    """The statistics of a consumer for one topic or partition.
 
     Attributes:
         topic: Full name.
@@ -55,7 +55,7 @@ class TopicConsumerStatistics:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerStatistics:
-    """Statistics of a consumer or reader.
+    """The statistics of a consumer or reader, for all its topics.
 
     Attributes:
         subscription: Name of the subscription.

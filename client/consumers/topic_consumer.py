@@ -48,7 +48,7 @@ _ALONE = (ConsumerType.Exclusive, ConsumerType.Failover)
 
 
 class Owner(Protocol):
-    """The methods of the multi-topics consumer that a topic's consumer calls."""
+    """The methods that a topic's consumer calls on the multi-topics consumer."""
 
     def dead_letter(self, topic: TopicConsumer, entry: Entry, messages: int, size: int) -> bool:
         """Queue an entry as a dead letter if it was redelivered too often.
@@ -62,10 +62,10 @@ class Owner(Protocol):
         """Wait, if the consumer is closing, until the current dead letter is sent."""
 
     def redelivering(self, topic: str, entries: Sequence[Place], *, timed_out: bool) -> None:
-        """Learn which entries of a topic are about to be redelivered."""
+        """Handle the upcoming redelivery of some entries of a topic."""
 
     def end_changed(self) -> None:
-        """Learn that a topic has ended, has failed for good, or delivers messages again."""
+        """Handle a topic that has ended, has failed for good, or delivers messages again."""
 
 
 class TopicConsumer:
@@ -270,7 +270,7 @@ class TopicConsumer:
         self.is_active = is_active
 
     def end_of_topic_reached(self) -> None:
-        """Note that the topic is terminated and that no further messages follow."""
+        """Record that the topic is terminated, so that no further messages follow."""
         self.end_of_topic = True
         self._owner.end_changed()
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class PeriodicSchedule(DiscoverySchedule):
-    """A schedule that polls one period after each outcome of a poll.
+    """A schedule that requests topics again one period after each response or failure.
 
     Failures do not change the period.
 
@@ -132,7 +132,7 @@ class JavaWatchSchedule(JavaPollSchedule):
 
     @property
     def complete(self) -> bool:
-        """True once the first list has arrived, and the watch, if wanted, is open."""
+        """True once the first listing has succeeded, and the watch is open if one is wanted."""
         return super().complete and self._watch is not _Watch.WANTED
 
     def connected(self, *, watches: bool, reconciles: bool = False) -> None:

@@ -82,7 +82,7 @@ class KeptTopics:
         self.want(self._wanted)
 
     def want(self, wanted: set[str]) -> None:
-        """Replace the set of wanted topics, and start subscribing and leaving."""
+        """Replace the set of wanted topics; subscribe to new ones and leave unwanted ones."""
         self._wanted = wanted
         self._wake()
         if self._task is None and wanted != self.topics and not self._closed:
@@ -113,7 +113,7 @@ class KeptTopics:
             self._task = None
 
     async def _attempt(self) -> list[Exception]:
-        """Try once to subscribe to missing topics and to leave unwanted ones; return the errors.
+        """Try once to subscribe to all wanted topics and to leave all others; return the errors.
 
         Slow topics do not delay topics wanted meanwhile.
         """
@@ -137,7 +137,10 @@ class KeptTopics:
         return [error for error in outcomes if error is not None]
 
     def _begin(self, tasks: dict[str, _Step], under_way: set[_Step]) -> None:
-        """Start subscribing and leaving where neither runs nor has failed already."""
+        """Start to subscribe to topics and to leave topics.
+
+        Skip those for which this runs or has failed already.
+        """
 
         def ended(task: _Step) -> None:
             under_way.discard(task)
@@ -248,7 +251,7 @@ class PatternConsumer(Consumer[ValueT]):
 async def open_pattern_consumer(
     context: ClientContext, pattern: TopicsPattern, subscription: str, options: ConsumerOptions
 ) -> PatternConsumer[Any]:
-    """Subscribe to all topics matching a pattern.
+    """Open a consumer that subscribes to all topics matching a pattern.
 
     Args:
         context: The client's context.

@@ -31,7 +31,7 @@ class GoBackoff:
         self._seconds = _GO_FIRST_SECONDS
 
     def next(self) -> float:
-        """Return the next delay in seconds."""
+        """Return the next delay in seconds, about twice the previous one."""
         delay = self._seconds
         self._seconds = min(2 * delay, _GO_MOST_SECONDS)
         return delay * (1 + _GO_JITTER * self._random())
@@ -94,7 +94,7 @@ class FullJitter:
         self._random = random
 
     def next(self) -> float:
-        """Return the next delay in seconds."""
+        """Return the next delay in seconds, chosen at random."""
         window = self._window_seconds
         self._window_seconds = min(2 * window, self._most_seconds)
         return self._shortest_seconds + self._random() * max(0.0, window - self._shortest_seconds)
@@ -176,7 +176,7 @@ class PoliteSchedule(DiscoverySchedule):
 
     @property
     def complete(self) -> bool:
-        """True once the first list has arrived, and the watch, if wanted, is open."""
+        """True once the first listing has succeeded, and the watch is open if one is wanted."""
         return super().complete and (self._watch is _Watch.OPEN or not self._watches)
 
     def _question(self) -> ListTopics:

@@ -168,7 +168,7 @@ class DiscoverySchedule:
 
     @property
     def complete(self) -> bool:
-        """True once the first list has arrived, and the watch, if wanted, is open."""
+        """True once the first listing has succeeded, and the watch is open if one is wanted."""
         return self.topics_hash is not None
 
     # -- events -------------------------------------------------------------------------------

@@ -103,13 +103,13 @@ class TopicListWatch:
         return answer.watchTopicListSuccess
 
     def opened(self) -> None:
-        """Pass on the updates received since the watch's response, and all later ones."""
+        """Start to call ``on_update``, first for the updates received since the watch opened."""
         early, self._early = self._early, None
         for update in early or ():
             self._on_update(update)
 
     def update_received(self, update: pb.CommandWatchTopicUpdate) -> None:
-        """Pass on the broker's added and deleted topics; defer them until ``opened``."""
+        """Call ``on_update`` for added and deleted topics; before ``opened``, store the update."""
         if self._early is not None:
             self._early.append(update)
         else:

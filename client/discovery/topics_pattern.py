@@ -166,7 +166,7 @@ def _compiled(text: str) -> _Expression:
 
 
 def topics_of(names: Iterable[str]) -> set[str]:
-    """Return the topics of some names, with one topic for all of its partitions."""
+    """Return the topics that some names belong to; all partitions of a topic count as one."""
     return {without_partition(name) for name in names}
 
 

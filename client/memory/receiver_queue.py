@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class CountedBytes:
-    """The bytes of a queue's messages that count as memory, until the application has them.
+    """The bytes of a queue's messages that count as memory until the application gets them.
 
     Counting never waits: the bytes have already arrived. A single adjusted reservation covers all
     messages.
@@ -122,7 +122,7 @@ class FixedReceiverQueue:
             self._grant(asked=1)
 
     def _grant(self, asked: int = 0) -> None:
-        """Grant the free permits.
+        """Permit the broker to send as many messages as are free in the queue.
 
         At size 0, grant permits for the messages that callers wait for and that have none.
         """
@@ -147,7 +147,7 @@ class FixedReceiverQueue:
 
 
 class Granting(Protocol):
-    """The methods of a consumer that its receiver queue calls to grant permits."""
+    """The methods that a receiver queue calls on its consumer to grant permits."""
 
     @property
     def queued(self) -> int:

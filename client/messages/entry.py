@@ -130,7 +130,7 @@ class Entry:
         return max(1, self.head.batch_size) - self._next_index
 
     def uncompress(self) -> None:
-        """Decompress the payload now; otherwise ``take`` does.
+        """Decompress the payload now, which otherwise ``take`` does.
 
         Belongs in a thread if ``decompressing_takes_long``.
 

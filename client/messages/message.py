@@ -240,7 +240,7 @@ class Message(Generic[ValueT]):
         return self._own().ordering_key.decode(errors="surrogateescape")
 
     def publish_timestamp(self) -> int:
-        """Return the publish time, in ms since 1970."""
+        """Return the time at which the message was published, in ms since 1970."""
         return self.entry.metadata.publish_time
 
     def event_timestamp(self) -> int:
@@ -252,11 +252,11 @@ class Message(Generic[ValueT]):
         return self.entry.message_id(self._batch_index)
 
     def sequence_id(self) -> int:
-        """Return the sequence id assigned by the producer."""
+        """Return the sequence id that the producer assigned to the message."""
         return self._own().sequence_id
 
     def topic_name(self) -> str:
-        """Return the full name of the topic or partition."""
+        """Return the full name of the topic or partition that contains the message."""
         return self.entry.topic_name
 
     def redelivery_count(self) -> int:

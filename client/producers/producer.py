@@ -74,7 +74,7 @@ class Producer(Generic[ValueT]):
         deliver_at: int | None = None,
         deliver_after: timedelta | None = None,
     ) -> MessageId:
-        """Publish a message, and return its id after the broker's receipt.
+        """Publish a message; wait for the broker's receipt, and return the message's id.
 
         Waits for a queue slot and memory, in order of calls, unless ``block_if_queue_full=False``.
         Cancelled during the wait, the message is not sent; cancelled later, the message is still
@@ -214,7 +214,7 @@ class Producer(Generic[ValueT]):
                 self._interceptors.on_close()
 
     def topic(self) -> str:
-        """Return the topic's full name."""
+        """Return the full name of the topic."""
         return self._sending.topic
 
     def producer_name(self) -> str:

@@ -299,7 +299,7 @@ class TopicProducer:
 
     @property
     def name(self) -> str:
-        """The producer's name; "" before the first attachment."""
+        """The producer's name; "" before it is attached for the first time."""
         return self._name
 
     @property

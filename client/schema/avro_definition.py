@@ -155,7 +155,7 @@ def _kinds(part: Value) -> set[str]:
 
 
 class _Extent:
-    """Computes the minimum size in bytes and the maximum depth of values of an Avro schema.
+    """The minimum size in bytes and the maximum depth of values of an Avro schema.
 
     Args:
         named: The named types.

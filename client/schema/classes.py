@@ -83,7 +83,7 @@ def derived(kind: type, *, as_json: bool) -> Derived:
 
 
 class _Derivation:
-    """Derives the Avro schema of a class.
+    """The derivation of an Avro schema from a class.
 
     Each class within is defined once; later uses give its name.
     """

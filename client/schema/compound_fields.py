@@ -1,4 +1,4 @@
-"""Types of record fields that contain others: enums, arrays and maps."""
+"""Types of record fields that contain other types: enums, arrays and maps."""
 
 from __future__ import annotations
 

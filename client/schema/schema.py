@@ -14,13 +14,16 @@ if TYPE_CHECKING:
 
 
 class WriterSchemas(Protocol):
-    """The versions of a topic's schema with which its producers have encoded messages."""
+    """The schema versions that a topic's producers have used to encode messages."""
 
     def known(self, entry: EntryHead) -> bool:
-        """Set the decoder for an entry's schema version; return False if it must be fetched."""
+        """Set the decoder of an entry for its schema version.
+
+        Return False if the version must be fetched first.
+        """
 
     async def learn(self, entry: EntryHead) -> None:
-        """Set the decoder for an entry's schema version, fetched from the broker if necessary."""
+        """Set the decoder of an entry for its schema version, fetched from the broker if needed."""
 
 
 class Schema(Generic[ValueT]):

@@ -68,7 +68,10 @@ class TopicVersions:
         self._unknown: dict[bytes, tuple[float, _Unknown]] = {}  # With expiry times.
 
     def known(self, entry: EntryHead) -> bool:
-        """Set the decoder for an entry's schema version; return False if it must be fetched."""
+        """Set the decoder of an entry for its schema version.
+
+        Return False if the version must be fetched first.
+        """
         version = entry.metadata.schema_version
         if not version:
             return True
@@ -80,7 +83,7 @@ class TopicVersions:
         return True
 
     async def learn(self, entry: EntryHead) -> None:
-        """Set the decoder for an entry's schema version, fetched from the broker if necessary."""
+        """Set the decoder of an entry for its schema version, fetched from the broker if needed."""
         if self.known(entry):
             return
         version, clock = entry.metadata.schema_version, self._cluster.clock

@@ -73,7 +73,7 @@ class Shown(NamedTuple):
     trust_certs_file_path: str = ""
 
     def over(self, before: Shown) -> Shown:
-        """Return these references, completed with the earlier ones where an own one is empty."""
+        """Return this location of credentials, with empty fields taken from ``before``."""
         own = self if self.params or self.plugin else before
         return Shown(
             own.plugin, own.params, self.trust_certs_file_path or before.trust_certs_file_path

@@ -1,4 +1,4 @@
-"""``floodgate-admin``: the admin REST of a Floodgate broker or a real Pulsar, by hand.
+"""``floodgate-admin``: command-line access to the admin REST API of Floodgate or a real Pulsar.
 
 Verbs and options are pulsar-admin's. Exit status: 0 done, 1 the broker refused or cannot be
 reached, 2 the command line is wrong, 130 interrupted.

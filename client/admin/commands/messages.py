@@ -29,7 +29,7 @@ def reset_cursor(
     message_id: MessageId | None = None,
     exclude: bool = False,
 ) -> None:
-    """Move a subscription back to a time, or to a message.
+    """Move a subscription back to an earlier time, or to a message.
 
     Examples:
     floodgate-admin topics reset-cursor acme/orders/eu -s billing -t 1h

@@ -1,4 +1,4 @@
-"""``floodgate-admin namespaces``, ``tenants`` and ``clusters``, and the permissions of roles."""
+"""``floodgate-admin namespaces``, ``tenants``, ``clusters``, and commands for permissions."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ clusters = group("clusters", "Clusters and their addresses.", "list", "get stand
 def create_tenant(
     call: Call, tenant: str, admin_roles: list[str], allowed_clusters: list[str]
 ) -> None:
-    """Create a tenant. Without -c it may use all clusters.
+    """Create a tenant; without -c it may use all clusters.
 
     Examples:
     floodgate-admin tenants create acme
@@ -79,7 +79,7 @@ def create_tenant(
 def update_tenant(
     call: Call, tenant: str, admin_roles: list[str], allowed_clusters: list[str]
 ) -> None:
-    """Change the roles or the clusters of a tenant; an option that is not given changes nothing.
+    """Change the roles or the clusters of a tenant; an omitted option changes nothing.
 
     Examples:
     floodgate-admin tenants update acme -r ann

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def ready_streams() -> None:
-    """Make standard output and error accept any text; a closed one discards all text."""
+    """Prepare standard output and error for any text; if closed, make them discard it."""
     # First of all: a socket must not get a closed stream's number.
     sys.stdout, sys.stderr = _open(sys.stdout), _open(sys.stderr)
     # A name may contain characters missing in the terminal's encoding.
@@ -197,7 +197,7 @@ class Output:
             self.say(f"{done[0].upper()}{done[1:]}.")
 
     def json(self, value: object) -> None:
-        """Write a value as JSON."""
+        """Write a value as indented JSON."""
         sys.stdout.write(f"{json.dumps(value, indent=_INDENT)}\n")
 
     def note(self, sentence: str) -> None:

@@ -1,4 +1,4 @@
-"""``floodgate-admin tokens``: creates and inspects keys and tokens without a server.
+"""``floodgate-admin tokens``: commands that create and inspect keys and tokens, without a server.
 
 Secrets are given as a file or an environment variable: all users of the machine can read command
 lines.
@@ -197,7 +197,7 @@ def create_secret_key(
     algorithm: str = "HS256",
     as_base64: bool = False,
 ) -> None:
-    """Create a secret key that signs and checks tokens, in a file for its owner alone.
+    """Create a secret key that signs and verifies tokens, in a file that only its owner can read.
 
     Examples:
     floodgate-admin tokens create-secret-key --output my-secret.key
@@ -217,7 +217,7 @@ def create_key_pair(
     public_file: str,
     algorithm: str = "RS256",
 ) -> None:
-    """Create a private key that signs tokens and a public key that checks them, as DER.
+    """Create a private key that signs tokens and a public key that verifies them, in DER format.
 
     Examples:
     floodgate-admin tokens create-key-pair --output-private-key p.key --output-public-key pub.key
@@ -255,7 +255,7 @@ def create(  # noqa: PLR0913 - pulsar-admin's options
     algorithm: str | None,
     headers: list[str] | None,
 ) -> None:
-    """Create a token, and print it.
+    """Create a signed token, and print it.
 
     Examples:
     floodgate-admin tokens create --secret-key file:my-secret.key --subject ann
@@ -282,7 +282,7 @@ def validate(  # noqa: PLR0913 - pulsar-admin's options
     token: str | None,
     stdin: bool,
 ) -> None:
-    """Check the signature and the times of a token, and print its claims.
+    """Verify the signature and the expiry time of a token, and print its claims.
 
     Examples:
     floodgate-admin tokens validate --secret-key file:my-secret.key --token-file ann.jwt
@@ -298,7 +298,7 @@ def validate(  # noqa: PLR0913 - pulsar-admin's options
 
 
 def show(call: Call, token_file: str | None, token: str | None, stdin: bool) -> None:
-    """Print the header and the claims of a token, unchecked, without its signature.
+    """Print the header and the claims of a token, without verifying its signature.
 
     Examples:
     floodgate-admin tokens show --token-file ann.jwt

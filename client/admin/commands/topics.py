@@ -101,7 +101,7 @@ def list_topics(
     include_system_topic: bool,
     with_properties: Pairs,
 ) -> None:
-    """List the topics of a namespace, one name a line; each partition is a name.
+    """List the topics of a namespace, one name per line; each partition has its own name.
 
     Without -td persistent topics come first, then non-persistent ones.
     -p is a filter of the broker; brokers without a property plug-in ignore it.
@@ -145,7 +145,7 @@ def list_partitioned_topics(
 def create_partitioned_topic(
     call: Call, topic: TopicName, partitions: int, partitioned_metadata: Pairs
 ) -> None:
-    """Create a topic and its partitions.
+    """Create a partitioned topic, and all its partitions.
 
     Examples:
     floodgate-admin topics create-partitioned-topic acme/orders/us -p 4

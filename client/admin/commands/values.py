@@ -139,14 +139,14 @@ class Pairs(dict[str, str]):
 
 
 class TopicDomain(StrEnum):
-    """Pulsar's two topic domains, in pulsar-admin's spelling."""
+    """Pulsar's two topic domains, spelled as in pulsar-admin."""
 
     PERSISTENT = "persistent"
     NON_PERSISTENT = "non_persistent"
 
 
 class Mode(StrEnum):
-    """The kinds of topics to list, in pulsar-admin's spelling."""
+    """The kinds of topics that a listing can include, spelled as in pulsar-admin."""
 
     PERSISTENT = "persistent"
     NON_PERSISTENT = "non_persistent"

@@ -99,14 +99,14 @@ class Acknowledgements:
         return True
 
     def entry(self, entry: Place) -> None:
-        """Acknowledge a whole entry."""
+        """Acknowledge all messages of an entry."""
         self.partial.forget(entry)
         self._parts.pop(entry, None)
         self._whole[entry] = None
         self._added()
 
     def left_out(self, entry: Place, size: int, indexes: Iterable[int]) -> None:
-        """Count messages of a batch that will not be delivered as acknowledged.
+        """Treat messages of a batch that cannot be delivered as if they were acknowledged.
 
         Such messages were acknowledged before, or compacted away; acknowledging the rest completes
         the entry.

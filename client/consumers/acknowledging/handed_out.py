@@ -261,7 +261,7 @@ class HandedOut:
             self._held[place] = self._held.get(place, 0) + size_bytes
 
     def acknowledge(self, message_id: MessageId) -> asyncio.Future[None] | None:
-        """Acknowledge a message with all of its chunks; see ``Acknowledgements.receipt``.
+        """Acknowledge a message and all its chunks; return what ``Acknowledgements.receipt`` does.
 
         Raises:
             InvalidMessage: See Acknowledgements.individual.
@@ -279,7 +279,9 @@ class HandedOut:
         return self.acks.receipt()
 
     def acknowledge_cumulative(self, message_id: MessageId) -> asyncio.Future[None] | None:
-        """Acknowledge all messages up to and including a message; see ``Acknowledgements.receipt``.
+        """Acknowledge all messages up to and including a message.
+
+        Return what ``Acknowledgements.receipt`` does.
 
         Raises:
             PulsarException: The consumer is closed, or failed.

@@ -102,5 +102,5 @@ class PartialBatches:
             del self._batches[entry]
 
     def clear(self) -> None:
-        """Forget all batches."""
+        """Forget all partly acknowledged batches."""
         self._batches.clear()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Arriving(Protocol):
-    """The methods of a consumer that are called for received entries."""
+    """The methods that are called on a consumer for its received entries."""
 
     def entry_arrived(self, entry: Entry, messages: int, size_bytes: int) -> None:
         """Queue a decoded entry, whose permits and bytes are already counted."""

@@ -21,7 +21,7 @@ class Source(Protocol):
     """The queue of one topic's received messages."""
 
     def take(self) -> Message[Any] | None:
-        """Remove and return the first message; None if empty."""
+        """Remove and return the first message of the queue; return None if it is empty."""
 
     def found_nothing(self) -> None:
         """Request messages, because the application waits and the queue is empty."""
@@ -191,7 +191,7 @@ class Inbox:
     async def receive_batch(
         self, policy: ConsumerBatchReceivePolicy, most: int
     ) -> list[Message[Any]]:
-        """Return a batch of messages: a full one, or what has arrived at the policy's timeout.
+        """Return a full batch of messages, or those that have arrived at the policy's timeout.
 
         Args:
             policy: Limits of the batch.

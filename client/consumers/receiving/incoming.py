@@ -174,7 +174,7 @@ class Incoming:
                 self._handed_out.redelivery.refuse(one.entry, 0)
 
     def read(self, entry: Entry) -> list[Message]:
-        """Decode some next messages of an entry; return those that should be delivered."""
+        """Decode further messages of an entry; return those that should be delivered."""
         left = entry.left
         messages = entry.take()
         head = entry.head
@@ -227,7 +227,7 @@ class Incoming:
         return self.outstanding > 0
 
     def take(self) -> Message | None:
-        """Remove and return the first message; None if empty."""
+        """Remove and return the first message of the queue; return None if it is empty."""
         taken = self.received.pop()
         if taken is None:
             return None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Taken(NamedTuple):
-    """A message removed from the queue, with the counts that it releases.
+    """A message removed from the queue, with the messages and bytes to stop counting.
 
     Attributes:
         message: The message.
@@ -31,10 +31,10 @@ class Taken(NamedTuple):
 
 
 class Receiving(Protocol):
-    """The methods of a consumer that its queue of entries calls."""
+    """The methods that the queue of entries calls on its consumer."""
 
     def read(self, entry: Entry) -> list[Message]:
-        """Decode some next messages of an entry; return those that should be delivered.
+        """Decode further messages of an entry; return those that should be delivered.
 
         Raises:
             BrokenEntryError: The (rest of the) entry is unreadable.
@@ -44,7 +44,7 @@ class Receiving(Protocol):
         """Stop counting messages that were removed from the queue without being delivered."""
 
     def broken(self, place: Place, error: BrokenEntryError) -> None:
-        """Handle an entry of which all or the remaining messages cannot be decoded."""
+        """Handle an entry whose messages, or remaining messages, cannot be decoded."""
 
 
 @dataclass(slots=True, eq=False)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Answers:
-    """Sets the message ids as results of the futures that senders wait for.
+    """The completion of the futures that senders wait for with message ids.
 
     Args:
         topic: Full name; of a partition, with its suffix.
@@ -216,7 +216,7 @@ class PendingEntries:
         self._write()
 
     def detach(self) -> None:
-        """Stop writing until the next connection."""
+        """Stop writing entries until there is a new connection."""
         if self._cnx is not None:
             self._cnx.outbound.forget_listener(self._write)
         self._cnx = None

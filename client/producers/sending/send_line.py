@@ -243,7 +243,7 @@ class SendLine:
         return True
 
     def begin_with(self, messages: Sequence[PendingMessage]) -> None:
-        """Put messages that have a slot and memory before all waiting ones, and continue."""
+        """Put messages that have a slot and memory before all that wait, and continue sending."""
         if self._request is not None:
             # The former first requests again later: the new messages hold the awaited memory, and
             # the answer would go to the wrong message.

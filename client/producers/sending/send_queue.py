@@ -302,7 +302,7 @@ class SendQueue:
         self._go_on()
 
     def stop(self, error: PulsarException) -> None:
-        """Accept no further message; fail those that still wait, and send the others."""
+        """Accept no further message; fail those without a slot and memory, and send the others."""
         self._end = error
         waiting = [one for one in self._line if one.chunks is None and not one.is_admitted]
         for message in waiting:
@@ -353,7 +353,7 @@ class SendQueue:
         return out + left
 
     def _out_until(self, moment: float) -> list[PendingMessage]:
-        """Remove messages submitted until ``moment``, sent or waiting; few per call."""
+        """Remove a limited number of messages submitted until ``moment``, sent or waiting."""
         out = self._admitted_until(moment, MOST_AT_ONCE)
         while len(out) < MOST_AT_ONCE and (first := self._line.first) is not None:
             if first.created_at > moment:
