@@ -35,11 +35,10 @@ ASK_AGAIN_MS = 1_000
 class TableView(Mapping[str, ValueT]):
     """The latest value of each key of a topic.
 
-    ``Client.create_table_view`` creates it.
-
-    A mapping: ``in``, ``len``, iteration over keys, ``items()`` and so on. Values are decoded at
-    each access. A null or empty value removes its key; messages without a key are ignored. All
-    values stay in memory, outside the client's memory limit.
+    ``Client.create_table_view`` creates it. A mapping: ``in``, ``len``, iteration over keys,
+    ``items()`` and so on. Values are decoded at each access. A null or empty value removes its key;
+    messages without a key are ignored. All values stay in memory, outside the client's memory
+    limit.
 
     Example:
         async with await client.create_table_view("prices", schema=JsonSchema(Price)) as prices:

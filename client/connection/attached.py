@@ -79,9 +79,8 @@ class AttachedProducer(Protocol):
     def closed_by_broker(self, assigned_url: str | None) -> None:
         """Attach again after the broker closed the producer.
 
-        ``assigned_url``, if any, is the broker to attach to.
-
-        The connection has forgotten the producer.
+        ``assigned_url``, if any, is the broker to attach to. The connection has forgotten the
+        producer.
         """
 
     def connection_lost(self) -> None:

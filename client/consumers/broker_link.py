@@ -210,9 +210,8 @@ class BrokerLink:
     async def last_message_id(self) -> tuple[MessageId, MessageId | None]:
         """Return the id of the topic's last message, and the subscription's acknowledged position.
 
-        The acknowledged position is None if the broker does not report it.
-
-        An empty topic's last message is (-1, -1).
+        The acknowledged position is None if the broker does not report it. The last message of an
+        empty topic is (-1, -1).
         """
         kind, question = pb.BaseCommand.GET_LAST_MESSAGE_ID, pb.CommandGetLastMessageId()
         # Without storage a topic has no last message: retrying is futile.

@@ -111,10 +111,8 @@ class DeadLetters:
     def takes(self, topic: TopicConsumer, entry: Entry, messages: int, size_bytes: int) -> bool:
         """Queue an entry for the dead-letter topic if it was redelivered too often.
 
-        Return False for any other entry.
-
-        Its permits and bytes are released after sending; the receiver queue's limit therefore
-        bounds the letters, too.
+        Return False for any other entry. The entry's permits and bytes are released after it is
+        sent; the limit of the receiver queue therefore limits dead letters, too.
         """
         if self._closed or entry.head.redelivery_count <= self._policy.max_redeliver_count:
             return False

@@ -105,9 +105,8 @@ class Progress:
     def resume(self) -> MessageId:
         """Set the start to follow the last message that the application received.
 
-        Return the start message id to send to the broker.
-
-        With no message taken, restart at the first arrived entry: the topic's end has moved since.
+        Return the start message id to send to the broker. If the application has received no
+        message, start at the first entry that arrived, because the topic's end has moved since.
         """
         if self.last is not None:
             self.start = Position(self.taken_id, inclusive=False)

@@ -53,9 +53,8 @@ class Owner(Protocol):
     def dead_letter(self, topic: TopicConsumer, entry: Entry, messages: int, size: int) -> bool:
         """Queue an entry as a dead letter if it was redelivered too often.
 
-        Return False if the entry should be delivered instead.
-
-        The entry's messages and bytes count until ``Incoming.count_freed``.
+        Return False if the entry should be delivered instead. The entry's messages and bytes count
+        until ``Incoming.count_freed``.
         """
 
     async def letters_sent(self) -> None:

@@ -31,10 +31,9 @@ if TYPE_CHECKING:
 class PeriodicSchedule(DiscoverySchedule):
     """A schedule that requests topics again one period after each response or failure.
 
-    Failures do not change the period.
-
-    A refused or lost first listing fails the subscription. Only while no server is reachable, the
-    request is retried until the operation timeout.
+    Failures do not change the period. If the first listing is refused or its connection lost, the
+    subscription fails. Only while no server is reachable, the first listing is retried until the
+    operation timeout.
     """
 
     def _prepare(self) -> None:
@@ -232,11 +231,10 @@ class CppSchedule(PeriodicSchedule):
 class GoSchedule(DiscoverySchedule):
     """The schedule of Go clients.
 
-    They list the whole namespace at each tick of a timer, with quick retries.
-
-    After any refusal the request is retried after 0.1 s, 0.2 s and so on, until the operation
-    timeout; then a first listing fails the subscription, and a poll is abandoned. Ticks do not
-    move: a tick during a poll makes the next poll follow immediately.
+    They list the whole namespace at each tick of a timer, with quick retries. After any refusal the
+    request is retried after 0.1 s, 0.2 s and so on, until the operation timeout; then a first
+    listing fails the subscription, and a poll is abandoned. Ticks do not move: a tick during a poll
+    makes the next poll follow immediately.
     """
 
     family: ClassVar[str] = "go"

@@ -39,9 +39,8 @@ AT_ONCE = 50
 class KeptTopics:
     """The topics to which a pattern consumer is subscribed.
 
-    It subscribes to the wanted topics and leaves all others, with retries until done.
-
-    Retries have growing delays.
+    It subscribes to the wanted topics and leaves all others, with retries until done. Retries have
+    growing delays.
 
     Args:
         consumer: The consumer of the topics.

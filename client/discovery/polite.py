@@ -40,9 +40,7 @@ class GoBackoff:
 class UnreachableRetries:
     """Delays of the Java and C++ clients while no server is reachable.
 
-    They end at a given total.
-
-    The last delay is cut, so that all delays add up to the total exactly.
+    The last delay is shortened, so that all delays add up to a given total.
 
     Args:
         total_seconds: The operation timeout.
@@ -141,10 +139,9 @@ class _Watch(Enum):
 class PoliteSchedule(DiscoverySchedule):
     """A discovery schedule with few requests, spread at random.
 
-    It finds new topics within a period.
-
-    The first listing is requested immediately, since a program waits, and retried until the
-    operation timeout: with growing delays, each random over its whole window.
+    It finds new topics within a period. The first listing is requested immediately, since a program
+    waits, and retried until the operation timeout: with growing delays, each random over its whole
+    window.
 
     Afterwards the broker applies the pattern and compares the hash: the answer for an unchanged
     list has no names. If the broker offers complete watches, a watch is opened, with every fifth

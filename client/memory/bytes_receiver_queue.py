@@ -25,10 +25,8 @@ QUESTION_SECONDS = 1.0
 class PendingQuestions:
     """The requests by which a consumer asks whether its broker has more messages.
 
-    One is pending at a time, and at most one is sent per second.
-
-    While an answer is fresh, a queue filled by the broker grows without a new request: the pending
-    messages went into the queue.
+    One is pending at a time, and at most one is sent per second. While an answer is fresh, a queue
+    filled by the broker grows without a new request: the pending messages went into the queue.
 
     Args:
         clock: The source of time.
@@ -96,11 +94,10 @@ FALL_SHIFT = 4
 class BytesReceiverQueue:
     """A receiver queue that permits messages according to the client's free memory.
 
-    ReceiverQueue describes its methods.
-
-    A permit may bring a whole entry: the first permit costs the moving size of an entry, each
-    further permit the moving size of a message (without batches the same). If even the first does
-    not fit, the consumer holds no permits and waits for its turn in line.
+    ReceiverQueue describes its methods. A permit may bring a whole entry: the first permit costs
+    the moving size of an entry, each further permit the moving size of a message (without batches
+    the same). If even the first does not fit, the consumer holds no permits and waits for its turn
+    in line.
 
     The size limits in-flight and queued messages. The size doubles after the application found an
     empty queue, the broker reported pending messages, and memory is free.

@@ -200,10 +200,8 @@ class Producer(Generic[ValueT]):
     async def close(self) -> None:
         """Send pending messages, wait for their receipts, and close the producer.
 
-        Further calls do nothing.
-
-        Messages without a receipt fail then. Cancellation closes immediately. Concurrent calls
-        return when the producer has closed.
+        Messages that have no receipt by then fail. Cancellation closes the producer immediately.
+        Further calls do nothing but wait until the producer has closed.
         """
         is_first, self._closed = not self._closed, True
         try:

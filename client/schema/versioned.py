@@ -149,10 +149,8 @@ async def get_schema(cluster: PulsarClient, topic: str, version: bytes) -> pb.Sc
 class AutoConsumeSchema(VersionedSchema[Any]):
     """A schema that decodes each message with its producer's schema.
 
-    Only consumers and readers can use it.
-
-    Avro and JSON become dicts, String text, numbers and booleans their Python types; everything
-    else stays bytes.
+    Only consumers and readers can use it. Avro and JSON values become dicts, String values become
+    text, and numbers and booleans become Python's types; all other values stay bytes.
     """
 
     def __init__(self) -> None:

@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 class ClientMetrics(Collector):
     """A Prometheus collector of a client's statistics.
 
-    Create it in the client's event loop; it reads the statistics at each scrape.
-
-    Empty after the loop has ended, or while the loop does not answer.
+    Create it in the client's event loop; it reads the statistics at each scrape. It yields no
+    metrics after the loop has ended, or while the loop does not answer.
 
     Example:
         REGISTRY.register(ClientMetrics(client))

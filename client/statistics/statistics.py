@@ -120,9 +120,8 @@ def client_name(client: HasStatistics) -> str:
 class StatisticsReader:
     """A reader of a client's statistics that any thread may use.
 
-    Create it in the client's event loop.
-
-    Metrics collectors have threads of their own; a client belongs to its loop's thread.
+    Create it in the client's event loop. Metrics collectors have threads of their own; a client
+    belongs to its loop's thread.
     """
 
     def __init__(self, client: HasStatistics) -> None:

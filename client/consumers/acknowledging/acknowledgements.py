@@ -120,10 +120,9 @@ class Acknowledgements:
     def cumulative(self, message_id: MessageId) -> Place:
         """Acknowledge all messages up to and including a message.
 
-        Return the last entry that is then acknowledged as a whole.
-
-        Without batch_index_ack_enabled, a message inside a batch acknowledges up to the entry
-        before the batch, the batch's last message the batch too.
+        Return the last entry that is then acknowledged as a whole. Without batch_index_ack_enabled,
+        acknowledging the last message of a batch acknowledges the batch; any other message of a
+        batch acknowledges only the entries before the batch.
         """
         entry, index, size = message_id.entry, message_id.batch_index(), message_id.batch_size
         words: tuple[int, ...] = ()

@@ -89,8 +89,6 @@ class Flushers:
         """Wait until all messages up to a serial number have a receipt or an error.
 
         Return their first error, or None if all were sent.
-
-        None: all messages were sent.
         """
         done = asyncio.get_running_loop().create_future()
         self._waiting[done] = serial

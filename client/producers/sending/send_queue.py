@@ -47,11 +47,10 @@ MOST_AT_ONCE = 8_192
 class SendQueue:
     """The messages of a producer that have neither a receipt nor an error yet.
 
-    They get a slot and memory, are grouped into entries, and each ends exactly once.
-
-    A message is in one place at a time: in the line, in the queue before the first attachment, in
-    an open batch, or in an entry without a receipt. A settled message first releases its slot and
-    memory, then completes its future.
+    They get a slot and memory, are grouped into entries, and each ends exactly once. A message is
+    in one place at a time: in the line, in the queue before the first attachment, in an open batch,
+    or in an entry without a receipt. A settled message first releases its slot and memory, then
+    completes its future.
 
     Differs: a send timeout fails only the expired messages; upstream fails all pending messages.
 
@@ -332,9 +331,8 @@ class SendQueue:
     def _admitted_until(self, moment: float, most: int) -> list[PendingMessage]:
         """Remove messages that have a slot and memory, if submitted until ``moment``.
 
-        Their slots and memory are released.
-
-        More may remain after ``most`` or slightly more messages.
+        Their slots and memory are released. After ``most`` or slightly more messages the rest is
+        left for a later call.
         """
         out: list[PendingMessage] = []
         while (entry := self._entries.first) is not None and _given(entry.messages) <= moment:
