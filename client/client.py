@@ -82,32 +82,34 @@ class Client(PulsarClient):
             comma-separated hosts are tried in turn.
         authentication: Credentials for every connection and every challenge.
         operation_timeout_seconds: Timeout of a request, and of opening a producer or consumer.
-        io_threads: 1; more are refused.
-        message_listener_threads: 1; more are refused.
-        concurrent_lookup_requests: Maximum number of concurrent lookups and partition queries; more
-            wait. Identical concurrent requests are sent once.
+        io_threads: Must be 1: the client runs on the event loop, without threads.
+        message_listener_threads: Must be 1: the client runs on the event loop, without threads.
+        concurrent_lookup_requests: Maximum number of concurrent lookups and partition queries;
+            further ones wait. Identical concurrent requests are sent once.
         log_conf_file_path: Without effect, as in the official client.
         stats_interval_in_seconds: Interval of logged statistics, at level INFO; 0 for never.
         use_tls: Without effect, as in the official client: the service URL decides.
-        tls_trust_certs_file_path: Trusted CA certificates (PEM); None for the package certifi's.
-        tls_allow_insecure_connection: Accept any server certificate.
-        tls_validate_hostname: Whether a server's certificate must name its host. Off, as in the
-            official client: turn it on.
-        logger: Receives the whole package's log records, for the whole process.
-        connection_timeout_ms: Timeout of establishing a connection.
-        listener_name: The advertised listener for lookups.
-        tls_private_key_file_path: The client's private key (PEM); requires the certificate.
-        tls_certificate_file_path: The client's certificate (PEM).
-        memory_limit_bytes: Maximum memory for the messages of all producers and consumers; 0 for no
-            limit.
-        memory_limit_controller: A memory limit shared by several clients, not closed with the
-            client.
-        producer_share: The fraction of the limit reserved for producers against prefetching
-            consumers.
+        tls_trust_certs_file_path: File of trusted CA certificates (PEM); None for those of the
+            package certifi.
+        tls_allow_insecure_connection: Whether to accept any server certificate.
+        tls_validate_hostname: Whether the server's certificate must be valid for its host. It is
+            off, as in the official client; turn it on.
+        logger: Logger that receives all log records of this package, for the whole process.
+        connection_timeout_ms: Timeout in milliseconds for establishing a connection.
+        listener_name: Name of the brokers' advertised listener whose addresses lookups should
+            return.
+        tls_private_key_file_path: File of the client's private key (PEM); requires the certificate.
+        tls_certificate_file_path: File of the client's certificate (PEM).
+        memory_limit_bytes: Maximum memory in bytes for the messages of all producers and consumers;
+            0 for no limit.
+        memory_limit_controller: A memory limit that several clients share; closing the client does
+            not close it.
+        producer_share: The fraction of the memory limit that consumers' queues must leave to
+            producers.
         clock: The source of time.
 
     Attributes:
-        memory: The memory limit.
+        memory: The client's memory limit.
 
     Raises:
         InvalidUrl: The service URL is invalid.
@@ -320,7 +322,7 @@ class Client(PulsarClient):
         Args:
             topic: Full name, or a short form.
             subscription_name: Name of the reader's subscription; None for a random name.
-            schema: Decodes the values; None for bytes.
+            schema: Schema that decodes the values; with None, values are bytes.
 
         Raises:
             InvalidTopicName: The topic's name is invalid.

@@ -41,12 +41,12 @@ class ConnectionHandler:
     """A loop that looks up a topic, connects and attaches, again after each loss.
 
     Args:
-        client: Looks up and connects.
-        topic: Full name.
-        attach: Sends PRODUCER or SUBSCRIBE.
-        final: Errors that end reconnecting, besides the client's own end, such as TopicTerminated
-            for a producer; all others are retried without limit.
-        on_given_up: Called with the final error.
+        client: Client that looks up brokers and connects to them.
+        topic: Full name of the topic.
+        attach: Function that sends PRODUCER or SUBSCRIBE.
+        final: Errors after which attaching is not retried, such as TopicTerminated for a producer.
+            All other errors are retried without limit, until the client ends.
+        on_given_up: Function called with the error that ended the retries.
         backoff: Delays between attempts.
 
     Attributes:
@@ -87,9 +87,10 @@ class ConnectionHandler:
         """Attach for the first time; retry after transient errors until the timeout expires.
 
         Args:
-            retry_seconds: The timeout.
-            due: The deadline, if the timeout started earlier.
-            bounds_attempts: False for a producer waiting for exclusive access.
+            retry_seconds: The timeout in seconds.
+            due: Time at which the timeout ends, if it started earlier.
+            bounds_attempts: Whether the timeout also ends a running attempt; False for a producer
+                that waits for exclusive access.
 
         Raises:
             PulsarException: A permanent error of an attempt.
@@ -134,8 +135,8 @@ class ConnectionHandler:
         """Attach again after the broker closed the producer or consumer.
 
         Args:
-            assigned_url: The assigned broker, contacted immediately; None: look up after a short
-                delay.
+            assigned_url: The broker that serves the topic next, contacted immediately. If None, the
+                topic is looked up after a short delay.
         """
         self.cnx, self._assigned_url = None, assigned_url
         self._attach_again(0.0 if assigned_url else REOPEN_SECONDS)

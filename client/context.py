@@ -33,14 +33,15 @@ class ClientContext:
     """The state that a client shares with its producers, consumers and readers.
 
     Attributes:
-        cluster: Looks up, connects, lists.
+        cluster: Client that looks up and connects to brokers, and lists topics.
         memory: The memory limit, possibly shared by several clients.
         operation_timeout_seconds: Timeout of a request or an attachment.
-        producer_ids: Producer numbers, unique in the client.
-        consumer_ids: Consumer numbers, unique in the client.
-        watch_ids: Watch numbers, unique in the client.
-        parts: Open parts; added by ``Client``, removed by each part's ``close``.
-        receiver_queues: Receiver queues of the consumers; closed after the consumers.
+        producer_ids: Source of producer numbers that are unique in the client.
+        consumer_ids: Source of consumer numbers that are unique in the client.
+        watch_ids: Source of watch numbers that are unique in the client.
+        parts: Open producers, consumers, readers and table views. ``Client`` adds them; their own
+            ``close`` removes them.
+        receiver_queues: Receiver queues of all consumers, closed after the consumers.
     """
 
     cluster: PulsarClient
@@ -74,7 +75,7 @@ class ClientContext:
         """Return the number of a topic's partitions; 0 for an unpartitioned topic.
 
         Args:
-            topic: Full name.
+            topic: Full name of the topic.
             auto_create: Whether a missing topic may be created.
 
         Raises:

@@ -282,8 +282,8 @@ class ServerResponseError(PulsarException):
 
     Attributes:
         server_error: Pulsar's error code.
-        message: The server's text.
-        at_handshake: Whether the error answers a connection's handshake, not a request.
+        message: The text in the server's response.
+        at_handshake: Whether the server refused the connection's handshake, not a request.
     """
 
     at_handshake = False

@@ -29,7 +29,7 @@ class ProducerInterceptor:
 
         Args:
             producer: The ``Producer``.
-            message: The encoded payload, properties, keys and so on.
+            message: The message with its encoded payload, properties, keys and so on.
         """
 
     def on_send_acknowledgement(
@@ -45,7 +45,7 @@ class ProducerInterceptor:
             producer: The ``Producer``.
             message: The message as sent.
             message_id: The message's id; None after a failure.
-            error: The failure; None after a receipt.
+            error: Why the message failed; None after a receipt.
         """
 
     def on_close(self) -> None:
@@ -90,7 +90,7 @@ class _Several(Generic[InterceptorT]):
     """All interceptors of a producer or consumer, called in order; exceptions are logged.
 
     Args:
-        interceptors: In order of calls.
+        interceptors: The interceptors in the order of their calls.
     """
 
     def __init__(self, interceptors: Iterable[InterceptorT]) -> None:

@@ -91,11 +91,11 @@ class Patience:
         """Call ``attempt`` and return its result; retry after transient errors.
 
         Args:
-            attempt: Called for each attempt.
-            failure: Description of the failure, for the Timeout.
-            seconds: The timeout.
-            may_pass: Tells transient errors.
-            due: The deadline, if the timeout started earlier.
+            attempt: Coroutine function called for each attempt.
+            failure: Text of the Timeout error.
+            seconds: The timeout in seconds.
+            may_pass: Function that returns True for a transient error, after which to retry.
+            due: Time at which the timeout ends, if it started earlier.
             bounds_attempts: Whether the deadline cancels a running attempt.
 
         Raises:

@@ -28,8 +28,10 @@ class LookupResult:
     """The broker that serves a topic, as found by a lookup.
 
     Attributes:
-        broker_service_url: The broker, ``pulsar://host:port``; ``pulsar+ssl://`` for a TLS client.
-        proxy_through_service_url: Whether to connect to the service URL and name the broker.
+        broker_service_url: Address of the broker, ``pulsar://host:port``; ``pulsar+ssl://`` for a
+            TLS client.
+        proxy_through_service_url: Whether to connect to the service URL, and there to name the
+            broker.
     """
 
     broker_service_url: str
@@ -41,10 +43,10 @@ class NamespaceTopics:
     """The topics of a namespace, as listed by a broker.
 
     Attributes:
-        topics: Full names; empty if the caller's hash matched.
+        topics: Full names of the topics; empty if the list is unchanged.
         topics_hash: Pulsar's hash of the list.
         filtered: Whether the broker applied the pattern.
-        changed: False if the caller's hash matched.
+        changed: False if the list is unchanged since the hash that the caller gave.
     """
 
     topics: tuple[str, ...]
@@ -63,14 +65,15 @@ class PulsarClient:
     Args:
         service_url: ``pulsar://host:port`` of a broker or proxy, or ``pulsar+ssl://``; several
             comma-separated hosts are tried in turn.
-        operation_timeout_seconds: Timeout of a request; ``options`` has precedence.
+        operation_timeout_seconds: Timeout of a request, unless ``options`` has another one.
         clock: The source of time.
         options: Connection options.
-        listener_name: The advertised listener for lookups; None for the broker's default.
+        listener_name: Name of the brokers' advertised listener whose addresses lookups should
+            return; None for their default.
 
     Attributes:
         clock: The source of time.
-        patience: Retries of producers and consumers.
+        patience: Retries of the operations of producers and consumers.
 
     Raises:
         ConnectError: The service URL is invalid.
@@ -242,9 +245,11 @@ class PulsarClient:
         Args:
             namespace: ``tenant/namespace``.
             mode: PERSISTENT, NON_PERSISTENT or ALL.
-            pattern: Regular expression the broker may apply (see NamespaceTopics.filtered).
-            topics_hash: Hash of the caller's list; an unchanged list comes back empty.
-            properties: PIP-452's client properties, for the broker's plug-in.
+            pattern: Regular expression that the broker may apply; NamespaceTopics.filtered says
+                whether it did.
+            topics_hash: Hash of the list that the caller has. If the list is unchanged, the result
+                has no topics.
+            properties: Properties for the broker's listing plug-in (PIP-452).
 
         Raises:
             ServerResponseError: The broker refused.

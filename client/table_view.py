@@ -45,11 +45,11 @@ class TableView(Mapping[str, ValueT]):
             print(prices.get("tea"))
 
     Args:
-        context: The client's context.
-        reader: Reads the topic from its first message on.
+        context: State that the client shares with all its producers and consumers.
+        reader: Reader that starts at the topic's first message.
 
     Attributes:
-        failure: Why updates have stopped, or None.
+        failure: The error that stopped the updates, or None.
     """
 
     def __init__(self, context: ClientContext, reader: Reader[ValueT]) -> None:
@@ -92,7 +92,8 @@ class TableView(Mapping[str, ValueT]):
         Exceptions of later calls are logged.
 
         Args:
-            callback: A plain function; the value of a removed key is None.
+            callback: A plain function, called with key and value; the value of a removed key is
+                None.
         """
         self.for_each(callback)
         self._listeners.append(callback)
@@ -172,10 +173,10 @@ async def open_table_view(
     """Return the table view of a topic, filled from all existing messages.
 
     Args:
-        context: The client's context.
-        topic: Full name.
+        context: State that the client shares with all its producers and consumers.
+        topic: Full name of the topic.
         subscription_name: Name of the reader's subscription; None for a random name.
-        schema: Decodes the values; None for bytes.
+        schema: Schema that decodes the values; with None, values are bytes.
 
     Raises:
         PulsarException: The topic cannot be read.

@@ -23,7 +23,7 @@ class ShowCredentials:
 
     Args:
         authentication: The credentials.
-        encrypted: Whether the first address uses ``https``.
+        encrypted: Whether the URL of the original request uses ``https``.
     """
 
     def __init__(self, authentication: Authentication, *, encrypted: bool) -> None:

@@ -50,7 +50,7 @@ class AdminRefusedError(AdminError):
 
     Attributes:
         status: The HTTP status, 400 or more.
-        reason: The server's own words.
+        reason: The reason in the server's response.
     """
 
     def __init__(self, status: int, reason: str) -> None:

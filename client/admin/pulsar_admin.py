@@ -50,10 +50,10 @@ class Calls:
 
         Args:
             method: The HTTP method.
-            subject: A namespace or topic.
-            segments: The rest of the path.
+            subject: The namespace or topic that the request is about.
+            segments: Further segments of the URL path.
             parameters: Query parameters; empty values are omitted.
-            body: Sent as JSON; None for none.
+            body: JSON value to send as the body; None sends no body.
         """
         sent = None if body is None else Body(body)
         return await self._rest.value(method, _path(subject, segments, parameters), sent)
@@ -91,7 +91,7 @@ class PulsarAdmin:
 
     Args:
         admin_url: ``http://host:port`` of a broker's web port.
-        request_timeout_seconds: Longest wait for the next byte.
+        request_timeout_seconds: Longest time to wait for the next byte of a response.
         authentication: Credentials for every request, as for a Client.
         tls_trust_certs_file_path: Trusted CA certificates (PEM); None for the system's.
 

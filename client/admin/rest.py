@@ -136,7 +136,7 @@ class AdminRest:
 
     Args:
         url: ``http://host:port`` of a broker's web port, with or without a path before ``/admin``.
-        request_timeout_seconds: Longest wait for the next byte.
+        request_timeout_seconds: Longest time to wait for the next byte of a response.
         authentication: Credentials for every request.
         tls_trust_certs_file_path: Trusted CA certificates; None for the defaults.
 
@@ -185,7 +185,8 @@ class AdminRest:
 
         Args:
             method: The HTTP method.
-            path: From ``/admin`` or ``/lookup``, percent-encoded, with its query.
+            path: Percent-encoded path and query of the URL, starting with ``/admin`` or
+                ``/lookup``.
             body: The request's body.
 
         Raises:

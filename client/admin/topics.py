@@ -107,10 +107,11 @@ class Topics:
 
         Args:
             namespace: The namespace.
-            domains: Persistent, non-persistent or both; both are requested concurrently.
-            bundle: Only topics of a hash range, ``0x00000000_0x40000000``.
+            domains: Topic domains to list: persistent, non-persistent, or both. Both are requested
+                concurrently.
+            bundle: Hash range (bundle), such as ``0x00000000_0x40000000``, whose topics to list.
             include_system_topics: Whether to include hidden system topics.
-            properties: Passed to the broker's listing plug-in (PIP-452).
+            properties: Properties that the broker's listing plug-in gets (PIP-452).
         """
         asked = query(
             bundle=bundle,

@@ -43,10 +43,10 @@ class Access:
     """The location of a tool's credentials: files or environment variables, never a secret.
 
     Attributes:
-        plugin: ``token`` (the default if empty), ``basic`` or ``tls``, or upstream's class.
-        params: ``file:PATH`` or ``env:NAME``; of ``tls``: ``tlsCertFile:PATH,tlsKeyFile:PATH``.
-            Empty: no credentials.
-        trust_certs_file_path: Trusted CA certificates; empty: the defaults.
+        plugin: ``token`` (also if empty), ``basic``, ``tls``, or the name of upstream's class.
+        params: ``file:PATH`` or ``env:NAME``; for ``tls``, ``tlsCertFile:PATH,tlsKeyFile:PATH``. If
+            empty, there are no credentials.
+        trust_certs_file_path: File of trusted CA certificates; if empty, the defaults are trusted.
 
     Raises:
         InvalidConfiguration: The plug-in is unknown, or the parameters are a literal secret.
@@ -116,8 +116,8 @@ class Access:
         """Store secrets received from another machine, and return their locations.
 
         Args:
-            contents: Secrets from another host.
-            kept: Stores a text; returns the file's path.
+            contents: The secrets that :meth:`contents` returned on the other machine.
+            kept: Function that stores a text in a file, and returns the file's path.
         """
         files = {name: kept(text) for name, text in contents.items() if name != "plugin"}
         params = f"file://{files['secret']}" if "secret" in files else ""

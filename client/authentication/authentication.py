@@ -100,10 +100,11 @@ class AuthenticationBasic(Authentication):
     Only TLS keeps them secret in transit.
 
     Args:
-        username: The name.
+        username: The user name.
         password: The password.
-        method: The name of the method at the server.
-        auth_params_string: All three as a JSON object, overriding the other arguments.
+        method: The name that the server uses for the authentication method.
+        auth_params_string: User name, password and method as a JSON object, which overrides the
+            other arguments.
 
     Raises:
         InvalidConfiguration: A name or password is missing, or the JSON is invalid.
@@ -163,8 +164,8 @@ class AuthenticationToken(Authentication):
     """A token, read again for every connection and every challenge.
 
     Args:
-        token: The token; ``file:///path`` or ``env:NAME`` with the token; or a function returning
-            the token, plain or a coroutine.
+        token: The token, or ``file:///path`` or ``env:NAME`` of the token, or a function or
+            coroutine function that returns the token.
 
     Raises:
         InvalidConfiguration: The argument is neither a text nor a function.

@@ -52,10 +52,11 @@ def tls_context(
     """Return the TLS context for connections to ``pulsar+ssl://`` servers.
 
     Args:
-        trust_certs_file_path: Trusted CA certificates; None for certifi's.
-        certificate: Files of the client's own certificate and key.
+        trust_certs_file_path: File of trusted CA certificates; None for those of the package
+            certifi.
+        certificate: Files of the client's own certificate and private key, or None.
         allow_insecure: Whether to accept any certificate.
-        validate_hostname: Whether a certificate must name the requested host.
+        validate_hostname: Whether the server's certificate must be valid for the requested host.
 
     Raises:
         InvalidConfiguration: A file is unreadable, or holds no certificate or key.

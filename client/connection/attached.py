@@ -18,8 +18,8 @@ class PendingRequest:
     """A request that the server has not answered yet.
 
     Args:
-        admit: Decides on a large answer at the announcement of its size.
-        raw: Whether to return the answer undecoded.
+        admit: Function that decides, given the announced size, whether to read a large response.
+        raw: Whether to return the response without decoding it.
     """
 
     __slots__ = ("admit", "answer", "raw")
@@ -131,7 +131,8 @@ class Attached:
     Commands for unknown ids are dropped: in flight while their owner left.
 
     Args:
-        tls: Whether the connection uses TLS; redirects keep TLS.
+        tls: Whether the connection uses TLS, which then also selects the TLS address of an assigned
+            broker.
     """
 
     __slots__ = ("_tls", "consumers", "producers", "watches")

@@ -63,12 +63,12 @@ class ClientCnx(Connection):
     Args:
         options: Connection options.
         clock: The source of time.
-        tls: TLS above the plain transport, or None.
-        target: For a proxy: the broker, ``host:port``, behind the proxy.
+        tls: TLS layer above the plain transport, or None.
+        target: The broker behind a proxy, as ``host:port``; None without a proxy.
         auth_data: The credentials for CONNECT.
 
     Attributes:
-        attached: The producers, consumers and watches.
+        attached: The producers, consumers and watches that use the connection.
         turn_writer: Collects messages and acknowledgements until the end of the event-loop
             iteration.
         exclusive_turns: Futures of producers waiting for exclusive access, by request id.
@@ -213,7 +213,7 @@ class ClientCnx(Connection):
         """Send a request to the server, and return its response.
 
         Args:
-            build: Builds the command for a request id.
+            build: Function that builds the command for a given request id.
 
         Raises:
             ServerResponseError: The server answered with ERROR.
@@ -233,9 +233,9 @@ class ClientCnx(Connection):
         """Request a topic list, and return the response without decoding it.
 
         Args:
-            request: The request; its request id is replaced.
-            admit: Called with the announced size of a large answer before its body is read; false
-                drains the body and raises AnswerDeclinedError.
+            request: The request; its request id is replaced by a new one.
+            admit: Function called with the announced size of a large response before its body is
+                read. If it returns False, the body is discarded and AnswerDeclinedError is raised.
 
         Raises:
             AnswerDeclinedError: ``admit`` returned false.

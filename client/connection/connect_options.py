@@ -35,9 +35,9 @@ async def current_auth_data(credentials: Credentials, clock: Clock, seconds: flo
     A plain function runs in a thread: reading files or calling a server may block.
 
     Args:
-        credentials: The program's own, possibly arbitrary code.
+        credentials: The credentials, which may be arbitrary code of the application.
         clock: The source of time.
-        seconds: The timeout.
+        seconds: The timeout in seconds.
 
     Raises:
         ErrorGettingAuthenticationData: The credentials are unavailable.
@@ -100,23 +100,23 @@ class ConnectOptions:
     """The options of a connection: announced properties, timeouts, credentials and limits.
 
     Attributes:
-        client_version: Free text in CONNECT.
-        protocol_version: Newest version offered.
-        proxy_version: Set by a proxy only.
+        client_version: Name and version of the client, sent in CONNECT as free text.
+        protocol_version: Newest protocol version that the client offers.
+        proxy_version: Version of the proxy, set only by a proxy.
         original_principal: Role of the client behind a proxy, or None.
-        original_credentials: Passed-on credentials of the client behind a proxy, requested by the
-            server's challenges.
+        original_credentials: Credentials of the client behind a proxy, with which the proxy answers
+            the server's challenges.
         operation_timeout_seconds: Timeout of a request.
         max_pending_requests: Maximum number of unanswered requests.
-        keep_alive_seconds: Interval of keep-alive pings; 0 or less: never. A server silent for a
-            whole interval is disconnected.
-        drain_oversized: Whether a request or an answer above the frame limit fails only the
-            request; otherwise the connection ends, as upstream.
-        answer_limit_bytes: Upper bound of a topic list's length field, below the server's limit:
-            for a proxy with clients of smaller frame limits.
-        connect_timeout_seconds: Timeout of establishing a connection.
-        credentials: Sent in CONNECT and at every challenge, or None.
-        tls: Creates the TLS layer for a host, for ``pulsar+ssl``; None refuses such addresses.
+        keep_alive_seconds: Interval of keep-alive pings; 0 or less for none. A server that sends
+            nothing for a whole interval is disconnected.
+        drain_oversized: If True, a request or response above the frame limit fails only that
+            request; otherwise it ends the connection, as upstream.
+        answer_limit_bytes: Maximum size of a topic list in bytes, if below the server's limit. A
+            proxy sets it for clients with smaller frame limits.
+        connect_timeout_seconds: Timeout for establishing a connection.
+        credentials: Credentials to send in CONNECT and at every challenge, or None.
+        tls: Function that creates the TLS layer for a host; None refuses ``pulsar+ssl`` addresses.
         max_servers: Maximum number of servers with pooled connections.
     """
 

@@ -67,7 +67,7 @@ class AnswerDeclinedError(PulsarException):
     Its body was read and discarded.
 
     Attributes:
-        total_size: The answer's length field, in bytes.
+        total_size: Size of the response in bytes, from its length field.
     """
 
     def __init__(self, total_size: int) -> None:
@@ -84,8 +84,8 @@ class AnswerTooLargeError(PulsarException):
     Its body was read and discarded.
 
     Attributes:
-        total_size: The answer's length field, in bytes.
-        limit_bytes: The largest permitted length.
+        total_size: Size of the response in bytes, from its length field.
+        limit_bytes: The negotiated frame limit, in bytes.
     """
 
     def __init__(self, total_size: int, limit_bytes: int) -> None:
@@ -104,8 +104,8 @@ class RequestTooLargeError(PulsarException):
     """A request exceeds the server's size limit, and was not sent.
 
     Attributes:
-        size_bytes: Size of the request's frame.
-        limit_bytes: The server's maxMessageSize, or the lower limit of commands.
+        size_bytes: Size of the request's frame in bytes.
+        limit_bytes: The server's maxMessageSize in bytes, or the lower limit for commands.
     """
 
     def __init__(self, size_bytes: int, limit_bytes: int) -> None:

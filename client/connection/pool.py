@@ -27,7 +27,7 @@ class ServerKey(NamedTuple):
     Attributes:
         address: Host and port.
         tls: Whether to use TLS.
-        target: For a proxy: the broker, ``host:port``, behind the proxy.
+        target: The broker behind a proxy, as ``host:port``; None without a proxy.
     """
 
     address: tuple[str, int]
@@ -49,8 +49,8 @@ async def open_connection(
         address: Host and port.
         options: Connection options.
         clock: The source of time.
-        tls: Whether to use TLS, by the options.
-        target: See ServerKey.
+        tls: Whether to use TLS as configured in the options.
+        target: The broker behind a proxy; see ServerKey.
 
     Raises:
         ConnectError: The server is unreachable, or refused.
@@ -128,7 +128,7 @@ class ConnectionPool:
     Args:
         options: Connection options.
         clock: The source of time.
-        on_opened: Called when a connection is ready.
+        on_opened: Function called when a connection is ready.
     """
 
     def __init__(

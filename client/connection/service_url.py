@@ -21,8 +21,9 @@ class ServiceUrl(NamedTuple):
     """A parsed service URL: the servers' addresses, and whether they use TLS.
 
     Attributes:
-        addresses: Hosts and ports, at least one; any host answers a first lookup.
-        tls: Whether the hosts use TLS.
+        addresses: Hosts and ports of the servers, at least one. Any of them answers the first
+            lookup.
+        tls: Whether the servers use TLS.
     """
 
     addresses: tuple[tuple[str, int], ...]
@@ -34,7 +35,7 @@ def server_address(url: str, *, tls: bool = False) -> tuple[str, int]:
 
     Args:
         url: The server's URL.
-        tls: Whether to require ``pulsar+ssl://host[:port]``.
+        tls: Whether the URL must be ``pulsar+ssl://host[:port]``.
 
     Raises:
         ConnectError: Another scheme, no host, an invalid port, or further parts.
@@ -92,7 +93,7 @@ class ServiceInfo:
     Attributes:
         service_url: ``pulsar://host:port`` or ``pulsar+ssl://host:port``; several hosts are
             separated by commas.
-        authentication: Credentials.
+        authentication: Credentials that the client sends, or None.
         tls_trust_certs_file_path: File of trusted CA certificates.
 
     Raises:

@@ -38,22 +38,24 @@ class BrokerLink:
     :meth:`client.connection.cnx.ClientCnx.request` and of :meth:`patiently`.
 
     Args:
-        context: The client's context.
-        topic: Full name.
-        alone: Whether only one consumer of the subscription is active; redelivery then covers
-            everything unacknowledged.
-        cache_seconds: Maximum age of cached consumer stats.
+        context: State that the client shares with all its producers and consumers.
+        topic: Full name of the topic.
+        alone: Whether the subscription has only one active consumer; a redelivery then includes all
+            unacknowledged messages.
+        cache_seconds: Maximum age of cached consumer statistics, in seconds.
 
     Attributes:
         topic, alone: As given.
         consumer_id: The consumer's number within the client.
         persistent: Whether the topic is persistent; non-persistent topics have neither
             acknowledgements nor redelivery.
-        cnx: The connection, or None.
-        attached: Set while requests can be sent, and after the final end.
-        ended: Why the consumer ended for good, or None.
-        epoch: Number of full redeliveries requested.
-        redelivery_requests: Number of redeliveries requested, full or of single entries.
+        cnx: The connection to the broker, or None.
+        attached: Event that is set while requests can be sent, and after the consumer has ended for
+            good.
+        ended: The error with which the consumer ended for good, or None.
+        epoch: Number of requested redeliveries of all unacknowledged messages.
+        redelivery_requests: Number of requested redeliveries, of all unacknowledged messages or of
+            single entries.
     """
 
     def __init__(
@@ -90,8 +92,8 @@ class BrokerLink:
         """Send a request once the consumer is attached; repeat it after a lost connection.
 
         Args:
-            ask: Sends the request.
-            may_pass: Errors worth a retry.
+            ask: Function that sends the request.
+            may_pass: Function that returns True for an error after which to retry.
 
         Raises:
             Timeout: No success within the operation timeout.

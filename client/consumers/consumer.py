@@ -46,8 +46,8 @@ class Consumer(Receiver[ValueT]):
                 await consumer.acknowledge(message)
 
     Args:
-        context: The client's context.
-        topics: The topics' consumers.
+        context: State that the client shares with all its producers and consumers.
+        topics: The consumers of all topics.
         name: The topic's full name; several names separated by commas.
     """
 
@@ -287,7 +287,7 @@ class Consumer(Receiver[ValueT]):
         """Delete the subscription, and close the consumer.
 
         Args:
-            force: Delete even a subscription with further consumers.
+            force: Whether to delete the subscription even if it has other consumers.
 
         Raises:
             PulsarException: The broker refused; the consumer stays open.
@@ -349,7 +349,7 @@ async def open_consumer(
     """Subscribe to topics, including all their partitions.
 
     Args:
-        context: The client's context.
+        context: State that the client shares with all its producers and consumers.
         topics: Full names.
         subscription: Name of the subscription.
         options: Consumer options.

@@ -51,10 +51,11 @@ class _Letter(NamedTuple):
     """An entry that waits to be sent to the dead-letter topic.
 
     Attributes:
-        topic: The consumer of the original topic.
+        topic: The consumer of the topic that the entry comes from.
         entry: The entry.
-        messages, size_bytes: Counted size of the entry.
-        losses: The topic's lost connections at arrival; a loss releases all counts.
+        messages, size_bytes: Messages and bytes counted for the entry.
+        losses: Number of the topic's lost connections when the entry arrived. A further loss
+            releases all counts.
     """
 
     topic: TopicConsumer
@@ -84,7 +85,7 @@ class DeadLetters:
     """The producers for a consumer's dead-letter and retry topics, opened on demand.
 
     Args:
-        context: The client's context.
+        context: State that the client shares with all its producers and consumers.
         subscription: Name of the subscription.
         options: Consumer options with a dead-letter policy.
     """

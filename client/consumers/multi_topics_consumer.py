@@ -39,19 +39,19 @@ class MultiTopicsConsumer:
     """A consumer of several topics and all their partitions, with their messages merged.
 
     Args:
-        context: The client's context.
+        context: State that the client shares with all its producers and consumers.
         subscription: The subscription, common to all topics.
         options: Consumer options.
-        start: Start position of a non-durable subscription.
-        letters: Handles messages redelivered too often.
+        start: Start position of a reader's (non-durable) subscription.
+        letters: Handler of messages that were redelivered too often.
 
     Attributes:
-        inbox: Queue of all topics' messages.
-        topics: Consumers by the full name of topic or partition.
+        inbox: The merged queue of messages from all topics.
+        topics: Single-topic consumers, keyed by the full name of their topic or partition.
         letters: As given.
-        on_redelivering: Called with the ids of messages about to be redelivered.
-        closed: Whether the consumer is closed, or closing.
-        endless: Whether to keep waiting after the termination of all topics.
+        on_redelivering: Function called with the ids of messages about to be redelivered.
+        closed: Whether the consumer is closed or being closed.
+        endless: Whether receive calls keep waiting after all topics were terminated.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class MultiTopicsConsumer:
         """Subscribe to a topic with all its partitions; do nothing if already subscribed.
 
         Args:
-            name: Full name.
+            name: Full name of the topic.
 
         Raises:
             AlreadyClosed: The consumer was closed.
@@ -171,7 +171,7 @@ class MultiTopicsConsumer:
         Queued messages are dropped: the broker redelivers them to the subscription's next consumer.
 
         Args:
-            name: Full name.
+            name: Full name of the topic.
         """
         count = self._partitions.pop(name, None)
         if count is None:

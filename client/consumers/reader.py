@@ -33,7 +33,7 @@ class Reader(Receiver[ValueT]):
                 message = await reader.read_next()
 
     Args:
-        context: The client's context.
+        context: State that the client shares with all its producers and consumers.
         topics: The topic's consumer, with all partitions.
         name: The topic's full name.
         options: Reader options.
@@ -157,8 +157,8 @@ async def open_reader(
     """Open a reader of a topic and all its partitions, starting at a message.
 
     Args:
-        context: The client's context.
-        topic: Full name.
+        context: State that the client shares with all its producers and consumers.
+        topic: Full name of the topic.
         start_message_id: Start position.
         options: Reader options.
 

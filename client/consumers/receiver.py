@@ -40,9 +40,9 @@ class Listening:
     An exception of the function is logged; the ack timeout redelivers the message.
 
     Args:
-        listener: Called with the owner and a message; an awaitable result is awaited.
+        listener: Function called with the owner and a message; an awaitable result is awaited.
         owner: The consumer or reader.
-        next_message: Returns the next message.
+        next_message: Coroutine function that returns the next message.
     """
 
     def __init__(
@@ -95,10 +95,10 @@ class Receiver(Generic[ValueT]):
     """The base of Consumer and Reader, which passes messages to the application or listener.
 
     Args:
-        context: The client's context.
-        topics: The topics' consumers.
+        context: State that the client shares with all its producers and consumers.
+        topics: The consumers of all topics.
         name: The topic's full name; several names separated by commas.
-        listener: Called with each message, replacing the receive methods.
+        listener: Function called with each message, which replaces the receive methods.
     """
 
     def __init__(

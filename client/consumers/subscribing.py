@@ -24,7 +24,7 @@ class Position:
     """A position in a topic: a message id, and whether that message is included.
 
     Attributes:
-        message_id: The start.
+        message_id: Id of the message.
         inclusive: Whether to start with the message, not after it.
     """
 
@@ -78,13 +78,14 @@ class Progress:
     """The position that a consumer has reached since its start or last seek.
 
     Attributes:
-        start: Start position; None for the subscription's own position.
+        start: Start position; None to start at the subscription's own position.
         sought_time: Start time in ms since 1970, or None.
-        oldest: First entry arrived since the start.
-        newest: Newest entry arrived on the current connection.
-        passed: Newest entry without messages to hand out: broken, acknowledged before, or compacted
-            away.
-        last: The last message taken, as its entry's head and its index.
+        oldest: First entry that has arrived since the start.
+        newest: Newest entry that has arrived on the current connection.
+        passed: Newest entry without a message to deliver, because it is broken, acknowledged
+            before, or compacted away.
+        last: The last message that the application received, as the head of its entry and its batch
+            index.
     """
 
     start: Position | None = None
@@ -146,7 +147,7 @@ class Subscription:
     Attributes:
         name: Name of the subscription.
         consumer_name: Name of the consumer.
-        durable: False for a reader's subscription, deleted with the reader.
+        durable: False for a reader's subscription, which is deleted with the reader.
     """
 
     name: str
@@ -174,12 +175,13 @@ def subscribe_command(  # noqa: PLR0913 - the fields of SUBSCRIBE
 
     Args:
         request_id: The request's id.
-        consumer_id: The consumer's number.
-        topic: Full name.
+        consumer_id: The consumer's number within the client.
+        topic: Full name of the topic.
         subscription: The subscription.
         options: Consumer options.
-        epoch: Number of full redeliveries requested; None for Shared types.
-        start: Start position of a non-durable subscription.
+        epoch: Number of requested redeliveries of all unacknowledged messages; None for Shared
+            types.
+        start: Start position of a reader's (non-durable) subscription.
     """
     earliest = options.initial_position is InitialPosition.Earliest
     subscribe = pb.CommandSubscribe(

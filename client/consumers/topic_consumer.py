@@ -74,22 +74,23 @@ class TopicConsumer:
     acknowledgement or redelivery.
 
     Args:
-        context: The client's context.
-        topic: Full name.
+        context: State that the client shares with all its producers and consumers.
+        topic: Full name of the topic.
         subscription: The subscription.
-        options: Consumer options; ``receiver_queue_size`` is the topic's share.
+        options: Consumer options, with this topic's share of ``receiver_queue_size``.
         inbox: The merged queue of all topics.
         owner: The multi-topics consumer.
-        open_queue: Creates the receiver queue.
-        start: Start position of a non-durable subscription.
+        open_queue: Function that creates the topic's receiver queue.
+        start: Start position of a reader's (non-durable) subscription.
 
     Attributes:
-        topic: Full name.
-        link: Commands to the broker.
-        incoming: Messages arrived and not taken.
-        handed_out: Messages handed to the program.
-        is_active: Whether a Failover subscription has selected the consumer; None before a report.
-        end_of_topic: Whether the topic is terminated, and fully received.
+        topic: Full name of the topic.
+        link: Sends the consumer's commands to its broker.
+        incoming: Messages in the queue, not yet received by the application.
+        handed_out: Messages that the application has received and not acknowledged.
+        is_active: Whether this is the active consumer of a Failover subscription; None until the
+            broker has reported it.
+        end_of_topic: Whether the topic is terminated and all its messages are received.
     """
 
     def __init__(  # noqa: PLR0913 - many collaborators
@@ -307,7 +308,7 @@ class TopicConsumer:
         The broker closes the subscription's consumers; returns once this consumer is served again.
 
         Args:
-            target: Message or time.
+            target: Message id, or time in ms since 1970.
             inclusive: Whether to deliver the target message itself, too.
 
         Raises:
@@ -385,7 +386,7 @@ class TopicConsumer:
         the operation timeout at most. Cancellation leaves nothing open.
 
         Args:
-            is_gone: Whether the topic is deleted: acknowledgements would be futile.
+            is_gone: Whether the topic is deleted, so that sending acknowledgements is pointless.
         """
         if self._closing:
             await self._left.wait()

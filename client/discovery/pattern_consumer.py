@@ -43,12 +43,12 @@ class KeptTopics:
     growing delays.
 
     Args:
-        consumer: The consumer of the topics.
-        patience: Waits between attempts.
+        consumer: The multi-topics consumer that subscribes to the topics.
+        patience: Waits between the attempts.
         backoff: Delays between attempts.
 
     Attributes:
-        topics: The subscribed topics.
+        topics: Full names of the subscribed topics.
     """
 
     def __init__(
@@ -205,8 +205,8 @@ class PatternConsumer(Consumer[ValueT]):
     matching stays.
 
     Args:
-        context: The client's context.
-        topics: The topics' consumers, at first empty.
+        context: State that the client shares with all its producers and consumers.
+        topics: The consumers of all matching topics, none at first.
         pattern: The pattern.
         options: Consumer options, including the discovery schedule.
     """
@@ -253,7 +253,7 @@ async def open_pattern_consumer(
     """Open a consumer that subscribes to all topics matching a pattern.
 
     Args:
-        context: The client's context.
+        context: State that the client shares with all its producers and consumers.
         pattern: The pattern.
         subscription: Name of the subscription.
         options: Consumer options.

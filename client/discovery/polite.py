@@ -21,7 +21,7 @@ class GoBackoff:
     """Delays that double from 0.1 s to 60 s, each lengthened at random by up to a fifth.
 
     Args:
-        random: Returns numbers from 0 to 1.
+        random: Function that returns random numbers from 0 to 1.
 
     Source: observed traffic.
     """
@@ -43,8 +43,8 @@ class UnreachableRetries:
     The last delay is shortened, so that all delays add up to a given total.
 
     Args:
-        total_seconds: The operation timeout.
-        random: Returns numbers from 0 to 1.
+        total_seconds: Sum of all delays, which is the operation timeout.
+        random: Function that returns random numbers from 0 to 1.
 
     Source: upstream BinaryProtoLookupService, and logs of both clients.
     """
@@ -76,7 +76,7 @@ class FullJitter:
         shortest_seconds: The minimum.
         first_seconds: The first maximum.
         most_seconds: The largest maximum.
-        random: Returns numbers from 0 to 1.
+        random: Function that returns random numbers from 0 to 1.
     """
 
     def __init__(

@@ -21,9 +21,10 @@ class ListTopics:
     ``listed`` or ``list_failed`` reports its outcome.
 
     Attributes:
-        pattern: Applied by the broker; None leaves matching to the client.
-        topics_hash: Hash of the client's list; an unchanged list comes back empty.
-        properties: PIP-452's, for the broker's plug-in.
+        pattern: Pattern that the broker applies; None if the client matches the names itself.
+        topics_hash: Hash of the client's list. If the list is unchanged, the response contains no
+            names.
+        properties: Properties for the broker's listing plug-in (PIP-452).
     """
 
     pattern: str | None = None
@@ -48,7 +49,7 @@ class OpenWatch:
     ``watch_opened`` or ``watch_failed`` reports its outcome.
 
     Attributes:
-        pattern: The watched pattern; first looked up like a topic.
+        pattern: The watched pattern, which is first looked up as if it were a topic.
         topics_hash: Hash of the client's list.
         again: Whether to request the open watch's list on its connection, without a lookup.
     """
@@ -84,7 +85,7 @@ class GiveUp:
     """The action of failing the subscription, because its first listing failed for good.
 
     Attributes:
-        failure: The last attempt's failure.
+        failure: Why the last attempt failed.
     """
 
     failure: Failure
@@ -111,11 +112,11 @@ class DiscoveryOptions:
     """The options with which a pattern consumer discovers its topics.
 
     Attributes:
-        pattern: As sent to the broker, with the user's ``persistent://`` if any.
-        properties: The consumer's, for the broker's plug-in (PIP-452).
-        persistent: Whether to find only persistent topics, the only ones covered by watches.
-        period_seconds: Interval of polls.
-        operation_timeout_seconds: Timeout of the first listing, in families with retries.
+        pattern: The pattern as sent to the broker, including ``persistent://`` if the user gave it.
+        properties: The consumer's properties, for the broker's listing plug-in (PIP-452).
+        persistent: Whether to find only persistent topics. Watches report no others.
+        period_seconds: Interval of polls in seconds.
+        operation_timeout_seconds: Timeout of the first listing, in schedules that retry it.
     """
 
     pattern: str
@@ -132,15 +133,17 @@ class DiscoverySchedule:
     flight at any time.
 
     Args:
-        options: The consumer's options.
+        options: The options of the pattern consumer's discovery.
         clock: The source of time.
-        random: Returns numbers from 0 to 1.
-        perform: Makes a request; may report the outcome before returning.
+        random: Function that returns random numbers from 0 to 1.
+        perform: Function that carries out an action, such as a request. It may report the outcome
+            before it returns.
 
     Attributes:
-        family: The family's name.
-        removal: Handling of topics no longer found.
-        topics_hash: Hash of the client's names; None before the first listing.
+        family: The name of the schedule.
+        removal: What to do with topics that are no longer found.
+        topics_hash: Hash of the matching names that the client knows; None before the first
+            listing.
         listings: Number of listing requests.
     """
 
@@ -181,7 +184,7 @@ class DiscoverySchedule:
         """Handle the response to a listing request.
 
         Args:
-            topics_hash: Hash of the client's new names.
+            topics_hash: Hash of the matching names that the client now knows.
         """
         self._asking = False
         first, self.topics_hash = self.topics_hash is None, topics_hash
@@ -224,8 +227,8 @@ class DiscoverySchedule:
         """Store the hash after a watch's update, whose changes are already applied.
 
         Args:
-            topics_hash: Hash of the client's new names.
-            fits: Whether the broker's hash is the same.
+            topics_hash: Hash of the matching names that the client now knows.
+            fits: Whether this is equal to the broker's hash.
         """
 
     def close(self) -> None:

@@ -44,11 +44,11 @@ class TopicListWatch:
     Args:
         watcher_id: The watch's number, unique in the client.
         namespace: ``tenant/namespace``.
-        on_update: Called with added and removed topics, in order, after ``open``.
-        on_lost: Called after a lost connection.
+        on_update: Function called with added and deleted topics, in order, once ``opened``.
+        on_lost: Function called after the connection was lost.
 
     Attributes:
-        cnx: The serving connection, or None.
+        cnx: The connection on which the watch is open, or None.
     """
 
     def __init__(
@@ -149,16 +149,17 @@ class TopicDiscovery:
     Only matching names are kept: a whole list is streamed.
 
     Args:
-        context: The client's context.
+        context: State that the client shares with all its producers and consumers.
         pattern: The pattern.
-        mode: Persistent topics, non-persistent topics or both.
+        mode: Whether to find persistent topics, non-persistent topics or both.
         options: The schedule's options.
-        family: The schedule's family.
-        on_topics: Called with the topics, without partitions, after possible changes.
-        random: Returns numbers from 0 to 1.
+        family: The name of the schedule.
+        on_topics: Function called with the topics, without partitions, whenever they may have
+            changed.
+        random: Function that returns random numbers from 0 to 1.
 
     Attributes:
-        names: Full names, including partitions.
+        names: Full names of the matching topics, including partitions.
         schedule: The schedule.
     """
 

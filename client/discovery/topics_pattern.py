@@ -45,12 +45,13 @@ class TopicsPattern:
     Names are ``tenant/namespace/local``, without domain and partition; a mode selects the domains.
 
     Args:
-        text: A regular expression: ``persistent://tenant/namespace/local``, without the scheme, or
-            only the local name, in ``public/default``. Tenant and namespace are plain names.
+        text: A regular expression: ``persistent://tenant/namespace/local``, the same without the
+            scheme, or only the local name of topics in ``public/default``. Tenant and namespace are
+            plain names.
         flags: Inline flags for the local name: ``i``, ``m``, ``s``.
 
     Attributes:
-        text: The long form, as sent to a broker.
+        text: The pattern in the long form that is sent to a broker.
         namespace: ``tenant/namespace``.
 
     Raises:
@@ -180,14 +181,15 @@ class MatchingNames:
     """The topic names in a broker's response that match a pattern, and its other fields.
 
     Args:
-        answer: As received.
-        pattern: Applied to the names if the broker did not.
+        answer: The response as received, not decoded.
+        pattern: Pattern to apply to the names if the broker has not applied it.
 
     Attributes:
         names: The matching names.
         topics_hash: The broker's hash of the whole list, or None.
         filtered: Whether the broker applied the pattern.
-        changed: False if the request's hash matched; the list is empty then.
+        changed: False if the list is unchanged since the hash in the request; no names are then
+            sent.
     """
 
     def __init__(self, answer: TopicsAnswer, pattern: TopicsPattern) -> None:

@@ -30,11 +30,11 @@ class PendingQuestions:
 
     Args:
         clock: The source of time.
-        tasks: The owner's set of running requests, awaited at close.
+        tasks: The owner's set of running requests, which are awaited at close.
 
     Attributes:
-        latest: The queue of the latest arrival: among a consumer's topics, the only one requested;
-            the others have no messages, or enough permits.
+        latest: The queue of the consumer's topic that received a message last. Only its broker is
+            asked; the other topics have no messages, or enough permits.
     """
 
     def __init__(self, clock: Clock, tasks: set[asyncio.Task[None]]) -> None:
@@ -103,17 +103,18 @@ class BytesReceiverQueue:
     empty queue, the broker reported pending messages, and memory is free.
 
     Args:
-        consumer: The queue's owner.
+        consumer: The consumer that owns the queue.
         counted: The bytes of the consumer's messages.
-        questions: Asks the broker for pending messages.
-        min_size: Initial and smallest size; at least 1.
-        max_size: Largest size.
-        on_close: Called at close.
+        questions: Asks the broker whether it has more messages.
+        min_size: Initial and minimum size in messages; at least 1.
+        max_size: Maximum size in messages.
+        on_close: Function called when the queue is closed.
 
     Attributes:
         asking: Whether the application waits for a message.
-        outstanding: The broker's permits; negative after a larger batch.
-        full: Whether the last message used up the permits, without growth since.
+        outstanding: Permits that the broker still has; negative after a batch larger than the
+            permits.
+        full: Whether the last message used up the permits, and the queue has not grown since.
     """
 
     def __init__(

@@ -16,11 +16,11 @@ class CountedBytes:
 
     Args:
         memory: The client's memory limit.
-        until_acknowledged: Whether to count messages until acknowledgement.
+        until_acknowledged: Whether messages count as memory until they are acknowledged.
 
     Attributes:
         memory: The client's memory limit.
-        handed_out: Bytes handed to the application and still counted.
+        handed_out: Bytes of messages that the application has received and that still count.
     """
 
     __slots__ = ("_change", "_reservation", "_until_acknowledged", "handed_out", "memory")
@@ -72,9 +72,9 @@ class FixedReceiverQueue:
     ReceiverQueue describes its methods.
 
     Args:
-        consumer: The queue's owner.
+        consumer: The consumer that owns the queue.
         counted: The bytes of the consumer's messages.
-        size: Most messages; 0 grants a permit per requested message.
+        size: Maximum number of messages; 0 grants one permit for each message that is waited for.
 
     Source: upstream ConsumerImpl.increaseAvailablePermits.
     """

@@ -38,10 +38,11 @@ class QueueOptions:
     """The options for the receiver queues of one consumer.
 
     Attributes:
-        policy: Policy of their size.
-        max_size: Most messages; 0 for one per request of the application.
-        batch_receive_messages: Maximum number of messages awaited by ``batch_receive``; 0 for none.
-        until_acknowledged: Whether to count messages until acknowledgement.
+        policy: How the size of the queues is chosen.
+        max_size: Maximum number of messages; 0 fetches one message for each that is waited for.
+        batch_receive_messages: Maximum number of messages that ``batch_receive`` waits for; 0 if it
+            is not used.
+        until_acknowledged: Whether messages count as memory until they are acknowledged.
     """
 
     policy: ReceiverQueuePolicy = ReceiverQueuePolicy.BYTES
@@ -65,7 +66,7 @@ class ReceiverQueues:
     """The receiver queues of a client, which shrink when its memory is nearly used up.
 
     Args:
-        memory: The client's memory limit, possibly shared.
+        memory: The client's memory limit, which other clients may share.
         clock: The source of time.
     """
 

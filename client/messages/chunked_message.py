@@ -24,8 +24,8 @@ class ChunkedMessage:
     Args:
         message: The message.
         producer: The message's producer.
-        publish_time: In ms since 1970.
-        max_message_bytes: The broker's limit on an entry's metadata and payload.
+        publish_time: Publish time in ms since 1970.
+        max_message_bytes: The broker's limit on an entry's metadata and payload, in bytes.
 
     Attributes:
         chunk_count: Number of entries.
@@ -83,7 +83,7 @@ class Chunks:
     """The chunks of a message that is being sent, and how many are sent and acknowledged.
 
     Attributes:
-        message: Produces the chunks.
+        message: The message, which is cut into chunks on demand.
         size_bytes: Payload bytes before compression.
         sent: Number of chunks sent as entries.
         answered: Number of acknowledged chunks.

@@ -37,11 +37,12 @@ class ChunkAssembly:
 
     Args:
         clock: The source of time.
-        on_dropped: Called with the ids of abandoned chunks, and whether to acknowledge them or
-            leave them unacknowledged.
+        on_dropped: Function called with the ids of chunks that are given up, and whether to
+            acknowledge them.
         most_messages: Maximum number of incomplete messages; 0 for no limit.
-        acknowledges_oldest: Whether to acknowledge the chunks of an evicted message.
-        expiry_seconds: Longest time to completion; 0 for no limit.
+        acknowledges_oldest: Whether to acknowledge the chunks of a message that exceeds
+            ``most_messages``.
+        expiry_seconds: Seconds after which an incomplete message is given up; 0 for never.
         max_message_bytes: Maximum bytes of all chunks of a message.
 
     Attributes:

@@ -26,11 +26,13 @@ class _Codec(NamedTuple):
     """The functions and limits of a compression algorithm.
 
     Attributes:
-        compress: Compresses bytes.
-        decompress: Returns at most the announced number of bytes; more is an error.
-        most_bytes_of_one: Largest expansion of a compressed byte.
-        slow_bytes: Size with a compression time of several milliseconds.
-        slow_uncompressed_bytes: Size with a decompression time of several milliseconds.
+        compress: Function that compresses bytes.
+        decompress: Function that decompresses bytes to at most the announced size; more is an
+            error.
+        most_bytes_of_one: Maximum number of bytes into which one compressed byte can expand.
+        slow_bytes: Size in bytes from which compression takes several milliseconds.
+        slow_uncompressed_bytes: Uncompressed size in bytes from which decompression takes several
+            milliseconds.
     """
 
     compress: Callable[[bytes], bytes]
@@ -113,9 +115,9 @@ def decompress(compression: int, data: bytes, size_bytes: int) -> bytes:
     """Decompress a payload to its announced size.
 
     Args:
-        compression: As in MessageMetadata.
+        compression: Number of the algorithm, as in MessageMetadata.
         data: The payload.
-        size_bytes: The announced uncompressed size.
+        size_bytes: Uncompressed size in bytes, as announced in the metadata.
 
     Raises:
         BrokenEntryError: The payload is damaged, or has another size.

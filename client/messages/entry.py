@@ -67,9 +67,10 @@ class EntrySource:
 
     Attributes:
         topic_name: Full name of the topic or partition.
-        schema: Decodes the values.
+        schema: Schema that decodes the values.
         max_uncompressed_bytes: Maximum bytes of a decompressed entry.
-        takes_encrypted: Whether encrypted entries are delivered undecrypted, or are broken.
+        takes_encrypted: Whether to deliver encrypted entries undecrypted, instead of treating them
+            as broken.
     """
 
     topic_name: str
@@ -82,10 +83,10 @@ class Entry:
     """A received entry, whose messages are decoded at once or in steps.
 
     Attributes:
-        head: The fields common to all messages.
+        head: The fields common to all messages of the entry.
         payload: The payload as received.
         is_chunk: Whether the entry is a chunk: see ChunkAssembly.
-        most_bytes: Maximum bytes after decompression.
+        most_bytes: Maximum size after decompression, in bytes.
     """
 
     __slots__ = (
@@ -151,7 +152,7 @@ class Entry:
         Texts with invalid UTF-8 are mended, as by a broker.
 
         Args:
-            most: Maximum number of messages of a batch to look at; ``left`` counts the rest.
+            most: Maximum number of messages of a batch to decode; ``left`` counts the rest.
 
         Raises:
             BrokenEntryError: The entry is damaged; messages taken before are valid.

@@ -19,8 +19,8 @@ class BrokenEntryError(InvalidMessage):
     The consumer reports the reason to the broker with the acknowledgement.
 
     Attributes:
-        validation_error: The reason in CommandAck.
-        messages: Permits counted by the broker.
+        validation_error: The reason, as a code of CommandAck.
+        messages: Number of permits that the broker counts for the entry.
     """
 
     def __init__(self, validation_error: ValidationError, message: str, messages: int = 1) -> None:

@@ -23,9 +23,9 @@ class EncryptionKey:
     """A key that encrypts the data key of an encrypted message.
 
     Attributes:
-        key: The key's name.
-        value: The message's key, encrypted.
-        metadata: The producer's metadata of the key.
+        key: The name of the key.
+        value: The message's data key, encrypted with this key.
+        metadata: Properties that the producer attached to the key.
     """
 
     def __init__(self, data: pb.EncryptionKeys) -> None:
@@ -42,7 +42,7 @@ class EncryptionContext:
     """The parameters that an application needs to decrypt a payload itself.
 
     Args:
-        metadata: The entry's metadata.
+        metadata: The metadata of the entry.
     """
 
     def __init__(self, metadata: pb.MessageMetadata) -> None:
@@ -104,20 +104,20 @@ class EntryHead:
     """The fields common to all messages of a received entry.
 
     Args:
-        metadata: The entry's metadata.
+        metadata: The metadata of the entry.
         command: The entry's MESSAGE command.
         topic_name: As the attribute.
         schema: As the attribute.
 
     Attributes:
         topic_name: Full name of the topic or partition.
-        ledger_id: Ledger.
-        entry_id: Entry in the ledger.
+        ledger_id: Id of the ledger.
+        entry_id: Id of the entry in the ledger.
         partition: Index of the partition; -1 for an unpartitioned topic.
-        redelivery_count: Number of requested redeliveries.
-        batch_size: Messages of the batch; 0 if unbatched.
-        schema: Decodes the values.
-        chunk_ids: The ids of a chunked message's chunks, acknowledged together.
+        redelivery_count: Number of times that redelivery was requested.
+        batch_size: Number of messages in the batch; 0 if there is no batch.
+        schema: Schema that decodes the values.
+        chunk_ids: The ids of all chunks of a chunked message, which are acknowledged together.
     """
 
     __slots__ = (
@@ -176,7 +176,7 @@ class Message(Generic[ValueT]):
         entry: The fields common to the entry's messages.
         single: SingleMessageMetadata as protobuf bytes; None if unbatched.
         payload: Payload bytes.
-        batch_index: Index in the batch; -1 if unbatched.
+        batch_index: Index of the message in its batch; -1 if it is not in a batch.
 
     Attributes:
         entry: The fields common to the entry's messages.

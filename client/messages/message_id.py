@@ -22,12 +22,12 @@ class MessageId:
 
     Args:
         partition: Index of the partition; -1 for an unpartitioned topic.
-        ledger_id: Ledger.
-        entry_id: Entry in the ledger.
-        batch_index: Index in the entry's batch; -1 if unbatched.
-        batch_size: Messages of the batch; 0 if unbatched.
+        ledger_id: Id of the ledger.
+        entry_id: Id of the entry in the ledger.
+        batch_index: Index of the message in its batch; -1 if it is not in a batch.
+        batch_size: Number of messages in the batch; 0 if there is no batch.
         topic_name: Full name of the topic or partition; "" if unknown.
-        first_chunk: Id of a chunked message's first chunk; else None.
+        first_chunk: Id of the first chunk of a chunked message, otherwise None.
 
     Attributes:
         earliest: Position before the first message of every topic.

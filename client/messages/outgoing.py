@@ -29,11 +29,11 @@ class OutgoingMessage:
         sequence_id: Sequence id.
         properties: Properties, or None.
         partition_key: Partition key, or None.
-        ordering_key: Ordering key, with precedence over the partition key, or None.
+        ordering_key: Ordering key, which overrides the partition key, or None.
         event_timestamp: Event time in ms since 1970, or None.
-        deliver_at: Earliest delivery in ms since 1970, or None. Excludes batching.
-        replication_clusters: Target clusters; () for the namespace's, ``__local__`` for no
-            replication. Excludes batching.
+        deliver_at: Earliest time of delivery in ms since 1970, or None. Excludes batching.
+        replication_clusters: Clusters to replicate to; () for the namespace's, ``__local__`` for
+            none. Excludes batching.
     """
 
     payload: bytes | None
@@ -63,8 +63,8 @@ class SendingProducer:
     Attributes:
         producer_id: The producer's number on the connection.
         producer_name: The producer's name.
-        compression: Compression of payloads.
-        schema_version: Version of the schema; b"" for none.
+        compression: Algorithm that compresses payloads.
+        schema_version: Version of the schema; b"" without a schema.
     """
 
     producer_id: int
@@ -79,9 +79,9 @@ class OutgoingEntry:
 
     Attributes:
         metadata: MessageMetadata as protobuf bytes.
-        payload: The compressed payload; a view for a chunk.
-        sequence_id: The first message's sequence id.
-        highest_sequence_id: The last message's sequence id.
+        payload: The compressed payload; for a chunk, a view of it.
+        sequence_id: Sequence id of the first message.
+        highest_sequence_id: Sequence id of the last message.
         message_count: Number of messages.
         is_chunk: Whether the entry is a chunk.
     """

@@ -22,11 +22,11 @@ def producer_command(
     """Return the command PRODUCER, still without its request id.
 
     Args:
-        topic: Full name.
+        topic: Full name of the topic.
         producer_id: The producer's number within the client.
         options: Producer options.
         name: The producer's name; "" lets the broker choose.
-        epoch: Number of earlier attachments.
+        epoch: Number of times that the producer was attached before.
     """
     command = pb.CommandProducer(
         topic=topic,

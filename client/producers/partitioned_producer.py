@@ -34,7 +34,7 @@ class PartitionedProducer:
     """The producers of a topic's partitions, which choose a partition for each message.
 
     Args:
-        context: The client's context.
+        context: State that the client shares with all its producers and consumers.
         topic: Full name, without a partition's suffix.
         partitions: Number of partitions.
         options: Producer options.

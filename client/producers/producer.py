@@ -81,17 +81,19 @@ class Producer(Generic[ValueT]):
         sent, and holds its memory until answered.
 
         Args:
-            content: A value of the schema (of AvroSchema, also encoded as bytes); bytes without a
-                schema. None is a null value: compaction removes its key.
-            properties: The program's properties.
-            partition_key: Key for partition, Key_Shared and compaction.
-            ordering_key: Key for Key_Shared, instead of partition_key.
-            sequence_id: Number for the broker's deduplication; None counts up.
-            replication_clusters: Target clusters; None for the namespace's.
+            content: A value of the schema, or bytes without a schema; with AvroSchema also encoded
+                bytes. None is a null value, which makes compaction remove the key.
+            properties: Properties that the application attaches to the message.
+            partition_key: Key that determines the partition, the Key_Shared consumer and
+                compaction.
+            ordering_key: Key that determines the Key_Shared consumer instead of partition_key.
+            sequence_id: Number by which the broker recognizes duplicates; None uses the next
+                number.
+            replication_clusters: Clusters to replicate to; None for the namespace's.
             disable_replication: Whether to keep the message in the local cluster.
-            event_timestamp: The program's timestamp, in ms since 1970.
-            deliver_at: Earliest delivery to Shared consumers, in ms since 1970.
-            deliver_after: Earliest delivery, relative to now.
+            event_timestamp: Event time set by the application, in ms since 1970.
+            deliver_at: Earliest time of delivery to Shared consumers, in ms since 1970.
+            deliver_after: Shortest time until delivery to Shared consumers.
 
         Raises:
             Timeout: No receipt in time.

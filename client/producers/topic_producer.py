@@ -44,8 +44,8 @@ class TopicProducer:
     producer by name, and drops repetitions where deduplication is on.
 
     Args:
-        context: The client's context.
-        topic: Full name; of a partition, with its suffix.
+        context: State that the client shares with all its producers and consumers.
+        topic: Full name of the topic or partition.
         options: Producer options.
 
     Attributes:

@@ -30,7 +30,7 @@ class AvroDefinition:
     may never end. Such values are read by the library's Python reader.
 
     Args:
-        text: The definition as JSON.
+        text: The Avro schema as JSON.
 
     Raises:
         ValueError: Invalid JSON, a violation of Avro's rules, or an array with items of zero bytes,
@@ -79,8 +79,8 @@ class AvroDefinition:
         """Decode a value from bytes that were written with this Avro schema.
 
         Args:
-            data: Avro's bytes.
-            reader: The definition for the resulting value; None for the same definition.
+            data: The value encoded as Avro.
+            reader: Avro schema that the resulting value should have; None for this same one.
 
         Raises:
             ValueError: The bytes do not fit.
@@ -158,7 +158,7 @@ class _Extent:
     """The minimum size in bytes and the maximum depth of values of an Avro schema.
 
     Args:
-        named: The named types.
+        named: The types of the schema, keyed by name.
     """
 
     def __init__(self, named: dict[str, Any]) -> None:

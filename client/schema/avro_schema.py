@@ -27,8 +27,9 @@ class AvroSchema(VersionedSchema[ValueT]):
     value is then resolved to the consumer's schema by Avro's rules.
 
     Args:
-        record_cls: A Record, a dataclass or a pydantic model; None: values are dicts.
-        schema_definition: The definition, if values are dicts.
+        record_cls: Class of the values: a Record, a dataclass or a pydantic model. With None,
+            values are dicts.
+        schema_definition: The Avro schema, if values are dicts.
 
     Raises:
         TypeError: Neither class nor definition is given, or no definition can be derived.
@@ -119,9 +120,9 @@ class _AsWritten:
     """A decoder of the values written with one version of a topic's schema.
 
     Args:
-        schema: Creates the value.
-        writer: The version's definition.
-        reader: The schema's own definition; None if the same.
+        schema: Schema that creates the resulting values.
+        writer: Avro schema of the version that the values were written with.
+        reader: The schema's own Avro schema; None if it is the same.
     """
 
     def __init__(

@@ -55,8 +55,9 @@ class Derived(NamedTuple):
     """The Avro schema derived from a type, and a converter of decoded values.
 
     Attributes:
-        definition: The definition.
-        read: Converts names of enum members to members; None without enums.
+        definition: The Avro schema.
+        read: Function that converts the names of enum members in a value to members; None if there
+            are no enums.
     """
 
     definition: Part
@@ -73,8 +74,8 @@ def derived(kind: type, *, as_json: bool) -> Derived:
     """Derive an Avro schema from a dataclass or pydantic model.
 
     Args:
-        kind: The class.
-        as_json: Whether values are sent as JSON, with dates and so on as text.
+        kind: The dataclass or pydantic model.
+        as_json: Whether values are sent as JSON, where dates and similar types are text.
 
     Raises:
         TypeError: A field's type is unknown to Avro.

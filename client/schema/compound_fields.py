@@ -18,7 +18,7 @@ class CustomEnum(Typed[EnumT, EnumT | str | int]):
     """A field whose value is an enum member; names and values are converted to members.
 
     Args:
-        enum_type: The enum.
+        enum_type: The enum class.
         default: As for Field, like the other arguments.
         required: As for Field.
         required_default: As for Field.

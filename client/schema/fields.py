@@ -34,8 +34,8 @@ class Element:
 
     Args:
         default: The value of an unset field.
-        required: Whether null is excluded.
-        required_default: Whether the definition includes the default.
+        required: True if the value must not be null.
+        required_default: Whether the Avro schema includes the default.
     """
 
     _avro: ClassVar[str]
@@ -95,7 +95,7 @@ class Element:
         """Return the Avro schema of this type, or only its name if it is defined already.
 
         Args:
-            defined_names: Names already defined; new names are added.
+            defined_names: Names of types that are defined already; newly defined names are added.
         """
         return self.type()
 

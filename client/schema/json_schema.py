@@ -31,10 +31,10 @@ class JsonSchema(Schema[ValueT]):
         await producer.send(Order("anna"))
 
     Args:
-        record_cls: A Record, a dataclass or a pydantic model; dataclasses and models are validated
-            when read.
-        schema_definition: The Avro definition for the broker; None derives the definition from the
-            class.
+        record_cls: Class of the values: a Record, a dataclass or a pydantic model. Values of
+            dataclasses and models are validated when decoded.
+        schema_definition: The Avro schema that describes the values to the broker; None derives it
+            from the class.
 
     Raises:
         TypeError: Another kind of class, or a field without a derivable definition.

@@ -32,11 +32,12 @@ class Record(Element):
         Order(customer="anna", lines=[Line(item="tea", count=2)])
 
     Args:
-        default: As a field of another record: the value of an unset field.
-        required_default: Whether the definition includes the default.
-        required: Whether null is excluded.
-        args: Without effect.
-        kwargs: The values of fields; unknown names, such as of a newer version, are ignored.
+        default: Value of this record as a field of another record, if unset.
+        required_default: Whether the Avro schema includes the default.
+        required: True if the value must not be null.
+        args: Has no effect.
+        kwargs: Values of the fields. Unknown names, for example of a newer schema version, are
+            ignored.
     """
 
     _avro_namespace: ClassVar[str | None] = None

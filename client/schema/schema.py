@@ -34,9 +34,9 @@ class Schema(Generic[ValueT]):
 
     Args:
         record_cls: The class of values.
-        schema_type: The type, ``pb.Schema.Type``; None for plain bytes.
-        schema_definition: The definition, as JSON values.
-        schema_name: The name.
+        schema_type: The schema's type, ``pb.Schema.Type``; None for plain bytes.
+        schema_definition: The schema's definition, as a JSON value.
+        schema_name: The schema's name.
     """
 
     def __init__(
@@ -82,8 +82,8 @@ class Schema(Generic[ValueT]):
         It is None if decoding does not depend on versions.
 
         Args:
-            cluster: The client for requests of versions.
-            topic: Full name.
+            cluster: The client that fetches the schema versions.
+            topic: Full name of the topic.
         """
         return None
 

@@ -55,9 +55,9 @@ class TopicVersions:
     Values of unavailable or unsupported versions are not guessed: ``Message.value`` raises.
 
     Args:
-        schema: Decodes the values.
-        cluster: The client for requests of versions.
-        topic: Full name.
+        schema: Schema that decodes the values.
+        cluster: The client that fetches the schema versions.
+        topic: Full name of the topic.
     """
 
     def __init__(self, schema: VersionedSchema[Any], cluster: PulsarClient, topic: str) -> None:
@@ -126,8 +126,8 @@ async def get_schema(cluster: PulsarClient, topic: str, version: bytes) -> pb.Sc
 
     Args:
         cluster: The client.
-        topic: Full name.
-        version: As in messages; b"" for the newest.
+        topic: Full name of the topic.
+        version: The schema version as messages contain it; b"" for the newest.
 
     Raises:
         PulsarException: The broker lacks the version, or is unreachable.

@@ -31,7 +31,7 @@ class ClientMetrics(Collector):
 
     Args:
         client: The client.
-        name: The label ``client``; by default ``client-1`` and so on.
+        name: Value of the label ``client``; by default ``client-1`` and so on.
     """
 
     def __init__(self, client: HasStatistics, name: str | None = None) -> None:

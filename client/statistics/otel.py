@@ -25,9 +25,9 @@ def create_instruments(meter: Meter, client: HasStatistics, name: str | None = N
     The meter reads them; empty after the loop has ended, or while the loop does not answer.
 
     Args:
-        meter: Creates the instruments.
+        meter: Meter that creates the instruments.
         client: The client.
-        name: As for client.statistics.metrics.ClientMetrics.
+        name: Value of the attribute ``client``; by default ``client-1`` and so on.
     """
     labels, readings = {"client": name or client_name(client)}, _Readings(client)
     for row in INSTRUMENTS:

@@ -36,8 +36,8 @@ class Waiting:
 
     Attributes:
         who: The producer or consumer.
-        what: The awaited resource.
-        count: Number of waiters: sends, receives, or 1.
+        what: What the calls wait for.
+        count: Number of waiting sends or receives; 1 for any other operation.
     """
 
     who: str
@@ -53,9 +53,9 @@ class ClientStatistics:
     """The current statistics of a client.
 
     Attributes:
-        memory: The memory limit, including all clients sharing the limit.
-        producers: The producers.
-        consumers: The consumers and readers, including table views' readers.
+        memory: The memory limit, with the usage of all clients that share it.
+        producers: Statistics of the producers.
+        consumers: Statistics of the consumers and readers, including those of table views.
     """
 
     memory: MemoryLimitStatistics
@@ -161,7 +161,7 @@ class StatisticsLog:
 
     Args:
         clock: The source of time.
-        seconds: The interval; 0 for never.
+        seconds: The interval in seconds; 0 for never.
         parts: The producers, consumers, readers.
         memory: The client's memory limit.
     """

@@ -63,9 +63,9 @@ class Shown(NamedTuple):
     """The location of a command's credentials, from its options or environment variables.
 
     Attributes:
-        plugin: ``token``, ``basic`` or ``tls``; empty: a token.
-        params: The credentials' location; empty: none.
-        trust_certs_file_path: Trusted CA certificates; empty: the system's.
+        plugin: ``token``, ``basic`` or ``tls``; if empty, ``token``.
+        params: Location of the credentials, such as a file; if empty, no credentials are sent.
+        trust_certs_file_path: File of trusted CA certificates; if empty, the system's are trusted.
     """
 
     plugin: str = ""
@@ -133,8 +133,8 @@ class Call:
         """Run a command's coroutine with a connected admin client and the output.
 
         Args:
-            asked: The request, completing the sentence "cannot ...".
-            work: Sends requests and writes the answers.
+            asked: The request in words that complete the error text "cannot ...".
+            work: Coroutine function that sends the requests and writes the results.
 
         Raises:
             typer.Exit: The work failed; standard error says why.

@@ -41,18 +41,18 @@ class Option:
     """The declaration of an option or argument of the command line.
 
     Attributes:
-        kind: The type of the value.
+        kind: The Python type of the value.
         spellings: ``--force -f``; empty for an argument.
         text: The help text.
         metavar: The value's placeholder in help; None for the type.
         default: The default value; REQUIRED for a mandatory option.
-        parser: Parses a word to a value.
-        least: The smallest number.
-        made: Converts the value, or the list of a repeated option, for the verb.
-        panel: The panel in help.
-        envvar: The environment variable, as an alternative.
+        parser: Function that parses the text on the command line to the value.
+        least: The smallest number allowed.
+        made: Function that converts the value, or the list of a repeated option, for the command.
+        panel: Heading in the help text below which the option is listed.
+        envvar: Environment variable that is read if the option is absent.
         example: The argument's value in examples.
-        at_once: Action of a flag before other options are processed.
+        at_once: Function that a flag calls before other options are processed.
     """
 
     kind: Any

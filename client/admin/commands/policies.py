@@ -32,17 +32,17 @@ class Policy:
     """A policy, from which the commands get-NAME, set-NAME and remove-NAME are generated.
 
     Attributes:
-        name: pulsar-admin's name.
-        what: The policy in words.
-        example: Options of the set verb.
-        options: Of the set verb: a single option whose value is the body, or the members of the
-            body.
-        namespace: End of the path for namespaces; empty: unavailable, None: the name without
-            hyphens.
-        topic: End of the path for topics.
-        methods: HTTP methods of the set verb, for namespaces and for topics.
-        removable: Whether a remove verb exists, for namespaces and for topics.
-        in_query: Whether a topic's value is a query parameter instead of a body.
+        name: The name in pulsar-admin, which is also used here.
+        what: The policy in words, for help texts.
+        example: Options of the set command in its example.
+        options: Options of the set command: a single option whose value is the body, or the members
+            of the body.
+        namespace: Last segment of the REST path for namespaces. If empty, namespaces do not have
+            the policy; if None, it is the name without hyphens, in camel case.
+        topic: Last segment of the REST path for topics, in the same way.
+        methods: HTTP methods of the set command, for namespaces and for topics.
+        removable: Whether a remove command exists, for namespaces and for topics.
+        in_query: Whether a topic's value is sent as a query parameter instead of a body.
     """
 
     name: str

@@ -80,9 +80,9 @@ def named_secret(option: str, source: str, *, is_text: bool = False) -> bytes:
     """Read a secret from a file or environment variable; refuse a secret on the command line.
 
     Args:
-        option: The option's name, for errors.
+        option: Name of the command-line option, for error texts.
         source: ``file:PATH`` or ``env:NAME``.
-        is_text: A variable holds plain text; otherwise a key as base64 or PEM.
+        is_text: True if the variable holds plain text; False if it holds a key as base64 or PEM.
     """
     if source.startswith("file:"):
         return _read(_FILE.sub("", source, count=1))

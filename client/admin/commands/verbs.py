@@ -108,9 +108,10 @@ class Done:
     """A callable that sends a change to the server, and reports it as done.
 
     Attributes:
-        words: ``created {topic}``: the first word is the key in JSON, the rest its value.
-        details: Further members for JSON: names of options, or ``key=name``; a name without an
-            option is a literal.
+        words: The report in words, such as ``created {topic}``. In JSON, the first word is the key
+            and the rest its value.
+        details: Further members of the JSON object: names of options, or ``key=name``. A name that
+            is no option is used as the value.
     """
 
     words: str
@@ -143,15 +144,17 @@ class Verb:
     """A command that sends a single request to the admin REST API.
 
     Attributes:
-        name: pulsar-admin's name.
+        name: The name in pulsar-admin, which is also used here.
         text: The help text.
-        request: ``METHOD path?query body``, the path below ``/admin/v2`` or from a first slash on.
-            ``{option}`` is the value of an option, ``{option?}`` of an optional option; ``{*}`` is
-            an object of all own options. Empty values are omitted.
-        asked: The request, completing the sentence "cannot ...".
-        show: Sends the request, and writes the answer.
-        examples: Command lines after the name, one per line; the argument is filled in.
-        own: Options specific to the verb.
+        request: The request as ``METHOD path?query body``. The path starts below ``/admin/v2``,
+            unless it begins with a slash. ``{option}`` stands for the value of an option,
+            ``{option?}`` for that of an optional one, and ``{*}`` for an object of all own options.
+            Empty values are omitted.
+        asked: The request in words that complete the error text "cannot ...".
+        show: Function that sends the request, and writes the response.
+        examples: Example command lines after the command's name, one per line. The argument is
+            inserted.
+        own: Options that only this command has.
     """
 
     name: str
@@ -255,9 +258,9 @@ def group(name: str, text: str, *examples: str) -> typer.Typer:
     """Return an empty group of commands, such as ``topics``.
 
     Args:
-        name: pulsar-admin's name.
+        name: The name in pulsar-admin, which is also used here.
         text: The help text.
-        examples: Command lines after the name.
+        examples: Example command lines after the group's name.
     """
     shown = _fitted("\n".join(f"{PROGRAM} {name} {example}" for example in examples))
     return typer.Typer(name=name, no_args_is_help=True, help=text, epilog=f"Examples:\n{shown}")

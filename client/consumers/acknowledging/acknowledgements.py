@@ -37,8 +37,9 @@ class Acknowledgements:
 
     Args:
         clock: The source of time.
-        options: Grouping time and size, and whether to wait for receipts.
-        link: Commands to the broker.
+        options: Longest time and size of a group of acknowledgements, and whether to wait for
+            receipts.
+        link: Sends the consumer's commands to its broker.
 
     Attributes:
         partial: Partly acknowledged batches.

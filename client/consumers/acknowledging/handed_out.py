@@ -31,8 +31,8 @@ class DueTimes:
 
     Args:
         clock: The source of time.
-        step_seconds: Width of a step; entries of one step are reported together.
-        on_due: Called with due entries, already removed.
+        step_seconds: Width of a time step; the entries of a step are due together.
+        on_due: Function called with the due entries, which are removed before.
     """
 
     def __init__(
@@ -138,8 +138,8 @@ class Redelivery:
 
     Args:
         clock: The source of time.
-        options: The timeout and the delays.
-        redeliver: Called with the due entries.
+        options: Ack timeout, and delays after negative acknowledgements.
+        redeliver: Function called with the entries due for redelivery.
 
     Source: upstream UnAckedMessageTracker, NegativeAcksTracker.
     """
@@ -218,13 +218,14 @@ class HandedOut:
     Args:
         clock: The source of time.
         options: Acknowledgement and redelivery options.
-        link: Commands to the broker.
-        redeliver: Called with the entries due for redelivery.
-        freed: Called with the released bytes; None if bytes are not counted until acknowledgement.
+        link: Sends the consumer's commands to its broker.
+        redeliver: Function called with the entries due for redelivery.
+        freed: Function called with the number of released bytes; None if messages do not count as
+            memory until acknowledged.
 
     Attributes:
-        acks: Unsent acknowledgements.
-        redelivery: Entries pending redelivery.
+        acks: Acknowledgements that are not sent yet.
+        redelivery: Entries with a scheduled redelivery.
     """
 
     def __init__(

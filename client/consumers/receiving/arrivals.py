@@ -49,11 +49,11 @@ class Arrivals:
     wait meanwhile, to keep the order.
 
     Args:
-        consumer: Owner of the entries.
-        cluster: Source of time and of schema versions.
-        topic: Full name.
+        consumer: The consumer that the entries are for.
+        cluster: Provides the clock, and fetches schema versions.
+        topic: Full name of the topic.
         options: The schema, and the limits on chunks.
-        most_bytes: Largest decompressed message in bytes.
+        most_bytes: Maximum size of a decompressed message in bytes.
     """
 
     def __init__(
@@ -101,7 +101,8 @@ class Arrivals:
         Args:
             message: The command.
             frame: The command's frame.
-            dropped: Whether to count the entry without delivering: redelivered later, or unwanted.
+            dropped: Whether to count the entry without delivering it, because it is redelivered
+                later or not wanted.
         """
         try:
             entry = read_entry(message, frame, self._source)

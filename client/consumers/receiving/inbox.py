@@ -41,9 +41,9 @@ class Inbox:
         clock: The source of time.
 
     Attributes:
-        queued: Messages in the queues of all topics.
-        queued_bytes: Bytes in the queues of all topics.
-        ended: Why no message will arrive any more.
+        queued: Number of messages in the queues of all topics.
+        queued_bytes: Number of bytes in the queues of all topics.
+        ended: The error that says why no further message will arrive, or None.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -70,8 +70,9 @@ class Inbox:
 
         Args:
             source: The topic's queue.
-            always_told: Whether to notify the source at every empty take, for sources without a
-                receiver queue; other sources are notified once until the next arrival.
+            always_told: True for a topic without a receiver queue, which is notified whenever a
+                caller finds all queues empty. Other topics are then notified only once until their
+                next message.
         """
         self._sources[source] = False
         self._untold[source] = None
@@ -114,7 +115,7 @@ class Inbox:
         """Raise an error in current and future callers that wait for a message.
 
         Args:
-            reason: The error; None: messages arrive again.
+            reason: The error to raise; None if messages can arrive again.
         """
         if self._stopped and reason is None:
             return
@@ -195,7 +196,8 @@ class Inbox:
 
         Args:
             policy: Limits of the batch.
-            most: Maximum number of messages ever queued: waiting for more would be futile.
+            most: Maximum number of messages that are ever queued, so that waiting for more would
+                not end.
 
         Raises:
             PulsarException: No message will arrive.

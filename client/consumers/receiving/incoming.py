@@ -38,27 +38,29 @@ class Incoming:
     They are counted, decoded and queued; permits limit how many the broker sends.
 
     Args:
-        cluster: Source of time and of schema versions.
-        options: Consumer options; ``receiver_queue_size`` is the topic's share.
-        link: Commands to the broker.
-        handed_out: Tracks taken messages.
+        cluster: Provides the clock, and fetches schema versions.
+        options: Consumer options, with this topic's share of ``receiver_queue_size``.
+        link: Sends the consumer's commands to its broker.
+        handed_out: Tracks the messages that the application has received.
         inbox: The merged queue of all topics.
-        open_queue: Creates the topic's receiver queue.
-        dead_letter: Takes an entry redelivered too often, with its messages and bytes, counted
-            until ``count_freed``; returns false to deliver the entry.
-        progress: Start position of a non-durable subscription.
+        open_queue: Function that creates the topic's receiver queue.
+        dead_letter: Function that queues an entry redelivered too often as a dead letter, with its
+            messages and bytes, which count until ``count_freed``. It returns False if the entry
+            should be delivered.
+        progress: Start position of a reader's (non-durable) subscription.
         durable: Whether the broker stores the subscription.
-        most_bytes: Largest decompressed message in bytes.
+        most_bytes: Maximum size of a decompressed message in bytes.
 
     Attributes:
         queue: The receiver queue, with its permits.
-        arrivals: Arrived entries not ready yet.
-        received: Ready messages not taken yet.
-        outstanding: The broker's permits; negative after a batch larger than the permits.
-        progress: Position in the topic.
+        arrivals: Received entries that are not decoded yet.
+        received: Decoded entries that the application has not received yet.
+        outstanding: Permits that the broker still has; negative after a batch larger than the
+            permits.
+        progress: Position that the consumer has reached in the topic.
         losses: Number of lost connections.
-        seeking: Whether a seek is in progress: arriving entries are dropped.
-        messages_received, bytes_received, broken_entries: Counted since creation.
+        seeking: Whether a seek is in progress, during which arriving entries are discarded.
+        messages_received, bytes_received, broken_entries: Counts since the consumer was created.
     """
 
     def __init__(  # noqa: PLR0913 - many collaborators

@@ -21,8 +21,9 @@ class Taken(NamedTuple):
 
     Attributes:
         message: The message.
-        messages: Released message count; above 1 if part of the entry was unwanted.
-        size_bytes: Released bytes.
+        messages: Number of messages to stop counting; above 1 if other messages of the entry are
+            not wanted.
+        size_bytes: Number of bytes to stop counting.
     """
 
     message: Message
@@ -64,7 +65,7 @@ class Received:
     """A queue of entries, decoded into messages in steps of a thousand.
 
     Args:
-        consumer: The queue's owner.
+        consumer: The consumer that owns the queue.
 
     Attributes:
         queued: Number of queued messages.

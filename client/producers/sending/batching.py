@@ -39,10 +39,11 @@ class OpenBatches:
     Args:
         options: Producer options.
         clock: The source of time.
-        due: Called after the first message's longest delay.
+        due: Function called when the first message has waited for the longest delay.
 
     Attributes:
-        sent_sequence_id: The highest number sent, or known to the broker before.
+        sent_sequence_id: The highest sequence id that was sent, or that the broker has stored
+            before.
 
     Source: upstream BatchMessageContainerImpl and BatchMessageKeyBasedContainer.
     """
@@ -82,8 +83,9 @@ class OpenBatches:
         repeated or all new (apache/pulsar 6326).
 
         Args:
-            message: Not added yet.
-            most_written_bytes: The broker's limit, with all keys and properties.
+            message: The message to add.
+            most_written_bytes: The broker's limit in bytes for a batch with all keys and
+                properties.
         """
         if not self._count:
             return True

@@ -33,8 +33,8 @@ class Compressing:
 
     Args:
         options: Producer options.
-        line: The message's send line.
-        go_on: Called after each finished entry.
+        line: The send line in which the message waits.
+        go_on: Function called after each entry that a thread has encoded.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class EntryWriter:
 
     Args:
         producer: The fields common to all entries.
-        max_message_bytes: The broker's payload limit.
+        max_message_bytes: The broker's limit on an entry's metadata and payload, in bytes.
         clock: The source of publish times.
     """
 
@@ -109,8 +109,9 @@ class EntryWriter:
         Args:
             batch: The batch holding the messages.
             messages: The same messages.
-            beside_others: Whether the numbers interleave with other batches. The entry then carries
-                its last number: with the first, a deduplicating broker might drop the entry.
+            beside_others: Whether sequence ids alternate with those of other batches. The entry
+                then carries its last id, as the broker's deduplication might drop an entry with the
+                first one.
 
         Raises:
             MessageTooBig: The entry exceeds the broker's limit.

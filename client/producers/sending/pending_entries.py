@@ -24,7 +24,7 @@ class Answers:
     """The completion of the futures that senders wait for with message ids.
 
     Args:
-        topic: Full name; of a partition, with its suffix.
+        topic: Full name of the topic or partition.
     """
 
     def __init__(self, topic: str) -> None:
@@ -126,7 +126,7 @@ class PendingEntry:
         parts: The frame: head and payload.
         messages: The entry's messages; for a chunk, the chunked message.
         size_bytes: Payload bytes before compression.
-        chunks: The message's chunks, for a chunk.
+        chunks: All chunks of the message, if the entry is a chunk.
     """
 
     sequence_id: int

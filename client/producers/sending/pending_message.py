@@ -30,7 +30,7 @@ class MessageArguments:
     """A converter of the arguments of ``Producer.send`` into messages.
 
     Args:
-        schema: Encodes values; None takes bytes.
+        schema: Schema that encodes the values; with None, values are bytes.
         clock: The base of ``deliver_after``.
     """
 
@@ -163,20 +163,20 @@ class PendingMessage(OutgoingMessage):
 
     Args:
         payload: Payload bytes; None for a null value.
-        sequence_id: Sequence id; -1 lets the producer count.
-        result: Future of the message's id or error.
-        waits: Whether to wait for a queue slot and memory, or fail.
+        sequence_id: Sequence id; with -1, the producer assigns the next one.
+        result: Future of the message's id, or of the error.
+        waits: Whether the message may wait for a queue slot and memory, instead of failing.
 
     Attributes:
-        result: As given.
-        waits: As given.
-        needs_bytes: Memory to reserve.
+        result: Future of the message's id, or of the error.
+        waits: Whether the message may wait for a queue slot and memory, instead of failing.
+        needs_bytes: Number of bytes of memory to reserve.
         partition: Index of the target partition.
-        placed: Whether the message itself holds a queue slot, not yet its entry.
-        reservation: Reserved memory, from admission to answer or failure.
-        chunks: The message's chunks, once sending in chunks.
-        serial: Order of submission to the producer.
-        created_at: Time of submission.
+        placed: Whether the message itself has a queue slot; later its entry has the slot.
+        reservation: Reserved memory, held until the message's receipt or error.
+        chunks: The message's chunks, once it is being sent in chunks.
+        serial: Serial number of the message in its producer.
+        created_at: Time at which the message was submitted.
     """
 
     _: KW_ONLY

@@ -42,14 +42,14 @@ class SendLine:
     Args:
         memory: The client's memory limit.
         max_places: Maximum number of messages or chunks without a receipt; 0 for no limit.
-        take: Sends an admitted message, or its next chunk; returns whether the message is
-            completely sent. A message failed by ``take`` counts as sent.
-        turn_came: Called when postponed messages may continue in a new event-loop iteration;
-            ``go_on`` if None.
+        take: Function that sends a message with a slot and memory, or its next chunk. It returns
+            whether the message is completely sent or has failed.
+        turn_came: Function called in a new event-loop iteration to send the messages postponed to
+            it; None for ``go_on``.
 
     Attributes:
-        places: Number of used slots.
-        is_held: While true, no message is admitted.
+        places: Number of queue slots in use.
+        is_held: While True, no waiting message gets a slot or memory.
     """
 
     def __init__(

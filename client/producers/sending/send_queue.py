@@ -57,11 +57,11 @@ class SendQueue:
     Args:
         memory: The client's memory limit.
         clock: The source of time.
-        topic: Full name.
+        topic: Full name of the topic.
         options: Producer options.
 
     Attributes:
-        last_sequence_id: The newest acknowledged message's sequence id.
+        last_sequence_id: Sequence id of the last acknowledged message.
 
     Source: upstream ProducerImpl.
     """
