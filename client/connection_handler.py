@@ -1,4 +1,4 @@
-"""The attachment of a producer or consumer to the broker of its topic, again after each loss."""
+"""The attachment of a producer or consumer to its topic's broker, repeated after each loss."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Attach(Protocol):
 
 
 class ConnectionHandler:
-    """A loop that looks up a topic, connects and attaches, again after each loss.
+    """A loop that looks up a topic's broker, connects and attaches, again after each loss.
 
     Args:
         client: Client that looks up brokers and connects to them.

@@ -72,7 +72,7 @@ def topic_path(topic: TopicName) -> str:
 
 
 def query(**parameters: str | bool | None) -> str:
-    """Return a query string ``?name=value&...`` without empty parameters; empty if all are.
+    """Return a query string ``?name=value&...`` without empty parameters; "" if all are empty.
 
     Only set flags are sent.
     """

@@ -1,4 +1,4 @@
-"""Errors of connections to servers that have no counterpart in the official clients.
+"""Connection errors for which the official clients have no class.
 
 ConnectError
     TlsError                     the server's certificate is not trusted, or the server has no TLS

@@ -172,7 +172,7 @@ QUEUE_POLICIES = tuple(policy.value for policy in ReceiverQueuePolicy)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerOptions:
-    """The arguments of ``subscribe``: the official client's with its defaults, and additions.
+    """The arguments of ``subscribe``: those of the official client, with its defaults, and more.
 
     Attributes:
         consumer_type: How the subscription's consumers share its messages.
@@ -304,7 +304,7 @@ class ConsumerOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderOptions:
-    """The arguments of ``create_reader``: the official client's with its defaults, and additions.
+    """The arguments of ``create_reader``: the official client's, with its defaults, and more.
 
     Attributes:
         schema: As for a consumer.

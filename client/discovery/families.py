@@ -80,7 +80,7 @@ _FINAL_FOR_WATCHES = frozenset(
 
 
 class JavaPollSchedule(PeriodicSchedule):
-    """The schedule of Java clients without a watch, whose polls carry pattern and hash.
+    """A discovery schedule like that of Java clients without a watch; polls carry the pattern.
 
     The pattern is looked up once, as for a watch.
     """
@@ -107,7 +107,7 @@ class _Watch(Enum):
 
 
 class JavaWatchSchedule(JavaPollSchedule):
-    """The schedule of Java clients with a topic-list watch, in addition to polls.
+    """A discovery schedule like that of Java clients, with a topic-list watch besides polls.
 
     The watch is requested after the first topics are subscribed to, with retries at doubling delays
     until the operation timeout. Polls start a period after its outcome. A lost watch is requested
@@ -168,7 +168,7 @@ class JavaWatchSchedule(JavaPollSchedule):
         return True
 
     def watch_opened(self, topics_hash: str) -> None:
-        """Store the hash of an opened watch, whose topics are already applied; start polling."""
+        """Store the list's hash after a watch was opened and its topics applied; start polling."""
         self.topics_hash = topics_hash
         begins = not self._was_open or self._reconciling
         self._watch, self._was_open, self._reconciling = _Watch.OPEN, True, False
@@ -209,7 +209,7 @@ class JavaWatchSchedule(JavaPollSchedule):
             self._watch_in(self._backoff.next())
 
     def watch_updated(self, topics_hash: str, *, fits: bool) -> None:
-        """Store the hash after a watch's update, whose changes are already applied.
+        """Store the new list's hash after a watch's update, whose changes are already applied.
 
         If the hash differs from the broker's, request the watch's whole list.
         """
@@ -219,7 +219,7 @@ class JavaWatchSchedule(JavaPollSchedule):
 
 
 class CppSchedule(PeriodicSchedule):
-    """The schedule of C++ and Python clients.
+    """A discovery schedule like that of C++ and Python clients.
 
     They list the whole namespace, one period after each response.
     """
@@ -229,7 +229,7 @@ class CppSchedule(PeriodicSchedule):
 
 
 class GoSchedule(DiscoverySchedule):
-    """The schedule of Go clients.
+    """A discovery schedule like that of Go clients.
 
     They list the whole namespace at each tick of a timer, with quick retries. After any refusal the
     request is retried after 0.1 s, 0.2 s and so on, until the operation timeout; then a first

@@ -273,7 +273,7 @@ class PoliteSchedule(DiscoverySchedule):
             self._poll_within(self._options.period_seconds * self._random())
 
     def watch_updated(self, topics_hash: str, *, fits: bool) -> None:
-        """Store the hash after a watch's update, whose changes are already applied.
+        """Store the new list's hash after a watch's update, whose changes are already applied.
 
         If the hash differs from the broker's, poll soon.
         """

@@ -224,7 +224,7 @@ class DiscoverySchedule:
         """Handle a watch request that was refused or not answered."""
 
     def watch_updated(self, topics_hash: str, *, fits: bool) -> None:
-        """Store the hash after a watch's update, whose changes are already applied.
+        """Store the new list's hash after a watch's update, whose changes are already applied.
 
         Args:
             topics_hash: Hash of the matching names that the client now knows.

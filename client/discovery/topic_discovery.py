@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 class TopicListWatch:
-    """A watch of the topics in a namespace that match a pattern; an AttachedWatch.
+    """A watch of the topics in a namespace that match a pattern (see AttachedWatch).
 
     Args:
         watcher_id: The watch's number, unique in the client.

@@ -1,4 +1,4 @@
-"""The receiver queue that permits messages according to free memory (the policy "bytes")."""
+"""The receiver queue that lets the broker send what fits the free memory (policy "bytes")."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ FALL_SHIFT = 4
 
 
 class BytesReceiverQueue:
-    """A receiver queue that permits messages according to the client's free memory.
+    """A receiver queue that lets the broker send as much as fits the client's free memory.
 
     ReceiverQueue describes its methods. A permit may bring a whole entry: the first permit costs
     the moving size of an entry, each further permit the moving size of a message (without batches

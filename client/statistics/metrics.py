@@ -39,7 +39,7 @@ class ClientMetrics(Collector):
         self._labels = {"client": name or client_name(client)}
 
     def describe(self) -> list[Metric]:
-        """Return nothing, to skip Prometheus's check for duplicate names and its reading."""
+        """Return nothing, so that Prometheus skips its check for duplicate metric names."""
         return []
 
     def collect(self) -> Iterator[Metric]:

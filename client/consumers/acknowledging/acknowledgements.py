@@ -71,7 +71,7 @@ class Acknowledgements:
         return len(self._whole) + len(self._parts) + (self._cumulative is not None)
 
     def is_pending(self, entry: Place) -> bool:
-        """Return True if a whole entry is acknowledged, but the broker is not told yet."""
+        """Return True if a whole entry is acknowledged, but this is not sent to the broker yet."""
         return entry in self._whole or (self._up_to is not None and entry <= self._up_to)
 
     def individual(self, message_id: MessageId) -> bool:

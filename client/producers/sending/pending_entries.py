@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Answers:
-    """The completion of the futures that senders wait for with message ids.
+    """A writer of message ids into the futures that ``send`` calls wait for.
 
     Args:
         topic: Full name of the topic or partition.

@@ -329,7 +329,7 @@ class SendQueue:
             asyncio.get_running_loop().call_soon(self._fail_all, error)
 
     def _admitted_until(self, moment: float, most: int) -> list[PendingMessage]:
-        """Remove messages that have a slot and memory, if submitted until ``moment``.
+        """Remove the messages that have a slot and memory and were submitted by ``moment``.
 
         Their slots and memory are released. After ``most`` or slightly more messages the rest is
         left for a later call.
@@ -351,7 +351,7 @@ class SendQueue:
         return out + left
 
     def _out_until(self, moment: float) -> list[PendingMessage]:
-        """Remove a limited number of messages submitted until ``moment``, sent or waiting."""
+        """Remove a limited number of messages submitted by ``moment``, sent or waiting."""
         out = self._admitted_until(moment, MOST_AT_ONCE)
         while len(out) < MOST_AT_ONCE and (first := self._line.first) is not None:
             if first.created_at > moment:
