@@ -181,7 +181,7 @@ _KNOWN: dict[str, tuple[_Check, str]] = {
 
 
 _LOGGER = __name__.rpartition(".")[0]
-"""The logger above all loggers of the package."""
+"""Name of the logger above all loggers of the package."""
 
 
 _TRUE_OR_FALSE = (bool, "True or False")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 REOPEN_SECONDS = 0.1
-"""Seconds from a broker's CLOSE_PRODUCER or CLOSE_CONSUMER to the next lookup."""
+"""Delay from the broker's CLOSE_PRODUCER or CLOSE_CONSUMER to the next lookup, in seconds."""
 
 
 class Attach(Protocol):

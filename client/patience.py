@@ -27,12 +27,12 @@ T = TypeVar("T")
 
 _FIRST_SECONDS = 0.1
 _SHARE = 10
-"""Largest delay, as a fraction of the timeout, so that the last attempt is late enough."""
+"""Ratio of the timeout to the largest delay, so that the last attempt is late enough."""
 
 _UNREACHED = (ConnectError, NotConnected, Timeout)
 
 _WOKEN_AT_ONCE = 100
-"""Maximum number of attempts started in one event-loop iteration, of possibly thousands."""
+"""Maximum number of attempts started in one event-loop iteration, as thousands may wait."""
 
 
 class Patience:

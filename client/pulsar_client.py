@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PERSISTENT_TOPICS = pb.CommandGetTopicsOfNamespace.PERSISTENT
 MAX_REDIRECTS = 20
-"""Maximum number of redirects of a lookup (upstream: maxLookupRedirects)."""
+"""Maximum number of redirects that a lookup follows (upstream: maxLookupRedirects)."""
 
 
 @dataclass(frozen=True, slots=True)

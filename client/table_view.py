@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 100
-"""Maximum number of messages applied in one event-loop iteration."""
+"""Maximum number of messages added to the table in one event-loop iteration."""
 
 ASK_AGAIN_MS = 1_000
-"""Milliseconds to wait for an announced message before the broker is queried again."""
+"""Milliseconds to wait for a message that the broker announced, before asking it again."""
 
 
 class TableView(Mapping[str, ValueT]):

@@ -125,7 +125,7 @@ class Floodgate:
 
 
 GLOBAL_CLUSTER = "global"
-"""A cluster's name that old brokers list; no tenant may use the cluster."""
+"""Name of a cluster that old brokers list, and that no tenant may use."""
 
 
 class Namespaces:

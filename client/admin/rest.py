@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     NameBatches = AsyncGenerator[list[str], None]
 
 MAX_STRING_BYTES = 1024 * 1024
-"""Maximum bytes of a name; an answer with a longer string is not a list of names."""
+"""Maximum size of a name in bytes; a response with a longer string is refused."""
 
 _ESCAPED = re.compile(rb"\\.", re.DOTALL)
 _QUOTE = b'"'
@@ -108,17 +108,17 @@ def _no_list(data: bytes, *, begun: bool) -> str:
 
 CONNECT_TIMEOUT_SECONDS = 10.0
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
-"""The largest buffered answer; lists of names are streamed without a limit."""
+"""Maximum size in bytes of a buffered response; lists of names are streamed without a limit."""
 JSON_TYPE = "application/json"
 HEADER_PREFIX = "X-Pulsar-"
-"""Prefix of the headers describing a message."""
+"""Prefix of the HTTP headers that describe a message."""
 NOT_SERVED = "the server does not serve"
-"""Start of the reason reported if the server gave no reason for a refusal."""
+"""Beginning of the reason in errors for which the server gives no reason."""
 
 _FIRST_ERROR = 400
 _BODILESS = ("GET", "DELETE")
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
-"""OpenSSL's errors if the server does not speak TLS; they differ by OpenSSL's version."""
+"""OpenSSL's errors if the server does not speak TLS, in all of OpenSSL's versions."""
 _READ_BYTES = 256 * 1024
 _SHOWN_CHARACTERS = 60
 

@@ -80,7 +80,7 @@ def _path(topic: TopicName) -> str:
 
 
 PARTITIONED_METADATA = "application/vnd.partitioned-topic-metadata+json"
-"""Media type of a partitioned topic with properties; plain JSON means a bare count."""
+"""Media type of a request for a partitioned topic with properties; JSON means only a number."""
 
 
 class Topics:

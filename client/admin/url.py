@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 DEFAULT_ADMIN_URL = "http://localhost:8080"
 REQUEST_TIMEOUT_SECONDS = 300.0
-"""Longest wait for the next byte (upstream: pulsar-admin's --request-timeout)."""
+"""Longest time to wait for the next byte (upstream: pulsar-admin's --request-timeout)."""
 
 _WEB = ("http", "https")
 _BINARY = ("pulsar", "pulsar+ssl")

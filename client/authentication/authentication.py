@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
 METHOD_HEADER = "X-Pulsar-Auth-Method-Name"
-"""HTTP header with the credentials' method (upstream: PULSAR_AUTH_METHOD_NAME)."""
+"""HTTP header that names the authentication method (upstream: PULSAR_AUTH_METHOD_NAME)."""
 
 
 class Authentication:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LARGEST_MESSAGE_BYTES = 2_147_473_407
-"""Largest possible maxMessageSize of a broker (upstream: a Java int, less the padding)."""
+"""Largest maxMessageSize that a broker can have (upstream: a Java int, less the padding)."""
 
 
 class ClientCnxState(Enum):
@@ -444,4 +444,4 @@ _ANSWERS: dict[pb.BaseCommand.Type.ValueType, str] = {
     pb.BaseCommand.WATCH_TOPIC_LIST_SUCCESS: "watchTopicListSuccess",
     pb.BaseCommand.SUCCESS: "success",
 }
-"""Commands answering a request, and their fields with the request id."""
+"""Commands that answer a request, each with its field that contains the request id."""

@@ -88,7 +88,7 @@ MAX_PENDING_REQUESTS = 50_000
 OPERATION_TIMEOUT_SECONDS = 30.0
 """Timeout of a request (upstream: operationTimeoutMs)."""
 CONNECT_TIMEOUT_SECONDS = 10.0
-"""Timeout of establishing a connection (upstream: connectionTimeoutMs)."""
+"""Timeout for establishing a connection (upstream: connectionTimeoutMs)."""
 MAX_SERVERS = 1_000
 """Maximum number of servers with pooled connections."""
 KEEP_ALIVE_SECONDS = 30.0

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 _MOST_REDELIVERED = 1_000
 _MOST_PERMITS = 2**31 - 1
-"""Maximum number of permits in one FLOW: brokers read a signed number."""
+"""Maximum number of permits in one FLOW command, which brokers read as a signed number."""
 
 
 class BrokerLink:

@@ -38,7 +38,7 @@ DEAD_LETTER_SUFFIX, RETRY_SUFFIX = "-DLQ", "-RETRY"
 REAL_TOPIC, REAL_SUBSCRIPTION = "REAL_TOPIC", "REAL_SUBSCRIPTION"
 ORIGIN_MESSAGE_ID = "ORIGIN_MESSAGE_ID"
 OLD_ORIGIN_MESSAGE_ID = "ORIGIN_MESSAGE_IDY_TIME"
-"""Upstream's misspelt name, still read by its clients."""
+"""Misspelled property name that upstream's clients still read."""
 RECONSUME_TIMES, DELAY_TIME = "RECONSUMETIMES", "DELAY_TIME"
 
 

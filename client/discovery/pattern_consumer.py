@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 AT_ONCE = 50
-"""Maximum number of concurrent subscribes and unsubscribes."""
+"""Maximum number of topics subscribed to or left at the same time."""
 
 
 class KeptTopics:

@@ -103,18 +103,21 @@ class FullJitter:
 
 
 SHORTEST_SECONDS = 0.1
-"""Shortest delay after a failure."""
+"""Shortest delay after a failure, in seconds."""
 FIRST_SECONDS = 0.5
-"""First random window after a refused first listing; doubles."""
+"""Maximum of the random delay after a refused first listing, in seconds; then it doubles."""
 MOST_FIRST_SECONDS = 10.0
-"""Largest window while a program waits for its subscription."""
+"""Largest maximum of the random delay, in seconds, until the first listing succeeds."""
 MOST_PERIODS = 5
-"""Largest window after refused polls and watches, in periods; also the poll interval with an open
-watch.
+"""Largest maximum of the random delay after refused polls and watches, in periods.
+
+It is also the interval of polls while a watch is open.
 """
 RECHECK_SECONDS = 5.0
-"""Window for a listing after an update with a mismatching hash: all watchers of the same topics may
-have received the same update.
+"""Maximum random delay of a listing after an update with a mismatching hash.
+
+Delays spread the listings, because all watchers of the same topics may have received the same
+update.
 """
 _FINAL = frozenset(
     {
@@ -125,7 +128,7 @@ _FINAL = frozenset(
         pb.UnsupportedVersionError,
     }
 )
-"""Permanent refusals."""
+"""Errors after which a listing, or a watch on the same connection, is not retried."""
 
 
 class _Watch(Enum):

@@ -77,7 +77,7 @@ class Unanswered(Enum):
 
 if TYPE_CHECKING:
     Failure: TypeAlias = Unanswered | pb.ServerError.ValueType
-    """Why a request failed: the server's error code, or the lack of an answer."""
+    """Why a request failed: the server's error code, or the kind of missing response."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,7 +140,7 @@ _FAILURES: tuple[tuple[type[PulsarException], Failure], ...] = (
     (InvalidConfiguration, pb.InvalidTopicName),
     (TooManyLookupRequestException, pb.TooManyRequests),
 )
-"""The failure codes of errors raised without a server's answer."""
+"""The failure codes of errors that are raised without a response from the server."""
 
 
 class TopicDiscovery:

@@ -30,9 +30,9 @@ _KNOWN_FLAGS = re.UNICODE | re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL
 _PLAIN = re.compile(r"[A-Za-z0-9_/:-]*")
 _RE2_BYTES = 1 << 19
 _COMPILED = 64
-"""Maximum number of compiled expressions in the process's cache: 15 kB each."""
+"""Maximum number of compiled expressions in the process's cache, about 15 kB each."""
 _NAME_SECONDS = 0.01
-"""Longest time, in seconds, to match a name without RE2."""
+"""Longest time in seconds for matching one name without RE2."""
 
 
 class _Expression(Protocol):
@@ -172,7 +172,7 @@ def topics_of(names: Iterable[str]) -> set[str]:
 
 
 NAMES_IN_A_STEP = 2_000
-"""Names read per event-loop iteration: 3 ms."""
+"""Number of names decoded in one event-loop iteration, which takes 3 ms."""
 _NAME, _FILTERED, _HASH, _CHANGED = 2, 3, 4, 5
 _VARINT, _BYTES = 0, 2
 

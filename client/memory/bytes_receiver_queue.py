@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 QUESTION_SECONDS = 1.0
-"""Minimum seconds between questions whether more is pending, and lifetime of an answer."""
+"""Seconds between two requests whether the broker has more messages, and their validity."""
 
 
 class PendingQuestions:
@@ -86,7 +86,7 @@ class PendingQuestions:
 EXPANSION_THRESHOLD = 0.75
 """Memory usage below which queues may grow, as a fraction of the limit."""
 UNKNOWN_ENTRY_BYTES = 128 * 1024
-"""Assumed size of the first entry: a full batch."""
+"""Assumed size of the first entry in bytes, as large as a full batch."""
 FALL_SHIFT = 4
 """Moving averages of sizes rise immediately, and fall by a sixteenth of the difference."""
 
@@ -94,10 +94,10 @@ FALL_SHIFT = 4
 class BytesReceiverQueue:
     """A receiver queue that lets the broker send as much as fits the client's free memory.
 
-    ReceiverQueue describes its methods. A permit may bring a whole entry: the first permit costs
-    the moving size of an entry, each further permit the moving size of a message (without batches
-    the same). If even the first does not fit, the consumer holds no permits and waits for its turn
-    in line.
+    ReceiverQueue describes its methods. A permit may bring a whole entry. Therefore the first
+    permit costs the moving average of entry sizes, and each further permit the moving average of
+    message sizes (the same without batches). If even the first permit does not fit, the consumer
+    holds no permits and waits in line.
 
     The size limits in-flight and queued messages. The size doubles after the application found an
     empty queue, the broker reported pending messages, and memory is free.

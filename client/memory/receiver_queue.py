@@ -175,9 +175,9 @@ class ReceiverQueue(Protocol):
     """
 
     growths: int
-    """Number of size increases."""
+    """Number of times that the size was raised."""
     shrinks: int
-    """Number of size decreases."""
+    """Number of times that the size was lowered."""
 
     @property
     def current_size(self) -> int:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
     OpenQueue: TypeAlias = Callable[[Granting, int], ReceiverQueue]
-    """A function that opens a topic's queue of the given largest size; the caller closes it."""
+    """A function that creates a topic's queue with a maximum size; the caller must close it."""
 
 SHRINK_AGAIN_SECONDS = 1.0
-"""Seconds between two shrinks of receiver queues while memory is nearly used up."""
+"""Seconds after which queues shrink again while memory is nearly used up."""
 
 
 class ReceiverQueuePolicy(Enum):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from client.messages.outgoing import OutgoingMessage, SendingProducer
 
 _CHUNK_ID_BYTES = 12
-"""Upper bound of the metadata bytes for a chunk's number."""
+"""Maximum number of metadata bytes that a chunk's number takes."""
 
 
 class ChunkedMessage:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from limiter.clock import Clock, TimerHandle
 
 MOST_CHUNKS = 65_536
-"""Maximum number of chunks of a message: each costs memory of its own."""
+"""Maximum number of chunks of a message, each of which takes additional memory."""
 
 
 @dataclass(slots=True, eq=False)

@@ -86,7 +86,7 @@ _CODECS = {
     ),
 }
 _SMALLEST_ALLOWANCE = 64
-"""Uncompressed bytes allowed at least: the shortest payloads are mostly frame overhead."""
+"""Uncompressed bytes always allowed, because very short payloads are mostly overhead."""
 
 
 def compress(compression: CompressionType, data: bytes) -> bytes:

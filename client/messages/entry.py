@@ -25,23 +25,23 @@ if TYPE_CHECKING:
     from proto.frames import Frame
 
 MAX_UNCOMPRESSED_BYTES = 64 * 1024 * 1024
-"""Maximum bytes of a decompressed entry, under the default memory limit."""
+"""Maximum size of a decompressed entry in bytes, with the default memory limit."""
 _MOST_BYTES = 2**31 - 1
-"""Maximum bytes of a message: sizes in the protocol are signed 32-bit numbers."""
+"""Maximum size of a message in bytes, as the protocol has signed 32-bit sizes."""
 MOST_AT_ONCE = 1_000
-"""Maximum number of messages read from a batch in a row, which takes a few milliseconds."""
+"""Maximum number of messages decoded from a batch in a row, which takes a few milliseconds."""
 MOST_BYTES_AT_ONCE = 1_048_576
-"""Maximum bytes read from a batch in a row, which takes a few milliseconds."""
+"""Maximum number of bytes decoded from a batch in a row, which takes a few milliseconds."""
 MENDED_BYTES = 128
-"""Cost of reading a byte of metadata with invalid UTF-8, in bytes of valid metadata."""
+"""Cost of decoding a byte of metadata with invalid UTF-8, in bytes of valid metadata."""
 MOST_MENDED_BYTES = 16_384
-"""Maximum bytes of metadata with invalid UTF-8 that is repaired."""
+"""Maximum size in bytes of metadata whose invalid UTF-8 is repaired."""
 LARGE_METADATA_BYTES = 131_072
-"""Metadata above this size has its fields counted before it is parsed."""
+"""Size in bytes above which the fields of metadata are counted before parsing."""
 MOST_FIELDS = 4_000
-"""Maximum number of fields of large metadata: parsed, each takes ten times its memory."""
+"""Maximum number of fields in large metadata, since each takes ten times its size once parsed."""
 LEAST_MESSAGE_BYTES = 6
-"""Bytes of a batch's smallest message: the metadata's length, and a size."""
+"""Size in bytes of the smallest message in a batch: the metadata's length, and a size."""
 
 _SINGLE = pb.SingleMessageMetadata.DESCRIPTOR
 _LENGTH = struct.Struct(">I")

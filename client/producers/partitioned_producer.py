@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PARTITIONS_SECONDS = 60.0
-"""Interval of lookups for new partitions in seconds (upstream: autoUpdatePartitions)."""
+"""Interval in seconds at which new partitions are looked up (upstream: autoUpdatePartitions)."""
 
 
 class PartitionedProducer:

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from client.schema.fields import Value
 
 Kind: TypeAlias = Any
-"""A class, or a form of typing such as ``list[int]``."""
+"""A class, or a generic type such as ``list[int]``."""
 Part: TypeAlias = Any
-"""A part of a definition: a name, an object, or a list for a union."""
+"""A type within an Avro schema: a name, an object, or a list for a union."""
 _ANNOTATED: tuple[Kind, ...] = (Annotated,)
 _MISSING = object()
 _PRIMITIVES: dict[Kind, str] = {

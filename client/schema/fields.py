@@ -15,9 +15,9 @@ from typing import (
 )
 
 Value: TypeAlias = Any
-"""A value; only its field or schema knows the type."""
+"""A value whose type only its field or schema knows."""
 Definition: TypeAlias = dict[str, Any] | str
-"""A type in Avro's language: a name, or an object."""
+"""An Avro schema: the name of a type, or an object."""
 GotT = TypeVar("GotT")
 GivenT = TypeVar("GivenT")
 HeldT_co = TypeVar("HeldT_co", covariant=True)

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from client.schema.fields import Value
 
 PATIENCE_SECONDS = 30.0
-"""Timeout of a request for a schema version, which delays the messages behind.
+"""Timeout of fetching a schema version, which delays all later messages.
 
-After a failure, messages of the version fail for the same time without a request.
+After a failure, messages of this version fail for the same time without a further request.
 """
 
 MAX_VERSIONS = 100
-"""Maximum number of remembered versions of a topic; beyond, the least recently used is evicted."""
+"""Maximum number of stored schema versions of a topic; the least recently used is removed."""
 
 
 class VersionedSchema(Schema[ValueT]):

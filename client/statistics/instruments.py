@@ -140,4 +140,8 @@ INSTRUMENTS: Table[ClientStatistics] = (
         counts=True,
     ),
 )
-"""All have their client's name; producers and consumers have their names and topics as well."""
+"""All metrics.
+
+Each is labeled with the client's name; those of producers and consumers also have their names and
+topics.
+"""

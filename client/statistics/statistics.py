@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ANSWER_SECONDS = 5.0
-"""Longest wait of another thread for the client's loop, in seconds."""
+"""Longest time in seconds for which another thread waits for the client's event loop."""
 
 
 @dataclass(frozen=True, slots=True)

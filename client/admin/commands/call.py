@@ -56,7 +56,7 @@ _REMEDIES = (
     (412, "non-dynamic configuration",
      "`floodgate-admin brokers list-dynamic-config` shows the keys that can change"),
 )  # fmt: skip
-"""Hints for refusals: HTTP status, part of the reason, hint."""
+"""Hints to add to error responses: HTTP status, part of the server's reason, hint."""
 
 
 class Shown(NamedTuple):

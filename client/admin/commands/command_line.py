@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from client.admin.rest import AdminRest, Body
 
 _AS_WRITTEN = "/%?=&:@!$'()*+,;~"
-"""Characters of a path sent unencoded; all others are percent-encoded."""
+"""Characters of a path that are sent as written; all others are percent-encoded."""
 
 
 def _body(text: str) -> Body:
@@ -88,7 +88,7 @@ REQUEST = Function("request", _request, _OPTIONS)
 
 
 _CREDENTIALS = ("AUTH_PLUGIN", "AUTH_PARAMS", "TLS_TRUST_CERTS_FILE_PATH")
-"""Names defined in client.authentication.access, copied because --help should not import it."""
+"""Variable names from client.authentication.access, copied so that --help need not import it."""
 
 
 def say_version(asked: bool) -> None:

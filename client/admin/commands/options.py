@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 REQUIRED: Any = ...
-"""The default of a mandatory option."""
+"""Marks an option as mandatory, in place of a default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +212,7 @@ OPTIONS = {
     "with_namespaces": flag(_FORCE, "Delete its namespaces too, if the broker allows it."),
     "all_versions": flag(_FORCE, "Delete all versions: the next one is version 0."),
 }  # fmt: skip
-"""The options of verbs, by their names in rows and functions."""
+"""The options of all commands, keyed by the names that rows and functions use."""
 
 _COMMON = {
     "admin_url": Option(
@@ -238,4 +238,4 @@ _COMMON = {
         "FILE", None),
 }  # fmt: skip
 COMMON = {name: replace(option, panel="Everywhere") for name, option in _COMMON.items()}
-"""The options of every verb, also accepted before the verb."""
+"""The options that every command has, also accepted before the command's name."""

@@ -73,9 +73,9 @@ def forget_output() -> None:
 T = TypeVar("T")
 UNSET = "-"
 MAX_KEY_COLUMNS = 40
-"""Maximum width of the column of keys, half of a terminal: some keys have 80 characters."""
+"""Maximum width of the key column, half of a terminal, although some keys have 80 characters."""
 MAX_BATCHES_AHEAD = 2_048
-"""Maximum number of texts, about 100 KB each, read from the server ahead of the output."""
+"""Maximum number of texts, about 100 KB each, read from the server before they are written."""
 _INDENT = 2
 _END = ""
 _NONE = "There are none."

@@ -87,7 +87,7 @@ class Policy:
 
 _TOPICS = ("topic", "{topic}", "that of its namespace")
 _NAMESPACES = ("namespace", "namespaces/{namespace}", "the default of the broker")
-"""For policies of namespaces: the subject in help, the REST path, the value of an unset policy."""
+"""For policies of namespaces: the subject in help texts, the REST path, the value if unset."""
 _APPLIED = ("", "?applied={applied}")
 _VALUE = "limit"
 _NEVER = (False, False)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from client.admin.commands.call import Call
 
 SECRET_BYTES = {"HS256": 32, "HS384": 48, "HS512": 64}
-"""Minimum length of a secret in bytes, by algorithm."""
+"""Minimum length of a secret key in bytes, for each signature algorithm."""
 CURVES = {"ES256": "SECP256R1", "ES384": "SECP384R1", "ES512": "SECP521R1"}
 RSA = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 _FILE = re.compile(r"file:(//)?")

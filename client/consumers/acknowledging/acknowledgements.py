@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from limiter.clock import Clock, TimerHandle
 
 MOST_PENDING = 100_000
-"""Maximum number of acknowledgements pending without a connection.
+"""Maximum number of acknowledgements that wait for a connection.
 
-Beyond the limit the oldest is dropped, its message is redelivered, and pending receipts fail.
+Beyond it, the oldest is discarded, so that its message is redelivered and receipts waited for fail.
 """
 MOST_IDS = 1_000
 """Maximum number of message ids in one command."""
 MOST_WORDS = 8_192
-"""Maximum number of words of bit sets in a command, which stays below brokers' size limits."""
+"""Maximum number of bit-set words in a command, which keeps it below brokers' size limits."""
 _UNSIGNED = 2**64
 
 

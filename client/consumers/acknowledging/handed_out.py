@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from limiter.clock import Clock, TimerHandle
 
 MOST_ENTRIES = 100_000
-"""Maximum number of pending entries; beyond the limit the oldest falls due immediately."""
+"""Maximum number of entries with a deadline; beyond it, the oldest entry is due immediately."""
 
 MOST_AT_ONCE = 1_000
-"""Maximum number of entries reported in one event-loop iteration."""
+"""Maximum number of due entries handled in one event-loop iteration."""
 
 
 class DueTimes:
@@ -206,9 +206,9 @@ def _step(seconds: float) -> float:
 
 
 MOST_CHUNKED = 10_000
-"""Maximum number of chunked messages whose chunks are remembered.
+"""Maximum number of chunked messages whose chunk ids are stored.
 
-Beyond the limit the oldest is forgotten: only its last chunk gets acknowledged.
+Beyond it, the oldest is forgotten, and only its last chunk is acknowledged.
 """
 
 

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from client.messages.message_id import Place
 
 MOST_BATCHES = 10_000
-"""Maximum number of remembered batches.
+"""Maximum number of batches stored.
 
-Beyond the limit the least recently acknowledged batch is forgotten: its acknowledged messages may
+Beyond it, the least recently acknowledged batch is forgotten, so that its acknowledged messages may
 be redelivered.
 """
 _WORD_BITS = 64

@@ -19,9 +19,9 @@ MOST_IN_A_BATCH = 8_192
 """Maximum number of messages in a batch: a receipt answers them all in one event-loop iteration."""
 
 HEAD_BYTES = 64
-"""Maximum bytes a batched message takes besides payload, keys and properties."""
+"""Maximum number of bytes that a batched message takes besides payload, keys and properties."""
 WRITTEN_FOR_HELD = 7
-"""Maximum bytes written per byte of keys and properties, which may be very short."""
+"""Maximum number of bytes written for each byte of keys and properties, as these may be short."""
 
 
 class OpenBatch(NamedTuple):

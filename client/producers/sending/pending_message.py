@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
 ONLY_HERE = "__local__"
-"""Upstream's cluster name for messages excluded from replication."""
+"""Name that upstream uses as the only target cluster of messages that are not replicated."""
 BYTES_AS_TEXT = "surrogateescape"
-"""Encoding of ordering keys as text: bytes that are no UTF-8 survive the round trip."""
+"""Error handler that lets ordering keys hold bytes that are not UTF-8 as text."""
 _MILLISECOND = timedelta(milliseconds=1)
 
 

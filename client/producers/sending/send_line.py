@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from limiter.client_memory.reservation import MemoryWaiter
 
 MOST_WAITING = 10_000
-"""Maximum number of sends waiting in a producer's line; the next send fails."""
+"""Maximum number of messages waiting in a producer's line; a further ``send`` fails."""
 MOST_IN_A_TURN = 1_000
-"""Maximum number of messages admitted in one event-loop iteration."""
+"""Maximum number of waiting messages sent in one event-loop iteration."""
 BARE_MESSAGE_BYTES = 1_024
-"""Overhead of a message, counted where the number of messages is unbounded."""
+"""Memory overhead of a message in bytes, counted if the number of messages has no limit."""
 _CLOSED = "the client was closed"
 
 

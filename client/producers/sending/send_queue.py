@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 
 LARGE_PART_BYTES = 1 << 20
-"""Size of a chunk so slow to write that the next waits for another event-loop iteration."""
+"""Size in bytes from which writing a chunk ends the sending in an event-loop iteration."""
 MOST_AT_ONCE = 8_192
-"""Maximum number of messages timed out in one event-loop iteration."""
+"""Maximum number of messages that the send timeout fails in one event-loop iteration."""
 
 
 class SendQueue:
