@@ -1,4 +1,4 @@
-"""A client for Pulsar: asyncio producers, consumers and readers under a common memory limit.
+"""An asyncio client for Pulsar: producers, consumers and readers that share a memory limit.
 
 The names are the official client's: ``pulsar.asyncio`` with the related names of ``pulsar``. Names
 are imported on first use: a program importing a single module, like ``floodgate-admin``, does not
@@ -143,14 +143,14 @@ _SUBMODULES = ("exceptions", "schema")
 
 
 def _errors() -> dict[str, object]:
-    """Return the exception classes, and the enumeration of their error codes, by name."""
+    """Return the exception classes and the enumeration of their codes, keyed by class name."""
     found = vars(import_module(f"{__name__}.exceptions")).items()
     kinds = {name: one for name, one in found if isinstance(one, type)}
     return {n: one for n, one in kinds.items() if n == "Result" or issubclass(one, Exception)}
 
 
 def __getattr__(name: str) -> object:
-    """Import a name on first use (PEP 562)."""
+    """Import a public name when the program first uses it (PEP 562)."""
     if name in _SUBMODULES:
         return import_module(f"{__name__}.{name}")
     if name == "__all__":

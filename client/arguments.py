@@ -1,4 +1,7 @@
-"""Validation of the arguments that programs pass to the client, by the arguments' names."""
+"""Validation of the arguments that an application passes to the client.
+
+Equally named arguments follow the same rule.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ OptionsT = TypeVar("OptionsT", bound="DataclassInstance")
 
 
 def full_name(topic: str) -> str:
-    """Return the full name of a topic.
+    """Return the full name of a topic, such as ``persistent://public/default/orders``.
 
     Raises:
         InvalidTopicName: The name is invalid, or is not a text.
@@ -41,12 +44,12 @@ _Check: TypeAlias = "Callable[[Any], bool]"
 
 
 def options_of(kind: type[OptionsT], given: Mapping[str, Any]) -> OptionsT:
-    """Return options, with fields taken from the arguments (``locals()``) of the same names."""
+    """Create an options object from the arguments with the same names (``locals()``)."""
     return kind(**{one.name: given[one.name] for one in fields(kind)})
 
 
 def check_options(options: DataclassInstance) -> None:
-    """Check that options have their defaults' types, and check the values of known options.
+    """Check the types of options against their defaults, and the values of known options.
 
     Raises:
         InvalidConfiguration: An option has the wrong type or value.
@@ -64,7 +67,7 @@ def check_options(options: DataclassInstance) -> None:
 
 
 def check_arguments(arguments: Mapping[str, object], *optional: str) -> None:
-    """Check arguments by the rules for their names; optional arguments may be None.
+    """Check arguments by the rules for their names; the ``optional`` ones may be None.
 
     Raises:
         InvalidConfiguration: An argument has the wrong type, or is out of range.
@@ -91,7 +94,10 @@ def _is_texts(value: object) -> bool:
 
 
 def _is_instance_with(attribute: str) -> _Check:
-    """Return a check for instances of a class; passing the class itself is a frequent slip."""
+    """Return a check for instances that have an attribute.
+
+    It rejects the class itself, which is often passed by mistake.
+    """
     return lambda value: not isinstance(value, type) and hasattr(value, attribute)
 
 
@@ -175,7 +181,7 @@ _KNOWN: dict[str, tuple[_Check, str]] = {
 
 
 _LOGGER = __name__.rpartition(".")[0]
-"""The logger above all loggers of the package."""
+"""Name of the logger above all loggers of the package."""
 
 
 _TRUE_OR_FALSE = (bool, "True or False")
@@ -188,7 +194,7 @@ _KINDS: dict[str, tuple[Any, str]] = {
 
 
 def connect_options(given: Mapping[str, Any], *, tls: bool) -> ConnectOptions:
-    """Check the arguments of ``Client``, and return the options of its connections.
+    """Check the arguments of ``Client``, and return the options for its connections.
 
     Raises:
         InvalidConfiguration: A value has the wrong type or is out of range, or a certificate file
@@ -232,7 +238,7 @@ def _tls_layers(given: Mapping[str, Any]) -> Callable[[str], TlsLayer]:
 
 
 def log_to(logger: logging.Logger) -> None:
-    """Route the package's log records to a logger, for the whole process."""
+    """Send the log records of this package to a logger, in the whole process."""
     ours = logging.getLogger(_LOGGER)
     if logger is not ours and not logger.name.startswith(f"{_LOGGER}."):
         ours.parent = logger
@@ -240,7 +246,7 @@ def log_to(logger: logging.Logger) -> None:
 
 
 def refuse_decryption(key_reader: object) -> None:
-    """Refuse decryption keys given to a consumer or reader.
+    """Raise an error if a consumer or reader is given decryption keys.
 
     Raises:
         OperationNotSupported: Keys are given.

@@ -1,4 +1,4 @@
-"""The public client: producers, consumers, readers and table views of a cluster."""
+"""The public class Client, which opens producers, consumers, readers and table views."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ PartT = TypeVar("PartT", bound=Part)
 
 
 class Client(PulsarClient):
-    """A client of a cluster, with the official asyncio client's arguments.
+    """A client of a Pulsar cluster, with the arguments of the official asyncio client.
 
     Example:
         async with Client("pulsar://127.0.0.1:6650") as client:
@@ -82,32 +82,34 @@ class Client(PulsarClient):
             comma-separated hosts are tried in turn.
         authentication: Credentials for every connection and every challenge.
         operation_timeout_seconds: Timeout of a request, and of opening a producer or consumer.
-        io_threads: 1; more are refused.
-        message_listener_threads: 1; more are refused.
-        concurrent_lookup_requests: Maximum number of concurrent lookups and partition queries; more
-            wait. Identical concurrent requests are sent once.
+        io_threads: Must be 1: the client runs on the event loop, without threads.
+        message_listener_threads: Must be 1: the client runs on the event loop, without threads.
+        concurrent_lookup_requests: Maximum number of concurrent lookups and partition queries;
+            further ones wait. Identical concurrent requests are sent once.
         log_conf_file_path: Without effect, as in the official client.
         stats_interval_in_seconds: Interval of logged statistics, at level INFO; 0 for never.
         use_tls: Without effect, as in the official client: the service URL decides.
-        tls_trust_certs_file_path: Trusted CA certificates (PEM); None for the package certifi's.
-        tls_allow_insecure_connection: Accept any server certificate.
-        tls_validate_hostname: Whether a server's certificate must name its host. Off, as in the
-            official client: turn it on.
-        logger: Receives the whole package's log records, for the whole process.
-        connection_timeout_ms: Timeout of establishing a connection.
-        listener_name: The advertised listener for lookups.
-        tls_private_key_file_path: The client's private key (PEM); requires the certificate.
-        tls_certificate_file_path: The client's certificate (PEM).
-        memory_limit_bytes: Maximum memory for the messages of all producers and consumers; 0 for no
-            limit.
-        memory_limit_controller: A memory limit shared by several clients, not closed with the
-            client.
-        producer_share: The fraction of the limit reserved for producers against prefetching
-            consumers.
+        tls_trust_certs_file_path: File of trusted CA certificates (PEM); None for those of the
+            package certifi.
+        tls_allow_insecure_connection: Whether to accept any server certificate.
+        tls_validate_hostname: Whether the server's certificate must be valid for its host. It is
+            off, as in the official client; turn it on.
+        logger: Logger that receives all log records of this package, for the whole process.
+        connection_timeout_ms: Timeout in milliseconds for establishing a connection.
+        listener_name: Name of the brokers' advertised listener whose addresses lookups should
+            return.
+        tls_private_key_file_path: File of the client's private key (PEM); requires the certificate.
+        tls_certificate_file_path: File of the client's certificate (PEM).
+        memory_limit_bytes: Maximum memory in bytes for the messages of all producers and consumers;
+            0 for no limit.
+        memory_limit_controller: A memory limit that several clients share; closing the client does
+            not close it.
+        producer_share: The fraction of the memory limit that consumers' queues must leave to
+            producers.
         clock: The source of time.
 
     Attributes:
-        memory: The memory limit.
+        memory: The client's memory limit.
 
     Raises:
         InvalidUrl: The service URL is invalid.
@@ -189,7 +191,7 @@ class Client(PulsarClient):
         initial_subscription_name: str | None = None,
         interceptors: Sequence[ProducerInterceptor] = (),
     ) -> Producer[ValueT]:
-        """Return a producer attached to a topic, or to all of its partitions.
+        """Return a producer that is attached to a topic, or to all its partitions.
 
         The topic may have its full name or a short form. For the other arguments see
         client.producers.options.ProducerOptions.
@@ -248,7 +250,7 @@ class Client(PulsarClient):
         discovery_schedule: str = "polite",
         interceptors: Sequence[ConsumerInterceptor] = (),
     ) -> Consumer[ValueT]:
-        """Return a consumer of one topic, a list of topics, or the topics matching a pattern.
+        """Return a consumer of one topic, several topics, or all topics that match a pattern.
 
         Topics may have full names or short forms; a pattern is compiled, or marked by
         ``is_pattern_topic``. A missing subscription is created. For the other arguments see
@@ -291,7 +293,7 @@ class Client(PulsarClient):
         auto_update_partitions_seconds: float = 60,
         subscription_name: str | None = None,
     ) -> Reader[ValueT]:
-        """Return a reader of a topic, from a message on, without a subscription.
+        """Return a reader of a topic's messages, starting at a given message.
 
         Reading starts after ``start_message_id``; ``MessageId.earliest`` and ``latest`` are the
         topic's ends. For the other arguments see client.consumers.options.ReaderOptions.
@@ -315,12 +317,12 @@ class Client(PulsarClient):
     async def create_table_view(
         self, topic: str, subscription_name: str | None = None, schema: Schema[ValueT] | None = None
     ) -> TableView[ValueT]:
-        """Return a live table of a topic's newest values by key.
+        """Return a continuously updated table with the latest value of each key of a topic.
 
         Args:
             topic: Full name, or a short form.
             subscription_name: Name of the reader's subscription; None for a random name.
-            schema: Decodes the values; None for bytes.
+            schema: Schema that decodes the values; with None, values are bytes.
 
         Raises:
             InvalidTopicName: The topic's name is invalid.
@@ -335,7 +337,9 @@ class Client(PulsarClient):
         )
 
     async def get_topic_partitions(self, topic: str) -> list[str]:
-        """Return the full names of a topic's partitions; an unpartitioned topic's own name.
+        """Return the full names of a topic's partitions.
+
+        For an unpartitioned topic, return its own full name.
 
         Raises:
             InvalidTopicName: The topic's name is invalid.
@@ -347,29 +351,35 @@ class Client(PulsarClient):
         return [f"{name}-partition-{index}" for index in range(count)] or [name]
 
     def get_service_info(self) -> ServiceInfo:
-        """Return the cluster's service URL and credentials."""
+        """Return the service URL of the cluster, and the client's credentials."""
         return self._service_info
 
     def statistics(self) -> ClientStatistics:
-        """Return the current statistics of memory, producers, consumers and waiters."""
+        """Return the current statistics of the client's memory, producers and consumers."""
         return client_statistics(self._context.parts, self.memory)
 
     async def lookup(self, topic: str) -> LookupResult:
-        """Return the broker of a topic; identical concurrent lookups send a single request."""
+        """Return the broker that serves a topic.
+
+        Identical concurrent lookups send a single request.
+        """
         return await self._lookups.join(topic, partial(super().lookup, topic))
 
     async def partitions(self, topic: str, *, auto_create: bool = True) -> int:
-        """Return a topic's number of partitions; identical concurrent calls send one request."""
+        """Return the number of a topic's partitions; 0 for an unpartitioned topic.
+
+        Identical concurrent calls send a single request.
+        """
         ask = partial(super().partitions, topic, auto_create=auto_create)
         return await self._partition_counts.join((topic, auto_create), ask)
 
     def shutdown(self) -> None:
-        """Close all parts of the client in the background; ``close`` waits for the end."""
+        """Start closing the client in the background; ``close`` waits for the end."""
         if self._closing is None:
             self._closing = asyncio.get_running_loop().create_task(self._close())
 
     async def close(self) -> None:
-        """Close all producers, consumers, readers and connections; idempotent."""
+        """Close all producers, consumers, readers and connections; further calls do nothing."""
         self.shutdown()
         if self._closing is not None:
             await asyncio.shield(self._closing)
@@ -391,7 +401,7 @@ class Client(PulsarClient):
             raise ClientClosedError("the client is closed")
 
     async def _kept(self, opening: Coroutine[object, object, PartT]) -> PartT:
-        """Open and register a producer, consumer or reader, unless the client was closed."""
+        """Open and register a producer, consumer or reader; close it if the client was closed."""
         try:
             part = await opening
         except PulsarException:

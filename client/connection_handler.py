@@ -1,4 +1,4 @@
-"""Keeps a producer or consumer attached to the broker of its topic."""
+"""The attachment of a producer or consumer to its topic's broker, repeated after each loss."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 REOPEN_SECONDS = 0.1
-"""Seconds from a broker's CLOSE_PRODUCER or CLOSE_CONSUMER to the next lookup."""
+"""Delay from the broker's CLOSE_PRODUCER or CLOSE_CONSUMER to the next lookup, in seconds."""
 
 
 class Attach(Protocol):
-    """A callback attaching a producer or consumer to its topic."""
+    """A function that attaches a producer or consumer to its topic."""
 
     async def __call__(self, cnx: ClientCnx) -> None:
-        """Send PRODUCER or SUBSCRIBE on a connection, and resume pending work.
+        """Send PRODUCER or SUBSCRIBE on a connection, and then the pending messages or commands.
 
         Called again after each loss. After a return the caller is registered in ``cnx.attached``;
         after an error not.
@@ -38,15 +38,15 @@ class Attach(Protocol):
 
 
 class ConnectionHandler:
-    """A loop of lookup, connect and attach, restarted after each lost attachment.
+    """A loop that looks up a topic's broker, connects and attaches, again after each loss.
 
     Args:
-        client: Looks up and connects.
-        topic: Full name.
-        attach: Sends PRODUCER or SUBSCRIBE.
-        final: Errors that end reconnecting, besides the client's own end, such as TopicTerminated
-            for a producer; all others are retried without limit.
-        on_given_up: Called with the final error.
+        client: Client that looks up brokers and connects to them.
+        topic: Full name of the topic.
+        attach: Function that sends PRODUCER or SUBSCRIBE.
+        final: Errors after which attaching is not retried, such as TopicTerminated for a producer.
+            All other errors are retried without limit, until the client ends.
+        on_given_up: Function called with the error that ended the retries.
         backoff: Delays between attempts.
 
     Attributes:
@@ -84,12 +84,13 @@ class ConnectionHandler:
     async def open(
         self, retry_seconds: float, *, due: float | None = None, bounds_attempts: bool = True
     ) -> None:
-        """Attach for the first time; retry after transient errors, until the timeout.
+        """Attach for the first time; retry after transient errors until the timeout expires.
 
         Args:
-            retry_seconds: The timeout.
-            due: The deadline, if the timeout started earlier.
-            bounds_attempts: False for a producer waiting for exclusive access.
+            retry_seconds: The timeout in seconds.
+            due: Time at which the timeout ends, if it started earlier.
+            bounds_attempts: Whether the timeout also ends a running attempt; False for a producer
+                that waits for exclusive access.
 
         Raises:
             PulsarException: A permanent error of an attempt.
@@ -126,16 +127,16 @@ class ConnectionHandler:
         self._backoff.reset()
 
     def lost(self) -> None:
-        """Reconnect after a lost connection."""
+        """Attach again after the connection was lost."""
         self.cnx = None
         self._attach_again(self._backoff.next())
 
     def closed_by_broker(self, assigned_url: str | None) -> None:
-        """Reconnect after the broker closed the producer or consumer.
+        """Attach again after the broker closed the producer or consumer.
 
         Args:
-            assigned_url: The assigned broker, contacted immediately; None: look up after a short
-                delay.
+            assigned_url: The broker that serves the topic next, contacted immediately. If None, the
+                topic is looked up after a short delay.
         """
         self.cnx, self._assigned_url = None, assigned_url
         self._attach_again(0.0 if assigned_url else REOPEN_SECONDS)
@@ -168,7 +169,10 @@ class ConnectionHandler:
             self._attaching, self._task = False, None
 
     def _tell(self, error: Exception) -> None:
-        """Log an error of attaching; as a warning once per kind of refusal."""
+        """Log why attaching failed.
+
+        Each kind of refusal is logged once as a warning.
+        """
         text = "%s: attaching failed, and is tried again: %s"
         if not isinstance(error, PulsarException):
             logger.error(text, self.topic, error, exc_info=error)
@@ -179,12 +183,12 @@ class ConnectionHandler:
             self._told = type(error)
 
     async def close(self) -> None:
-        """Stop attaching; idempotent."""
+        """Stop attaching, and wait for the running attempt to end; further calls do nothing."""
         if (task := self.stop()) is not None:
             await asyncio.wait([task])
 
     def stop(self) -> asyncio.Task[None] | None:
-        """Stop attaching; return the cancelled task, or None."""
+        """Stop attaching; return the cancelled task of a running attempt, or None."""
         self._closed = True
         task, self.cnx = self._task, None
         if task is None or task is asyncio.current_task():

@@ -1,4 +1,4 @@
-"""State of a client shared by its producers, consumers and readers."""
+"""The state that a client shares with its producers, consumers and readers."""
 
 from __future__ import annotations
 
@@ -19,28 +19,29 @@ if TYPE_CHECKING:
 
 
 class Part(Protocol):
-    """A producer, consumer, reader or table view."""
+    """A producer, consumer, reader or table view of a client."""
 
     async def close(self) -> None:
-        """Close; idempotent."""
+        """Close this producer, consumer, reader or table view; further calls do nothing."""
 
     def statistics(self) -> object:
-        """Return the current statistics."""
+        """Return the current statistics of this producer, consumer, reader or table view."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientContext:
-    """The shared state of a client.
+    """The state that a client shares with its producers, consumers and readers.
 
     Attributes:
-        cluster: Looks up, connects, lists.
+        cluster: Client that looks up and connects to brokers, and lists topics.
         memory: The memory limit, possibly shared by several clients.
         operation_timeout_seconds: Timeout of a request or an attachment.
-        producer_ids: Producer numbers, unique in the client.
-        consumer_ids: Consumer numbers, unique in the client.
-        watch_ids: Watch numbers, unique in the client.
-        parts: Open parts; added by ``Client``, removed by each part's ``close``.
-        receiver_queues: Receiver queues of the consumers; closed after the consumers.
+        producer_ids: Source of producer numbers that are unique in the client.
+        consumer_ids: Source of consumer numbers that are unique in the client.
+        watch_ids: Source of watch numbers that are unique in the client.
+        parts: Open producers, consumers, readers and table views. ``Client`` adds them; their own
+            ``close`` removes them.
+        receiver_queues: Receiver queues of all consumers, closed after the consumers.
     """
 
     cluster: PulsarClient
@@ -58,23 +59,23 @@ class ClientContext:
 
     @property
     def clock(self) -> Clock:
-        """The source of time."""
+        """The clock that all deadlines use."""
         return self.cluster.clock
 
     def due(self) -> float:
-        """Return the deadline of an operation starting now."""
+        """Return the deadline of an operation that starts now."""
         return self.clock.now() + self.operation_timeout_seconds
 
     @property
     def largest_message_bytes(self) -> int:
-        """The largest message in bytes, sent or received."""
+        """Size limit of a message in bytes, for sending and receiving."""
         return largest_message_bytes(self.memory.limit_bytes)
 
     async def partitions(self, topic: str, *, auto_create: bool = True) -> int:
         """Return the number of a topic's partitions; 0 for an unpartitioned topic.
 
         Args:
-            topic: Full name.
+            topic: Full name of the topic.
             auto_create: Whether a missing topic may be created.
 
         Raises:

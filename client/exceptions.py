@@ -1,4 +1,4 @@
-"""The client's errors, under the names of the official Python client.
+"""Exceptions of the client, with the names of the official Python client.
 
 All derive from PulsarException. A server's refusal is raised as ServerResponseError *and* as the
 error of its code: ``except ProducerBusy`` and ``except ServerResponseError`` both catch the same
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Result(IntEnum):
-    """The official clients' error codes."""
+    """The error codes of the official clients."""
 
     Ok = 0
     UnknownError = 1
@@ -70,7 +70,10 @@ class Result(IntEnum):
 
 
 class PulsarException(Exception):  # noqa: N818 - the official client's name, as all below
-    """Root of the client's errors, each with the code of its own or its parent's name."""
+    """Base class of the client's exceptions.
+
+    ``result`` is the code of a class's own name, or else of its parent's.
+    """
 
     result = Result.UnknownError
 
@@ -79,12 +82,12 @@ class PulsarException(Exception):  # noqa: N818 - the official client's name, as
             cls.result = Result[cls.__name__]
 
     def error(self) -> Result:
-        """Return the error's code."""
+        """Return the error code of the exception."""
         return self.result
 
 
 class UnknownError(PulsarException):
-    """The server failed without a specific error code."""
+    """The server failed without giving a specific error code."""
 
 
 class InvalidConfiguration(PulsarException, ValueError):  # noqa: N818
@@ -95,11 +98,11 @@ class InvalidConfiguration(PulsarException, ValueError):  # noqa: N818
 
 
 class Timeout(PulsarException, TimeoutError):  # noqa: N818
-    """An operation timed out."""
+    """An operation did not end within its timeout."""
 
 
 class LookupError(PulsarException):
-    """The lookup of a topic's server failed."""
+    """The lookup of the broker that serves a topic failed."""
 
 
 class ConnectError(PulsarException):
@@ -107,7 +110,7 @@ class ConnectError(PulsarException):
 
 
 class ReadError(PulsarException):
-    """The connection broke during a read."""
+    """The connection broke while data was being read."""
 
 
 class AuthenticationError(PulsarException):
@@ -115,15 +118,15 @@ class AuthenticationError(PulsarException):
 
 
 class AuthorizationError(PulsarException):
-    """The server does not permit the operation to the client."""
+    """The client's role lacks the permission for the operation."""
 
 
 class ErrorGettingAuthenticationData(PulsarException):
-    """The client's credentials are unreadable."""
+    """The client could not read its own credentials."""
 
 
 class BrokerMetadataError(PulsarException):
-    """The broker failed to read or to write its metadata."""
+    """The broker failed to read or write its metadata store."""
 
 
 class BrokerPersistenceError(PulsarException):
@@ -131,15 +134,15 @@ class BrokerPersistenceError(PulsarException):
 
 
 class ChecksumError(PulsarException):
-    """A message arrived damaged."""
+    """A message was damaged in transit: its checksum does not match."""
 
 
 class ConsumerBusy(PulsarException):
-    """The subscription already has an exclusive consumer."""
+    """The subscription has an exclusive consumer already."""
 
 
 class NotConnected(PulsarException):
-    """The connection ended, or is not established yet."""
+    """The connection has ended, or is not established yet."""
 
 
 class AlreadyClosed(PulsarException):
@@ -147,27 +150,27 @@ class AlreadyClosed(PulsarException):
 
 
 class InvalidMessage(PulsarException):
-    """A message is invalid."""
+    """A message, or a message id, is invalid."""
 
 
 class ConsumerNotInitialized(PulsarException):
-    """The consumer is not ready yet."""
+    """The consumer has not been subscribed yet."""
 
 
 class ProducerNotInitialized(PulsarException):
-    """The producer is not ready yet."""
+    """The producer has not been attached to its broker yet."""
 
 
 class ProducerBusy(PulsarException):
-    """The topic has a producer of the same name, or allows no further producer."""
+    """The topic has a producer with the same name, or allows no further producer."""
 
 
 class TooManyLookupRequestException(PulsarException):
-    """The server's, or the client's, limit of concurrent lookups is reached."""
+    """The limit of concurrent lookups is reached, of the server or of the client."""
 
 
 class InvalidTopicName(PulsarException, ValueError):  # noqa: N818
-    """A topic's name is invalid."""
+    """The name of a topic is invalid."""
 
 
 class InvalidUrl(PulsarException, ValueError):  # noqa: N818
@@ -175,7 +178,7 @@ class InvalidUrl(PulsarException, ValueError):  # noqa: N818
 
 
 class ServiceUnitNotReady(PulsarException):
-    """The broker does not serve the topic now; a retry may succeed."""
+    """The broker does not serve the topic at the moment; a retry may succeed."""
 
 
 class OperationNotSupported(PulsarException):
@@ -183,19 +186,19 @@ class OperationNotSupported(PulsarException):
 
 
 class ProducerBlockedQuotaExceededError(PulsarException):
-    """The topic's backlog is above its quota: producers have to wait."""
+    """The topic's backlog exceeds its quota, so that producers must wait."""
 
 
 class ProducerBlockedQuotaExceededException(PulsarException):
-    """The topic's backlog is above its quota: producers are refused."""
+    """The topic's backlog exceeds its quota, so that producers are refused."""
 
 
 class ProducerQueueIsFull(PulsarException):
-    """The producer's queue of unacknowledged messages is full."""
+    """The producer has the maximum number of messages without a receipt."""
 
 
 class ProducerQueueIsFullError(ProducerQueueIsFull):
-    """A message was refused: the producer's queue is full (``max_pending_messages``)."""
+    """A message was not sent, because the producer's queue is full (``max_pending_messages``)."""
 
 
 class MessageTooBig(PulsarException):
@@ -211,15 +214,15 @@ class SubscriptionNotFound(PulsarException):
 
 
 class ConsumerNotFound(PulsarException):
-    """The broker does not know the consumer."""
+    """The broker has no consumer with this id."""
 
 
 class UnsupportedVersionError(PulsarException):
-    """The server is too old, or too new, for the operation."""
+    """The server's version does not support the operation."""
 
 
 class TopicTerminated(PulsarException):
-    """The topic was terminated: it accepts no more messages."""
+    """The topic was terminated, so that it accepts no further messages."""
 
 
 class CryptoError(PulsarException):
@@ -227,15 +230,15 @@ class CryptoError(PulsarException):
 
 
 class IncompatibleSchema(PulsarException):
-    """The schema is incompatible with the topic's schemas."""
+    """The schema is incompatible with the existing schemas of the topic."""
 
 
 class ConsumerAssignError(PulsarException):
-    """The consumer cannot get the requested keys."""
+    """The consumer cannot be assigned the key ranges that it requests."""
 
 
 class CumulativeAcknowledgementNotAllowedError(PulsarException):
-    """A shared subscription has no order to acknowledge up to."""
+    """Cumulative acknowledgement is not possible on a shared subscription."""
 
 
 class TransactionCoordinatorNotFoundError(PulsarException):
@@ -247,11 +250,11 @@ class InvalidTxnStatusError(PulsarException):
 
 
 class NotAllowedError(PulsarException):
-    """The server allows the operation to no client."""
+    """The server never allows the operation, to any client."""
 
 
 class TransactionConflict(PulsarException):
-    """The message is part of another transaction."""
+    """The message already belongs to another transaction."""
 
 
 class TransactionNotFound(PulsarException):
@@ -259,28 +262,28 @@ class TransactionNotFound(PulsarException):
 
 
 class ProducerFenced(PulsarException):
-    """Another producer has taken exclusive access to the topic."""
+    """Another producer has taken over exclusive access to the topic."""
 
 
 class MemoryBufferIsFull(PulsarException):
-    """The client's memory for messages is used up."""
+    """The memory that the client may use for messages is used up."""
 
 
 class MemoryBufferIsFullError(MemoryBufferIsFull):
-    """A message was refused: the client's memory is used up (``memory_limit_bytes``)."""
+    """A message was not sent, because the client's memory is used up (``memory_limit_bytes``)."""
 
 
 class Interrupted(PulsarException):
-    """The wait was interrupted."""
+    """Waiting for the operation was interrupted."""
 
 
 class ServerResponseError(PulsarException):
-    """The server answered with an error.
+    """The server answered a request or the handshake with an error.
 
     Attributes:
         server_error: Pulsar's error code.
-        message: The server's text.
-        at_handshake: Whether the error answers a connection's handshake, not a request.
+        message: The text in the server's response.
+        at_handshake: Whether the server refused the connection's handshake, not a request.
     """
 
     at_handshake = False
@@ -296,7 +299,10 @@ class ServerResponseError(PulsarException):
 
 
 def server_response_error(server_error: Code, message: str) -> ServerResponseError:
-    """Return the error of a server's answer, also an instance of its code's class."""
+    """Return the exception for a server's error code and text.
+
+    It is also an instance of the class named after the code.
+    """
     return _CLASSES.get(server_error, ServerResponseError)(server_error, message)
 
 

@@ -1,4 +1,4 @@
-"""Interceptors: a program's callbacks during a message's life.
+"""Interceptors, which are an application's callbacks for its messages.
 
 Interceptors are called in the given order, on the event loop, and must not block. Exceptions are
 logged, and otherwise have no effect.
@@ -22,14 +22,14 @@ ReturnT = TypeVar("ReturnT")
 
 
 class ProducerInterceptor:
-    """Callbacks of a producer; derive, and override the relevant methods."""
+    """Callbacks of a producer; derive a class, and override the relevant methods."""
 
     def before_send(self, producer: object, message: OutgoingMessage) -> None:
-        """Inspect or change a message before resources are reserved.
+        """Inspect or change a message before it gets a queue slot and memory.
 
         Args:
             producer: The ``Producer``.
-            message: The encoded payload, properties, keys and so on.
+            message: The message with its encoded payload, properties, keys and so on.
         """
 
     def on_send_acknowledgement(
@@ -39,24 +39,24 @@ class ProducerInterceptor:
         message_id: MessageId | None,
         error: BaseException | None,
     ) -> None:
-        """React to a message's receipt or failure.
+        """Handle the broker's receipt for a message, or the message's failure.
 
         Args:
             producer: The ``Producer``.
             message: The message as sent.
             message_id: The message's id; None after a failure.
-            error: The failure; None after a receipt.
+            error: Why the message failed; None after a receipt.
         """
 
     def on_close(self) -> None:
-        """React to the producer's close."""
+        """Handle the closing of the producer."""
 
 
 class ConsumerInterceptor:
-    """Callbacks of a consumer; derive, and override the relevant methods."""
+    """Callbacks of a consumer; derive a class, and override the relevant methods."""
 
     def before_consume(self, consumer: object, message: Message[Any]) -> Message[Any] | None:
-        """Inspect a message before the program gets it.
+        """Inspect or replace a message before the application receives it.
 
         Returns:
             A replacement for the message; None for no change.
@@ -66,31 +66,31 @@ class ConsumerInterceptor:
     def on_acknowledge(
         self, consumer: object, message_id: MessageId, error: BaseException | None
     ) -> None:
-        """React to an acknowledgement, or to its failure with ``error``."""
+        """Handle the acknowledgement of a message, or its failure with ``error``."""
 
     def on_acknowledge_cumulative(
         self, consumer: object, message_id: MessageId, error: BaseException | None
     ) -> None:
-        """React to a cumulative acknowledgement, or to its failure with ``error``."""
+        """Handle a cumulative acknowledgement, or its failure with ``error``."""
 
     def on_negative_acks_send(self, consumer: object, message_ids: Sequence[MessageId]) -> None:
-        """React to a redelivery request caused by negative acknowledgements."""
+        """Handle messages for which redelivery is requested after negative acknowledgements."""
 
     def on_ack_timeout_send(self, consumer: object, message_ids: Sequence[MessageId]) -> None:
-        """React to a redelivery request caused by ack timeouts."""
+        """Handle messages for which redelivery is requested after their ack timeout."""
 
     def on_close(self) -> None:
-        """React to the consumer's close."""
+        """Handle the closing of the consumer."""
 
 
 InterceptorT = TypeVar("InterceptorT", ProducerInterceptor, ConsumerInterceptor)
 
 
 class _Several(Generic[InterceptorT]):
-    """The interceptors of a producer or consumer, called in order; exceptions are logged.
+    """All interceptors of a producer or consumer, called in order; exceptions are logged.
 
     Args:
-        interceptors: In order of calls.
+        interceptors: The interceptors in the order of their calls.
     """
 
     def __init__(self, interceptors: Iterable[InterceptorT]) -> None:
@@ -116,16 +116,16 @@ def _telling_each(name: str) -> Callable[..., None]:
 class ProducerInterceptors(
     _Several[ProducerInterceptor], ProducerInterceptor, kind=ProducerInterceptor
 ):
-    """The interceptors of a producer."""
+    """All interceptors of a producer, called as if they were one."""
 
 
 class ConsumerInterceptors(
     _Several[ConsumerInterceptor], ConsumerInterceptor, kind=ConsumerInterceptor
 ):
-    """The interceptors of a consumer."""
+    """All interceptors of a consumer, called as if they were one."""
 
     def before_consume(self, consumer: object, message: Message[Any]) -> Message[Any]:
-        """Return the message for the program, after all interceptors."""
+        """Return the message for the application, after each interceptor may have replaced it."""
         for one in self._interceptors:
             replaced = _call(one.before_consume, consumer, message)
             message = replaced or message

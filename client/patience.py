@@ -1,4 +1,4 @@
-"""Retries until a timeout, and waiting for one or several tasks."""
+"""Retries of operations until a timeout, and functions that wait for several tasks."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ T = TypeVar("T")
 
 _FIRST_SECONDS = 0.1
 _SHARE = 10
-"""Largest delay, as a fraction of the timeout, so that the last attempt is late enough."""
+"""Ratio of the timeout to the largest delay, so that the last attempt is late enough."""
 
 _UNREACHED = (ConnectError, NotConnected, Timeout)
 
 _WOKEN_AT_ONCE = 100
-"""Maximum number of attempts started in one event-loop iteration, of possibly thousands."""
+"""Maximum number of attempts started in one event-loop iteration, as thousands may wait."""
 
 
 class Patience:
-    """Delays between the attempts of a client.
+    """Retries of a client's operations, with delays between the attempts.
 
     Attempts without a reachable server are retried as soon as any connection of the client opens:
     with thousands waiting for a broker, the first success wakes the others.
@@ -50,7 +50,7 @@ class Patience:
         self._waiting: dict[asyncio.Future[None], None] = {}
 
     def connection_opened(self) -> None:
-        """Wake the attempts that wait because no server was reachable."""
+        """Retry now those operations that wait because no server was reachable."""
         self._wake(list(self._waiting))
 
     def _wake(self, waiting: list[asyncio.Future[None]]) -> None:
@@ -63,7 +63,7 @@ class Patience:
     async def delay(
         self, seconds: float, *errors: BaseException, waiter: asyncio.Future[None] | None = None
     ) -> None:
-        """Wait before the next attempt, or for ``waiter``.
+        """Wait until the next attempt of an operation, or until ``waiter`` is done.
 
         After a connect failure the wait ends when a connection opens.
         """
@@ -88,14 +88,14 @@ class Patience:
         due: float | None = None,
         bounds_attempts: bool = True,
     ) -> T:
-        """Return the result of an attempt; retry after transient errors.
+        """Call ``attempt`` and return its result; retry after transient errors.
 
         Args:
-            attempt: Called for each attempt.
-            failure: Description of the failure, for the Timeout.
-            seconds: The timeout.
-            may_pass: Tells transient errors.
-            due: The deadline, if the timeout started earlier.
+            attempt: Coroutine function called for each attempt.
+            failure: Text of the Timeout error.
+            seconds: The timeout in seconds.
+            may_pass: Function that returns True for a transient error, after which to retry.
+            due: Time at which the timeout ends, if it started earlier.
             bounds_attempts: Whether the deadline cancels a running attempt.
 
         Raises:
@@ -123,14 +123,14 @@ class Patience:
 
 
 async def in_time(clock: Clock, due: float, part: Awaitable[object]) -> None:
-    """Await ``part`` until ``due``, then cancel it."""
+    """Await ``part``; cancel it at the time ``due``."""
     with suppress(TimeoutError):
         async with deadline(clock, due - clock.now()):
             await part
 
 
 def attachment_may_pass(error: PulsarException) -> bool:
-    """Tell whether an error of a first attachment is transient.
+    """Return True if an error at a first attachment is transient, so that a retry may succeed.
 
     Unknown clients are refused at the handshake, missing permissions by the command's answer.
     AuthenticationError of a command means expired credentials, AuthorizationError at the handshake
@@ -148,17 +148,17 @@ def attachment_may_pass(error: PulsarException) -> bool:
 
 
 def blip(error: PulsarException) -> bool:
-    """Tell whether a request failed because its topic is moving to another connection."""
+    """Return True if a request failed only because its topic is moving to another broker."""
     return isinstance(error, ConnectError | NotConnected | named.ServiceUnitNotReady)
 
 
 def of_server(error: PulsarException) -> bool:
-    """Tell whether an attached consumer's request was refused, or its topic is moving."""
+    """Return True if the server refused a consumer's request, or if its topic is moving."""
     return isinstance(error, ServerResponseError) or blip(error)
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Tell whether an error has a specific class for programs to catch."""
+    """Return True if an error is a specific refusal that applications may want to catch."""
     return isinstance(error, _REFUSALS)
 
 
@@ -181,7 +181,7 @@ _REFUSALS = (
 
 
 async def all_of(parts: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Run coroutines concurrently to their ends, then raise the first error.
+    """Run coroutines concurrently until all have ended; then raise the first error.
 
     Cancellation cancels all of the coroutines, and waits for their ends.
     """

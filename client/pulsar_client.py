@@ -1,4 +1,4 @@
-"""A client for lookups, partition counts and topic lists of a Pulsar cluster."""
+"""A client that looks up brokers, partitions and topic lists of a Pulsar cluster."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ if TYPE_CHECKING:
 
 PERSISTENT_TOPICS = pb.CommandGetTopicsOfNamespace.PERSISTENT
 MAX_REDIRECTS = 20
-"""Maximum number of redirects of a lookup (upstream: maxLookupRedirects)."""
+"""Maximum number of redirects that a lookup follows (upstream: maxLookupRedirects)."""
 
 
 @dataclass(frozen=True, slots=True)
 class LookupResult:
-    """The broker serving a topic.
+    """The broker that serves a topic, as found by a lookup.
 
     Attributes:
-        broker_service_url: The broker, ``pulsar://host:port``; ``pulsar+ssl://`` for a TLS client.
-        proxy_through_service_url: Whether to connect to the service URL and name the broker.
+        broker_service_url: Address of the broker, ``pulsar://host:port``; ``pulsar+ssl://`` for a
+            TLS client.
+        proxy_through_service_url: Whether to connect to the service URL, and there to name the
+            broker.
     """
 
     broker_service_url: str
@@ -38,13 +40,13 @@ class LookupResult:
 
 @dataclass(frozen=True, slots=True)
 class NamespaceTopics:
-    """A namespace's topic list.
+    """The topics of a namespace, as listed by a broker.
 
     Attributes:
-        topics: Full names; empty if the caller's hash matched.
+        topics: Full names of the topics; empty if the list is unchanged.
         topics_hash: Pulsar's hash of the list.
         filtered: Whether the broker applied the pattern.
-        changed: False if the caller's hash matched.
+        changed: False if the list is unchanged since the hash that the caller gave.
     """
 
     topics: tuple[str, ...]
@@ -54,7 +56,7 @@ class NamespaceTopics:
 
 
 class PulsarClient:
-    """A client of a cluster.
+    """A client of a Pulsar cluster for lookups and topic lists, the base class of Client.
 
     Example:
         async with PulsarClient("pulsar://127.0.0.1:6650") as client:
@@ -63,14 +65,15 @@ class PulsarClient:
     Args:
         service_url: ``pulsar://host:port`` of a broker or proxy, or ``pulsar+ssl://``; several
             comma-separated hosts are tried in turn.
-        operation_timeout_seconds: Timeout of a request; ``options`` has precedence.
+        operation_timeout_seconds: Timeout of a request, unless ``options`` has another one.
         clock: The source of time.
         options: Connection options.
-        listener_name: The advertised listener for lookups; None for the broker's default.
+        listener_name: Name of the brokers' advertised listener whose addresses lookups should
+            return; None for their default.
 
     Attributes:
         clock: The source of time.
-        patience: Retries of producers and consumers.
+        patience: Retries of the operations of producers and consumers.
 
     Raises:
         ConnectError: The service URL is invalid.
@@ -107,11 +110,11 @@ class PulsarClient:
         await self.close()
 
     async def close(self) -> None:
-        """Close every connection."""
+        """Close all connections of the client."""
         await self._pool.close()
 
     async def connect(self, target: str | None = None) -> ClientCnx:
-        """Return the ready connection to the service URL.
+        """Return a connection to the service URL with a completed handshake.
 
         Of several addresses, the last to answer is tried first.
 
@@ -138,7 +141,7 @@ class PulsarClient:
         return await self._pool.get(address, tls=tls, target=through)
 
     async def connection_of(self, topic: str) -> ClientCnx:
-        """Return a ready connection to the broker of a topic, directly or through the proxy.
+        """Return a connection to the broker that serves a topic, directly or through a proxy.
 
         Raises:
             The errors of :meth:`lookup` and :meth:`connect`.
@@ -146,7 +149,7 @@ class PulsarClient:
         return await self.connection_to(await self.lookup(topic))
 
     async def connection_to(self, found: LookupResult) -> ClientCnx:
-        """Return a ready connection to a lookup's broker.
+        """Return a connection to the broker that a lookup has found.
 
         Raises:
             ConnectError: The broker is unreachable, or lacks the service URL's TLS.
@@ -162,7 +165,7 @@ class PulsarClient:
         return await self._pool.get(address, tls=tls)
 
     async def connection_by_url(self, url: str) -> ClientCnx:
-        """Return a ready connection to the broker assigned by a CLOSE command.
+        """Return a connection to the broker that a CLOSE command names as the next one.
 
         Raises:
             The errors of :meth:`connection_to`.
@@ -194,7 +197,7 @@ class PulsarClient:
         return response.partitions
 
     async def lookup(self, topic: str) -> LookupResult:
-        """Return the broker of a topic, following redirects.
+        """Return the broker that serves a topic, following redirects.
 
         Raises:
             ServerResponseError: The lookup failed.
@@ -214,7 +217,7 @@ class PulsarClient:
         raise ConnectError(f"the lookup of {topic} was redirected more than {MAX_REDIRECTS} times")
 
     def _found(self, topic: str, response: pb.CommandLookupTopicResponse) -> LookupResult:
-        """Return a lookup's broker, by its TLS address for a TLS client.
+        """Return the broker named in a lookup response; a TLS client gets its TLS address.
 
         Behind a proxy the URL is only the broker's name: the proxy chooses the protocol.
         """
@@ -237,14 +240,16 @@ class PulsarClient:
         topics_hash: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> NamespaceTopics:
-        """Return the topics of a namespace.
+        """Return the topics of a namespace, as listed by the broker.
 
         Args:
             namespace: ``tenant/namespace``.
             mode: PERSISTENT, NON_PERSISTENT or ALL.
-            pattern: Regular expression the broker may apply (see NamespaceTopics.filtered).
-            topics_hash: Hash of the caller's list; an unchanged list comes back empty.
-            properties: PIP-452's client properties, for the broker's plug-in.
+            pattern: Regular expression that the broker may apply; NamespaceTopics.filtered says
+                whether it did.
+            topics_hash: Hash of the list that the caller has. If the list is unchanged, the result
+                has no topics.
+            properties: Properties for the broker's listing plug-in (PIP-452).
 
         Raises:
             ServerResponseError: The broker refused.
@@ -267,7 +272,7 @@ def topics_request(
     topics_hash: str | None,
     properties: Mapping[str, str] | None,
 ) -> pb.CommandGetTopicsOfNamespace:
-    """Build a listing request without a request id."""
+    """Return a request for a topic list, still without its request id."""
     request = pb.CommandGetTopicsOfNamespace(request_id=0, namespace=namespace, mode=mode)
     if pattern is not None:
         request.topics_pattern = pattern
@@ -279,7 +284,7 @@ def topics_request(
 
 
 def _target(address: tuple[str, int]) -> str:
-    """Return a broker's name for a proxy."""
+    """Return a broker's address as ``host:port``, which names the broker to a proxy."""
     host, port = address
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
@@ -287,7 +292,7 @@ def _target(address: tuple[str, int]) -> str:
 async def lookup_once(
     cnx: ClientCnx, topic: str, *, authoritative: bool, listener_name: str | None = None
 ) -> pb.CommandLookupTopicResponse:
-    """Look up a topic at a single server; a redirect is returned, not followed.
+    """Look up a topic at a single server; return a redirect without following it.
 
     Raises:
         ServerResponseError: The lookup failed.

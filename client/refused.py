@@ -1,4 +1,4 @@
-"""Unsupported classes of the official client, each refused with a reason."""
+"""Classes of the official client that are not supported; creating one raises an error."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from client.exceptions import OperationNotSupported
 
 
 class _Refused:
-    """A class without instances.
+    """A class that cannot be instantiated.
 
     Raises:
         OperationNotSupported: Always.
@@ -19,7 +19,7 @@ class _Refused:
 
 
 class AutoClusterFailover(_Refused):
-    """An unsupported class: automatic failover to another cluster."""
+    """Unsupported: the official client's class for automatic failover to another cluster."""
 
     _reason = (
         "this client does not move between clusters by itself: name several addresses of one "
@@ -28,31 +28,31 @@ class AutoClusterFailover(_Refused):
 
 
 class ServiceInfoProvider(_Refused):
-    """An unsupported class: changing the service URL of a client."""
+    """Unsupported: the official client's class for changing the service URL of a client."""
 
     _reason = "a client's service URL does not change: open another client for another cluster"
 
 
 class CryptoKeyReader(_Refused):
-    """An unsupported class: end-to-end encryption."""
+    """Unsupported: the official client's class for the keys of end-to-end encryption."""
 
     _reason = "this client does not encrypt: encrypt and decrypt the content yourself"
 
 
 class ConsoleLogger(_Refused):
-    """An unsupported class: logging to the console."""
+    """Unsupported: the official client's class for logging to the console."""
 
     _reason = "use Python's logging: give Client a logging.Logger, or configure the logger 'client'"
 
 
 class FileLogger(_Refused):
-    """An unsupported class: logging to a file."""
+    """Unsupported: the official client's class for logging to a file."""
 
     _reason = ConsoleLogger._reason
 
 
 class _NoLevels(type):
-    """A metaclass that refuses access to any attribute of its classes."""
+    """A metaclass whose classes raise an error at access to any attribute."""
 
     _reason: str
 
@@ -63,13 +63,13 @@ class _NoLevels(type):
 
 
 class LoggerLevel(_Refused, metaclass=_NoLevels):
-    """An unsupported class: levels of the client's own loggers."""
+    """Unsupported: the official client's class for the levels of its own loggers."""
 
     _reason = ConsoleLogger._reason
 
 
 class Function(_Refused):
-    """An unsupported class: Pulsar Functions."""
+    """Unsupported: the official client's base class of Pulsar Functions."""
 
     _reason = (
         "this package is a client, and runs no Pulsar Functions: subscribe to their topics, or run "
@@ -78,6 +78,6 @@ class Function(_Refused):
 
 
 class SerDe(_Refused):
-    """An unsupported class: the serializers of Pulsar Functions."""
+    """Unsupported: the official client's base class of serializers for Pulsar Functions."""
 
     _reason = "it belongs to Pulsar Functions: give producers and consumers a schema"

@@ -1,4 +1,4 @@
-"""A table of a topic's newest values by key, updated continuously."""
+"""A continuously updated table with the latest value of each key of a topic."""
 
 from __future__ import annotations
 
@@ -26,29 +26,30 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 100
-"""Maximum number of messages applied in one event-loop iteration."""
+"""Maximum number of messages added to the table in one event-loop iteration."""
 
 ASK_AGAIN_MS = 1_000
-"""Milliseconds to wait for an announced message before the broker is queried again."""
+"""Milliseconds to wait for a message that the broker announced, before asking it again."""
 
 
 class TableView(Mapping[str, ValueT]):
-    """The newest value of each key of a topic; made by ``Client.create_table_view``.
+    """The latest value of each key of a topic.
 
-    A mapping: ``in``, ``len``, iteration over keys, ``items()`` and so on. Values are decoded at
-    each access. A null or empty value removes its key; messages without a key are ignored. All
-    values stay in memory, outside the client's memory limit.
+    ``Client.create_table_view`` creates it. A mapping: ``in``, ``len``, iteration over keys,
+    ``items()`` and so on. Values are decoded at each access. A null or empty value removes its key;
+    messages without a key are ignored. All values stay in memory, outside the client's memory
+    limit.
 
     Example:
         async with await client.create_table_view("prices", schema=JsonSchema(Price)) as prices:
             print(prices.get("tea"))
 
     Args:
-        context: The client's context.
-        reader: Reads the topic from its first message on.
+        context: State that the client shares with all its producers and consumers.
+        reader: Reader that starts at the topic's first message.
 
     Attributes:
-        failure: Why updates have stopped, or None.
+        failure: The error that stopped the updates, or None.
     """
 
     def __init__(self, context: ClientContext, reader: Reader[ValueT]) -> None:
@@ -81,23 +82,24 @@ class TableView(Mapping[str, ValueT]):
     __hash__ = object.__hash__
 
     def for_each(self, callback: Callable[[str, Any], object]) -> None:
-        """Call ``callback`` with every key and its value."""
+        """Call ``callback`` with each key and its value."""
         for key, value in self.items():
             callback(key, value)
 
     def for_each_and_listen(self, callback: Callable[[str, Any], object]) -> None:
-        """Call ``callback`` with every key and value, now and at each later update.
+        """Call ``callback`` with each key and value, now and at each later update.
 
         Exceptions of later calls are logged.
 
         Args:
-            callback: A plain function; the value of a removed key is None.
+            callback: A plain function, called with key and value; the value of a removed key is
+                None.
         """
         self.for_each(callback)
         self._listeners.append(callback)
 
     async def fill(self) -> None:
-        """Read all existing messages of the topic.
+        """Read all existing messages of the topic into the table.
 
         Raises:
             PulsarException: The topic cannot be read.
@@ -113,7 +115,7 @@ class TableView(Mapping[str, ValueT]):
                 await asyncio.sleep(0)
 
     def follow(self) -> None:
-        """Apply new messages, until closed."""
+        """Start applying new messages to the table, until it is closed."""
         self._task = asyncio.get_running_loop().create_task(self._follow())
 
     async def _follow(self) -> None:
@@ -143,15 +145,15 @@ class TableView(Mapping[str, ValueT]):
                 logger.exception("a listener of the table view of %s failed", self.topic())
 
     def topic(self) -> str:
-        """Return the topic's full name."""
+        """Return the full name of the topic."""
         return self._reader.topic()
 
     def statistics(self) -> ConsumerStatistics:
-        """Return the statistics of the underlying reader."""
+        """Return the statistics of the reader that fills the table."""
         return self._reader.statistics()
 
     async def close(self) -> None:
-        """Stop the updates; the table keeps its content. Idempotent."""
+        """Stop updating the table, which keeps its content; further calls do nothing."""
         self._context.parts.discard(self)
         try:
             await ended(self._task)
@@ -168,13 +170,13 @@ async def open_table_view(
     subscription_name: str | None = None,
     schema: Schema[Any] | None = None,
 ) -> TableView[Any]:
-    """Return the table of a topic, filled with all existing messages.
+    """Return the table view of a topic, filled from all existing messages.
 
     Args:
-        context: The client's context.
-        topic: Full name.
+        context: State that the client shares with all its producers and consumers.
+        topic: Full name of the topic.
         subscription_name: Name of the reader's subscription; None for a random name.
-        schema: Decodes the values; None for bytes.
+        schema: Schema that decodes the values; with None, values are bytes.
 
     Raises:
         PulsarException: The topic cannot be read.

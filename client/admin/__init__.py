@@ -1,1 +1,1 @@
-"""``floodgate-admin`` and the library below it: Pulsar's admin REST, from the client's side."""
+"""``floodgate-admin`` and the library it uses: a client of Pulsar's admin REST API."""

@@ -1,4 +1,4 @@
-"""``floodgate-admin`` and ``python -m client.admin``."""
+"""Entry point of ``floodgate-admin`` and of ``python -m client.admin``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from limiter.extras import MissingExtraError, extra
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line ``floodgate-admin``."""
     try:
         with extra("admin"):
             from client.admin.commands.command_line import main as run

@@ -1,4 +1,4 @@
-"""Brokers, clusters, tenants and namespaces over the admin REST."""
+"""Calls of the admin REST API about brokers, clusters, tenants and namespaces."""
 
 from __future__ import annotations
 
@@ -18,66 +18,72 @@ _FLOODGATE = "/admin/v2/floodgate"
 
 
 class Brokers:
-    """The calls of ``pulsar-admin brokers``. Every method raises AdminError."""
+    """The requests behind ``pulsar-admin brokers``.
+
+    Every method raises AdminError.
+    """
 
     def __init__(self, rest: AdminRest) -> None:
         self._rest = rest
 
     async def active(self, cluster: str | None = None) -> list[str]:
-        """Return the brokers, ``host:port`` of their web ports."""
+        """Return the addresses of the active brokers' web ports, each as ``host:port``."""
         segments = ["admin", "v2", "brokers"]
         return await self._rest.strings(path(*segments, *([cluster] if cluster else [])))
 
     async def leader(self) -> dict[str, Any]:
-        """Return ``serviceUrl`` and ``brokerId`` of the leading broker."""
+        """Return ``serviceUrl`` and ``brokerId`` of the cluster's leader broker."""
         return await self._rest.mapping("/admin/v2/brokers/leaderBroker")
 
     async def version(self) -> str:
-        """Return the broker's version."""
+        """Return the version of the broker's software."""
         return (await self._rest.text("GET", "/admin/v2/brokers/version")).strip()
 
     async def health(self, topic_version: str | None = None) -> str:
-        """Return ``ok``; raise an error if the broker is unhealthy."""
+        """Return ``ok``; raise AdminError if the broker is unhealthy."""
         asked = query(topicVersion=topic_version)
         return (await self._rest.text("GET", f"/admin/v2/brokers/health{asked}")).strip()
 
     async def dynamic_keys(self) -> list[str]:
-        """Return the names of the configuration keys that can change at run time, sorted."""
+        """Return the sorted names of the configuration keys that can change at run time."""
         return sorted(await self._rest.strings(_CONFIGURATION))
 
     async def dynamic_values(self) -> dict[str, Any]:
-        """Return the keys that were changed at run time, with their values, sorted by key."""
+        """Return the configuration keys changed at run time with their values, sorted by key."""
         return dict(sorted((await self._rest.mapping(f"{_CONFIGURATION}/values")).items()))
 
     async def runtime_configuration(self) -> dict[str, Any]:
-        """Return all keys with their effective values, sorted by key."""
+        """Return all configuration keys with the values in effect, sorted by key."""
         return dict(sorted((await self._rest.mapping(f"{_CONFIGURATION}/runtime")).items()))
 
     async def update_dynamic(self, key: str, value: str) -> None:
-        """Change a dynamic key of the running broker."""
+        """Change a configuration key of the running broker."""
         await self._rest.text("POST", f"{_CONFIGURATION}{path(key, value)}")
 
     async def delete_dynamic(self, key: str) -> None:
-        """Undo a dynamic key's change: the configuration file's value applies again."""
+        """Undo the change of a key; its value in the configuration file applies again."""
         await self._rest.text("DELETE", f"{_CONFIGURATION}{path(key)}")
 
 
 class Floodgate:
-    """Calls specific to Floodgate brokers. Every method raises AdminError."""
+    """Requests that only Floodgate's own brokers serve.
+
+    Every method raises AdminError.
+    """
 
     def __init__(self, rest: AdminRest) -> None:
         self._rest = rest
 
     async def limiter(self) -> dict[str, Any]:
-        """Return the holders of topic-list memory, and the requests waiting for memory."""
+        """Return the holders of topic-list memory permits, and the requests waiting for permits."""
         return await self._rest.mapping(f"{_FLOODGATE}/limiter")
 
     async def limiter_table(self) -> str:
-        """Return the limiter's state as a table for people."""
+        """Return the state of the topic-list memory limiter as a readable table."""
         return await self._rest.text("GET", f"{_FLOODGATE}/limiter?format=table")
 
     async def import_topics(self, file: str, *, skip_invalid: bool = False) -> dict[str, Any]:
-        """Load topics from a file or folder on the broker's machine; return the counts of topics.
+        """Import topics from a file or folder on the broker's machine; return the number imported.
 
         An invalid topic prevents the import, unless ``skip_invalid`` omits the topic.
         """
@@ -85,57 +91,63 @@ class Floodgate:
         return await self._rest.mapping(f"{_FLOODGATE}/import", "POST", Body(body))
 
     async def imports(self) -> dict[str, Any]:
-        """Return the running imports: the number of topics imported until now, by path."""
+        """Return the running imports: each path with the number of topics imported so far."""
         return await self._rest.mapping(f"{_FLOODGATE}/import")
 
     async def reset(self) -> None:
-        """Reset the broker: delete all of its data."""
+        """Delete all data of the broker."""
         await self._rest.text("POST", f"{_FLOODGATE}/reset")
 
     async def set_fault(self, fault: Mapping[str, Any]) -> dict[str, Any]:
-        """Set a fault at the broker or proxy; return the fault with its id."""
+        """Make the broker or proxy inject a fault; return the fault with its id."""
         return await self._rest.mapping(f"{_FLOODGATE}/faults", "POST", Body(fault))
 
     async def faults(self) -> list[dict[str, Any]]:
-        """Return the active faults with their counts."""
+        """Return the active injected faults, each with the number of times it has acted."""
         found = await self._rest.value("GET", f"{_FLOODGATE}/faults")
         return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
     async def wait_for_fault(
         self, fault_id: str, hits: int = 1, timeout_ms: int = 10_000
     ) -> dict[str, Any]:
-        """Wait until a fault has acted a number of times; return the fault."""
+        """Wait until an injected fault has acted ``hits`` times; return the fault."""
         query = f"?hits={hits}&timeoutMs={timeout_ms}"
         return await self._rest.mapping(f"{_FLOODGATE}/faults{path(fault_id, 'wait')}{query}")
 
     async def advance_clock(self, time: str) -> dict[str, Any]:
-        """Move the broker's time ahead by ``90s``, ``5m``, ``1h``, ``2d``; return the new time."""
+        """Advance the broker's clock by ``90s``, ``5m``, ``1h`` or ``2d``; return the new time."""
         return await self._rest.mapping(f"{_FLOODGATE}/clock", "POST", Body({"advance": time}))
 
     async def clear_faults(self, fault_id: str | None = None) -> None:
-        """Clear a fault, or all faults."""
+        """Remove the injected fault with this id; without an id, remove all."""
         which = "" if fault_id is None else path(fault_id)
         await self._rest.text("DELETE", f"{_FLOODGATE}/faults{which}")
 
 
 GLOBAL_CLUSTER = "global"
-"""A cluster's name that old brokers list; no tenant may use the cluster."""
+"""Name of a cluster that old brokers list, and that no tenant may use."""
 
 
 class Namespaces:
-    """The calls of ``pulsar-admin namespaces``. Every method raises AdminError."""
+    """The requests behind ``pulsar-admin namespaces``.
+
+    Every method raises AdminError.
+    """
 
     def __init__(self, rest: AdminRest) -> None:
         self._rest = rest
 
     async def list(self, tenant: str) -> list[str]:
-        """Return a tenant's namespaces, ``tenant/namespace``."""
+        """Return the names of a tenant's namespaces, each as ``tenant/namespace``."""
         return await self._rest.strings(path("admin", "v2", "namespaces", tenant))
 
     async def create(
         self, namespace: NamespaceName, bundles: int | None = None, clusters: Sequence[str] = ()
     ) -> None:
-        """Create a namespace; by default the broker chooses ``bundles`` and ``clusters``."""
+        """Create a namespace.
+
+        Without ``bundles`` or ``clusters`` the broker uses its defaults.
+        """
         policies: dict[str, object] = {}
         if bundles is not None:
             policies["bundles"] = {"numBundles": bundles}
@@ -144,11 +156,14 @@ class Namespaces:
         await self._rest.text("PUT", _of(namespace), Body(policies))
 
     async def delete(self, namespace: NamespaceName, *, force: bool = False) -> None:
-        """Delete an empty namespace; with ``force`` also its topics, if the broker permits."""
+        """Delete an empty namespace.
+
+        With ``force`` its topics are deleted, too, if the broker's configuration allows it.
+        """
         await self._rest.text("DELETE", f"{_of(namespace)}{query(force=force)}")
 
     async def policies(self, namespace: NamespaceName) -> dict[str, Any]:
-        """Return a namespace's policies."""
+        """Return all policies set for a namespace."""
         return await self._rest.mapping(_of(namespace))
 
     def topics(
@@ -158,7 +173,7 @@ class Namespaces:
         *,
         include_system_topics: bool = False,
     ) -> NameBatches:
-        """Yield the full names of a namespace's topics as they arrive.
+        """Yield the full names of a namespace's topics while the response is received.
 
         Args:
             namespace: The namespace.
@@ -169,28 +184,31 @@ class Namespaces:
         return self._rest.names([f"{_of(namespace)}/topics{asked}"])
 
     async def bundles(self, namespace: NamespaceName) -> dict[str, Any]:
-        """Return ``boundaries`` and ``numBundles`` of a namespace's hash ranges."""
+        """Return the hash ranges (bundles) of a namespace: ``boundaries`` and ``numBundles``."""
         return await self._rest.mapping(f"{_of(namespace)}/bundles")
 
 
 class Tenants:
-    """The calls of ``pulsar-admin tenants``. Every method raises AdminError."""
+    """The requests behind ``pulsar-admin tenants``.
+
+    Every method raises AdminError.
+    """
 
     def __init__(self, rest: AdminRest) -> None:
         self._rest = rest
 
     async def list(self) -> list[str]:
-        """Return all tenants."""
+        """Return the names of all tenants."""
         return await self._rest.strings("/admin/v2/tenants")
 
     async def get(self, tenant: str) -> dict[str, Any]:
-        """Return ``adminRoles`` and ``allowedClusters``."""
+        """Return a tenant's settings, ``adminRoles`` and ``allowedClusters``."""
         return await self._rest.mapping(_tenant(tenant))
 
     async def create(
         self, tenant: str, admin_roles: Sequence[str] = (), clusters: Sequence[str] = ()
     ) -> None:
-        """Create a tenant; without ``clusters`` all clusters are allowed."""
+        """Create a tenant; if ``clusters`` is empty, the tenant may use all clusters."""
         allowed = list(clusters) or [
             cluster for cluster in await Clusters(self._rest).list() if cluster != GLOBAL_CLUSTER
         ]
@@ -199,7 +217,7 @@ class Tenants:
     async def update(
         self, tenant: str, admin_roles: Sequence[str] = (), clusters: Sequence[str] = ()
     ) -> None:
-        """Change a tenant's roles, clusters or both; empty arguments change nothing."""
+        """Change a tenant's roles, clusters or both; an empty argument keeps the current value."""
         before = await self.get(tenant)
         info = _tenant_info(
             admin_roles or before.get("adminRoles") or (),
@@ -208,12 +226,18 @@ class Tenants:
         await self._rest.text("POST", _tenant(tenant), info)
 
     async def delete(self, tenant: str, *, force: bool = False) -> None:
-        """Delete a tenant without namespaces; with ``force`` also its namespaces."""
+        """Delete a tenant that has no namespaces.
+
+        With ``force`` its namespaces are deleted, too.
+        """
         await self._rest.text("DELETE", f"{_tenant(tenant)}{query(force=force)}")
 
 
 class Clusters:
-    """The calls of ``pulsar-admin clusters``. Every method raises AdminError."""
+    """The requests behind ``pulsar-admin clusters``.
+
+    Every method raises AdminError.
+    """
 
     def __init__(self, rest: AdminRest) -> None:
         self._rest = rest
@@ -223,7 +247,7 @@ class Clusters:
         return await self._rest.strings("/admin/v2/clusters")
 
     async def get(self, cluster: str) -> dict[str, Any]:
-        """Return a cluster's addresses."""
+        """Return the service URLs of a cluster."""
         return await self._rest.mapping(path("admin", "v2", "clusters", cluster))
 
 

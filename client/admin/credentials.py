@@ -1,4 +1,4 @@
-"""The admin client's credentials, in each request and after each redirect."""
+"""Credentials that the admin client sends in each request, and again after a redirect."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class ShowCredentials:
-    """An aiohttp middleware adding credentials to every request.
+    """An aiohttp middleware that adds credentials to every request.
 
     Brokers redirect to the owner of a topic, which authenticates the client, too. A redirect from
     ``https`` to ``http`` gets no credentials.
 
     Args:
         authentication: The credentials.
-        encrypted: Whether the first address uses ``https``.
+        encrypted: Whether the URL of the original request uses ``https``.
     """
 
     def __init__(self, authentication: Authentication, *, encrypted: bool) -> None:
@@ -33,7 +33,7 @@ class ShowCredentials:
     async def __call__(
         self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
     ) -> aiohttp.ClientResponse:
-        """Add the credentials, and continue."""
+        """Add the credentials to a request, and send it on."""
         if self._encrypted and request.url.scheme != "https":
             raise AdminCredentialsError(
                 f"the server redirects from https to {request.url.scheme}://{request.url.host}: no "
@@ -52,7 +52,7 @@ class ShowCredentials:
 def web_tls(
     authentication: Authentication | None, trust_certs_file_path: str | None
 ) -> ssl.SSLContext | None:
-    """Return the trusted certificates and own certificate for ``https``; None for defaults.
+    """Return the TLS context with the given certificates; None if system defaults suffice.
 
     Raises:
         AdminCredentialsError: A file is unusable.

@@ -1,4 +1,4 @@
-"""Errors of the admin client.
+"""Errors that the admin client raises.
 
 AdminError
     AdminUrlError           the address is not a web address
@@ -15,19 +15,22 @@ from __future__ import annotations
 
 
 class AdminError(Exception):
-    """Root of the admin client's errors; ``str()`` is a sentence for people."""
+    """Base class of the admin client's errors.
+
+    ``str()`` is a sentence that users can read.
+    """
 
 
 class AdminUrlError(AdminError):
-    """The address is not a web address."""
+    """The given address is not an http or https URL."""
 
 
 class AdminCredentialsError(AdminError):
-    """The client's own credentials are unreadable or unusable, or must not be sent."""
+    """The client's credentials are unreadable or unusable, or must not be sent to this server."""
 
 
 class AdminUnreachableError(AdminError):
-    """The server cannot be reached."""
+    """No connection to the server could be opened."""
 
 
 class AdminTlsError(AdminError):
@@ -35,19 +38,19 @@ class AdminTlsError(AdminError):
 
 
 class AdminDisconnectedError(AdminError):
-    """The connection broke before the end of the answer."""
+    """The connection broke before the response was complete."""
 
 
 class AdminTimeoutError(AdminError):
-    """The server sent nothing within the request timeout."""
+    """The server sent no byte of its response within the request timeout."""
 
 
 class AdminRefusedError(AdminError):
-    """The server answered with an error.
+    """The server answered a request with an HTTP error.
 
     Attributes:
         status: The HTTP status, 400 or more.
-        reason: The server's own words.
+        reason: The reason in the server's response.
     """
 
     def __init__(self, status: int, reason: str) -> None:
@@ -60,4 +63,7 @@ class AdminRefusedError(AdminError):
 
 
 class AdminAnswerError(AdminError):
-    """The answer is not one of the admin REST; the error's text quotes the answer."""
+    """The response is not valid for the admin REST API.
+
+    The error's text quotes the response.
+    """

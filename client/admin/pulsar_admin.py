@@ -1,4 +1,4 @@
-"""A client of the admin REST of a Floodgate broker or a real Pulsar."""
+"""A client of the admin REST API of a Floodgate broker or a real Pulsar broker."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ Subject: TypeAlias = NamespaceName | TopicName
 
 
 class Calls:
-    """Calls below the path of a namespace or topic. Every method raises AdminError.
+    """Any request about a namespace or topic.
+
+    Every method raises AdminError.
 
     Example:
         await admin.calls.ask("GET", topic, "retention", parameters={"applied": True})
@@ -44,14 +46,14 @@ class Calls:
         parameters: Mapping[str, str | bool | None] | None = None,
         body: object = None,
     ) -> Any:  # noqa: ANN401 - JSON
-        """Return the JSON answer; None for an empty answer.
+        """Send a request, and return the JSON value in the response; None if it is empty.
 
         Args:
             method: The HTTP method.
-            subject: A namespace or topic.
-            segments: The rest of the path.
+            subject: The namespace or topic that the request is about.
+            segments: Further segments of the URL path.
             parameters: Query parameters; empty values are omitted.
-            body: Sent as JSON; None for none.
+            body: JSON value to send as the body; None sends no body.
         """
         sent = None if body is None else Body(body)
         return await self._rest.value(method, _path(subject, segments, parameters), sent)
@@ -62,7 +64,7 @@ class Calls:
         *segments: object,
         parameters: Mapping[str, str | bool | None] | None = None,
     ) -> dict[str, Any]:
-        """Return a message: its payload as text, with Pulsar's headers."""
+        """Return a message of a topic as its payload (text) and Pulsar's HTTP headers."""
         return await self._rest.message(_path(topic, segments, parameters))
 
 
@@ -79,7 +81,9 @@ def _path(
 
 
 class PulsarAdmin:
-    """The admin REST of an address; errors are :class:`client.admin.errors.AdminError`.
+    """A client of a broker's admin REST API.
+
+    Its errors are :class:`client.admin.errors.AdminError`.
 
     Example:
         async with PulsarAdmin("http://localhost:8080") as admin:
@@ -87,7 +91,7 @@ class PulsarAdmin:
 
     Args:
         admin_url: ``http://host:port`` of a broker's web port.
-        request_timeout_seconds: Longest wait for the next byte.
+        request_timeout_seconds: Longest time to wait for the next byte of a response.
         authentication: Credentials for every request, as for a Client.
         tls_trust_certs_file_path: Trusted CA certificates (PEM); None for the system's.
 

@@ -1,4 +1,4 @@
-"""HTTP client for a broker's admin REST: calls, streamed lists, readable errors."""
+"""HTTP client for a broker's admin REST API, with streamed lists and readable errors."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     NameBatches = AsyncGenerator[list[str], None]
 
 MAX_STRING_BYTES = 1024 * 1024
-"""Maximum bytes of a name; an answer with a longer string is not a list of names."""
+"""Maximum size of a name in bytes; a response with a longer string is refused."""
 
 _ESCAPED = re.compile(rb"\\.", re.DOTALL)
 _QUOTE = b'"'
 
 
 class StringArray:
-    """A streaming decoder of a JSON array of strings; keeps the bytes not decoded yet.
+    """A streaming decoder of a JSON array of strings, which buffers an incomplete string.
 
     Each piece is cut after its last complete string, and decoded up to the cut by the JSON decoder
     in a single call, without work per name in Python. The parity of the number of quotes tells
@@ -54,7 +54,7 @@ class StringArray:
         self._begun = False
 
     def feed(self, data: bytes) -> list[str]:
-        """Decode the next bytes; return the newly completed strings.
+        """Decode the next received bytes; return the strings that they complete.
 
         Raises:
             AdminAnswerError: The answer is not an array of strings.
@@ -67,7 +67,7 @@ class StringArray:
         return self._decoded(whole.lstrip()) if whole else []
 
     def close(self) -> None:
-        """Check that the array ended with its closing bracket.
+        """Check that the received array ended with its closing bracket.
 
         Raises:
             AdminAnswerError: The array is incomplete.
@@ -90,7 +90,7 @@ class StringArray:
 
 
 def _end_of_last_string(data: bytes) -> int:
-    """Return the position after the last complete string; 0 without a complete string."""
+    """Return the offset after the last complete JSON string in some bytes; 0 if there is none."""
     # Mask escaped quotes, keeping the length.
     masked = _ESCAPED.sub(b"__", data) if b"\\" in data else data
     last = masked.rfind(_QUOTE)
@@ -108,35 +108,35 @@ def _no_list(data: bytes, *, begun: bool) -> str:
 
 CONNECT_TIMEOUT_SECONDS = 10.0
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
-"""The largest buffered answer; lists of names are streamed without a limit."""
+"""Maximum size in bytes of a buffered response; lists of names are streamed without a limit."""
 JSON_TYPE = "application/json"
 HEADER_PREFIX = "X-Pulsar-"
-"""Prefix of the headers describing a message."""
+"""Prefix of the HTTP headers that describe a message."""
 NOT_SERVED = "the server does not serve"
-"""Start of the reason reported if the server gave no reason for a refusal."""
+"""Beginning of the reason in errors for which the server gives no reason."""
 
 _FIRST_ERROR = 400
 _BODILESS = ("GET", "DELETE")
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
-"""OpenSSL's errors if the server does not speak TLS; they differ by OpenSSL's version."""
+"""OpenSSL's errors if the server does not speak TLS, in all of OpenSSL's versions."""
 _READ_BYTES = 256 * 1024
 _SHOWN_CHARACTERS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The body of a request."""
+    """The JSON body of a request, with its media type."""
 
     value: object
     media_type: str = JSON_TYPE
 
 
 class AdminRest:
-    """The calls below ``/admin/v2`` and ``/lookup/v2`` of an address.
+    """A client for the paths below ``/admin/v2`` and ``/lookup/v2`` of a broker.
 
     Args:
         url: ``http://host:port`` of a broker's web port, with or without a path before ``/admin``.
-        request_timeout_seconds: Longest wait for the next byte.
+        request_timeout_seconds: Longest time to wait for the next byte of a response.
         authentication: Credentials for every request.
         tls_trust_certs_file_path: Trusted CA certificates; None for the defaults.
 
@@ -181,11 +181,12 @@ class AdminRest:
             await self._session.close()
 
     async def text(self, method: str, path: str, body: Body | None = None) -> str:
-        """Return the text of an answer.
+        """Send a request, and return the text of the response.
 
         Args:
             method: The HTTP method.
-            path: From ``/admin`` or ``/lookup``, percent-encoded, with its query.
+            path: Percent-encoded path and query of the URL, starting with ``/admin`` or
+                ``/lookup``.
             body: The request's body.
 
         Raises:
@@ -197,7 +198,7 @@ class AdminRest:
     async def mapping(
         self, path: str, method: str = "GET", body: Body | None = None
     ) -> dict[str, Any]:
-        """Return the JSON object of an answer.
+        """Send a request, and return the JSON object in the response.
 
         Raises:
             AdminError: Refused, unreachable, too late, or no JSON object.
@@ -213,7 +214,7 @@ class AdminRest:
         return found
 
     async def value(self, method: str, path: str, body: Body | None = None) -> object:
-        """Return the JSON of an answer; None if empty.
+        """Send a request, and return the JSON value in the response; None if it is empty.
 
         Raises:
             AdminError: Refused, unreachable, too late, or no JSON.
@@ -225,7 +226,7 @@ class AdminRest:
             raise self._not_understood(path, text) from None
 
     async def message(self, path: str) -> dict[str, Any]:
-        """Return the message of a GET: its payload as text, and Pulsar's headers.
+        """Return a message fetched with GET, as its payload (text) and Pulsar's HTTP headers.
 
         Raises:
             AdminError: Refused, unreachable, too late, or too large.
@@ -239,7 +240,7 @@ class AdminRest:
             return {**headers, "payload": await _whole(response)}
 
     async def strings(self, path: str) -> list[str]:
-        """Return the short list of strings of a GET.
+        """Return a short JSON array of strings fetched with GET.
 
         Raises:
             AdminError: Refused, unreachable, too late, or no list of strings.
@@ -247,7 +248,7 @@ class AdminRest:
         return [name async for batch in self.names([path]) for name in batch]
 
     async def names(self, paths: Sequence[str]) -> NameBatches:
-        """Yield the names of several lists, in order, as they arrive.
+        """Yield the names in several lists, one list after another, while they are received.
 
         All lists are requested before the first name is yielded: a refusal precedes all output.
 
@@ -269,7 +270,10 @@ class AdminRest:
     async def _answer(
         self, method: str, path: str, body: Body | None = None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Yield a successful response; translate errors while the answer is read."""
+        """Send a request, and yield its successful response.
+
+        Errors in the block that reads the response become AdminError.
+        """
         if self._session is None:
             raise RuntimeError("use `async with` before calls")
         data = None if body is None else json.dumps(body.value)
@@ -307,7 +311,7 @@ class AdminRest:
 
 
 def _cause(error: aiohttp.ClientError) -> str:
-    """Return the system's error text if available."""
+    """Return the operating system's text for a failed connection, or else the error's own text."""
     cause = getattr(error, "os_error", None)
     if not isinstance(cause, OSError):
         return str(error) or type(error).__name__
@@ -317,7 +321,7 @@ def _cause(error: aiohttp.ClientError) -> str:
 
 
 def _tls_cause(error: aiohttp.ClientConnectorError) -> str:
-    """Return the cause of a failed TLS handshake, and a hint.
+    """Return why a TLS handshake failed, with a hint to the user.
 
     TLS errors have numbers of their own: the system's texts for the numbers do not apply.
     """
@@ -343,7 +347,7 @@ async def _whole(answer: aiohttp.ClientResponse) -> str:
 
 
 def reason_of(text: str, path: str) -> str:
-    """Return the server's reason, or the first line of a plain text.
+    """Return the reason in a server's error response, or the first line of its plain text.
 
     Pulsar answers ``{"reason": ...}``; its web server answers unknown paths with a page.
     """

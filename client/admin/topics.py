@@ -1,4 +1,4 @@
-"""Topics and their schemas over the admin REST."""
+"""Requests to the admin REST API about topics and their schemas."""
 
 from __future__ import annotations
 
@@ -16,18 +16,24 @@ if TYPE_CHECKING:
 
 
 class Schemas:
-    """The calls of ``pulsar-admin schemas``. Every method raises AdminError."""
+    """The requests behind ``pulsar-admin schemas``.
+
+    Every method raises AdminError.
+    """
 
     def __init__(self, rest: AdminRest) -> None:
         self._rest = rest
 
     async def get(self, topic: TopicName, version: int | None = None) -> dict[str, Any]:
-        """Return ``type``, ``data``, ``properties``, ``version`` and ``timestamp``."""
+        """Return a version of a topic's schema; by default the latest.
+
+        The members are ``type``, ``data``, ``properties``, ``version`` and ``timestamp``.
+        """
         last = "" if version is None else path(version)
         return await self._rest.mapping(f"{_path(topic)}/schema{last}")
 
     async def get_all(self, topic: TopicName) -> list[dict[str, Any]]:
-        """Return all current versions, in order."""
+        """Return all versions of a topic's schema that are not deleted, oldest first."""
         found = await self._rest.mapping(f"{_path(topic)}/schemas")
         versions: list[dict[str, Any]] = found.get("getSchemaResponses", [])
         return versions
@@ -35,20 +41,29 @@ class Schemas:
     async def upload(
         self, topic: TopicName, kind: str, definition: str, properties: Mapping[str, str]
     ) -> int:
-        """Add a version, and return its number; for an existing schema, the existing number."""
+        """Add a version to a topic's schema; return the version's number.
+
+        If the same schema exists already, return its existing number.
+        """
         answer = await self._rest.mapping(
             f"{_path(topic)}/schema", "POST", _body(kind, definition, properties)
         )
         return int(answer["version"]["version"])
 
     async def delete(self, topic: TopicName, *, force: bool = False) -> None:
-        """Delete the schemas; with ``force`` versions restart at 0."""
+        """Delete all versions of a topic's schema.
+
+        With ``force`` later versions are numbered from 0 again.
+        """
         await self._rest.text("DELETE", f"{_path(topic)}/schema{query(force=force)}")
 
     async def compatibility(
         self, topic: TopicName, kind: str, definition: str, properties: Mapping[str, str]
     ) -> dict[str, Any]:
-        """Return ``compatibility`` and ``schemaCompatibilityStrategy``."""
+        """Check whether a schema is compatible with a topic's existing versions.
+
+        The result's members are ``compatibility`` and ``schemaCompatibilityStrategy``.
+        """
         return await self._rest.mapping(
             f"{_path(topic)}/compatibility", "POST", _body(kind, definition, properties)
         )
@@ -65,11 +80,14 @@ def _path(topic: TopicName) -> str:
 
 
 PARTITIONED_METADATA = "application/vnd.partitioned-topic-metadata+json"
-"""Media type of a partitioned topic with properties; plain JSON means a bare count."""
+"""Media type of a request for a partitioned topic with properties; JSON means only a number."""
 
 
 class Topics:
-    """The calls of ``pulsar-admin topics``. Every method raises AdminError."""
+    """The requests behind ``pulsar-admin topics``.
+
+    Every method raises AdminError.
+    """
 
     def __init__(self, rest: AdminRest) -> None:
         self._rest = rest
@@ -83,14 +101,17 @@ class Topics:
         include_system_topics: bool = False,
         properties: Mapping[str, str] | None = None,
     ) -> NameBatches:
-        """Yield the full names of a namespace's topics, partitions one by one, as they arrive.
+        """Yield the full names of a namespace's topics while they are received.
+
+        Each partition is a name of its own.
 
         Args:
             namespace: The namespace.
-            domains: Persistent, non-persistent or both; both are requested concurrently.
-            bundle: Only topics of a hash range, ``0x00000000_0x40000000``.
+            domains: Topic domains to list: persistent, non-persistent, or both. Both are requested
+                concurrently.
+            bundle: Hash range (bundle), such as ``0x00000000_0x40000000``, whose topics to list.
             include_system_topics: Whether to include hidden system topics.
-            properties: Passed to the broker's listing plug-in (PIP-452).
+            properties: Properties that the broker's listing plug-in gets (PIP-452).
         """
         asked = query(
             bundle=bundle,
@@ -115,17 +136,20 @@ class Topics:
         )
 
     async def create(self, topic: TopicName, properties: Mapping[str, str] | None = None) -> None:
-        """Create a topic without partitions."""
+        """Create a topic that has no partitions."""
         await self._rest.text("PUT", topic_path(topic), Body(dict(properties or {})))
 
     async def delete(self, topic: TopicName, *, force: bool = False) -> None:
-        """Delete an unpartitioned topic; with ``force`` even while clients are connected."""
+        """Delete an unpartitioned topic.
+
+        With ``force`` it is deleted even while clients are connected to it.
+        """
         await self._rest.text("DELETE", f"{topic_path(topic)}{query(force=force)}")
 
     async def create_partitioned(
         self, topic: TopicName, partitions: int, properties: Mapping[str, str] | None = None
     ) -> None:
-        """Create a topic and its partitions."""
+        """Create a partitioned topic, and all its partitions."""
         body = Body(partitions)
         if properties:
             metadata = {"partitions": partitions, "properties": dict(properties)}
@@ -135,7 +159,7 @@ class Topics:
     async def update_partitioned(
         self, topic: TopicName, partitions: int, *, force: bool = False, local_only: bool = False
     ) -> None:
-        """Add partitions to a partitioned topic; their number never falls."""
+        """Raise the number of partitions of a topic; it cannot be lowered."""
         asked = query(updateLocalTopicOnly=local_only, force=force)
         await self._rest.text("POST", f"{topic_path(topic)}/partitions{asked}", Body(partitions))
 
@@ -144,23 +168,26 @@ class Topics:
         await self._rest.text("DELETE", f"{topic_path(topic)}/partitions{query(force=force)}")
 
     async def partitioned_metadata(self, topic: TopicName) -> dict[str, Any]:
-        """Return ``partitions`` (0: not partitioned), ``deleted`` and ``properties``."""
+        """Return a topic's number of ``partitions``, ``deleted`` and ``properties``.
+
+        The number is 0 if the topic is not partitioned.
+        """
         return await self._rest.mapping(f"{topic_path(topic)}/partitions")
 
     async def lookup(self, topic: TopicName) -> dict[str, Any]:
-        """Return the addresses of a topic's broker."""
+        """Return the service addresses of the broker that serves a topic."""
         return await self._rest.mapping(_lookup_path(topic))
 
     async def bundle_range(self, topic: TopicName) -> str:
-        """Return a topic's hash range, ``0x00000000_0x40000000``."""
+        """Return the hash range (bundle) that contains a topic, as ``0x00000000_0x40000000``."""
         return (await self._rest.text("GET", f"{_lookup_path(topic)}/bundle")).strip()
 
     async def properties(self, topic: TopicName) -> dict[str, Any]:
-        """Return a topic's properties."""
+        """Return the properties of a topic."""
         return await self._rest.mapping(f"{topic_path(topic)}/properties")
 
     async def update_properties(self, topic: TopicName, properties: Mapping[str, str]) -> None:
-        """Set some properties of a topic; its other properties stay."""
+        """Set the given properties of a topic; its other properties stay unchanged."""
         await self._rest.text("PUT", f"{topic_path(topic)}/properties", Body(dict(properties)))
 
     async def remove_property(self, topic: TopicName, key: str) -> None:

@@ -1,4 +1,4 @@
-"""Addresses and paths of the admin REST; cheap to import for --help."""
+"""Addresses and URL paths of the admin REST API; cheap to import for ``--help``."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 DEFAULT_ADMIN_URL = "http://localhost:8080"
 REQUEST_TIMEOUT_SECONDS = 300.0
-"""Longest wait for the next byte (upstream: pulsar-admin's --request-timeout)."""
+"""Longest time to wait for the next byte (upstream: pulsar-admin's --request-timeout)."""
 
 _WEB = ("http", "https")
 _BINARY = ("pulsar", "pulsar+ssl")
 
 
 def checked_url(url: str) -> str:
-    """Return a web address without its last slash.
+    """Return an http or https URL without its last slash.
 
     Raises:
         AdminUrlError: The text is not a web address; the error shows an example.
@@ -44,7 +44,7 @@ def checked_url(url: str) -> str:
 
 
 def shown_url(url: str) -> str:
-    """Return an address without its name and password."""
+    """Return a URL without its user name and password, for output."""
     before, separator, after = url.partition("://")
     return f"{before}{separator}{after.rpartition('@')[2]}"
 
@@ -54,22 +54,25 @@ def _expected(url: str) -> str:
 
 
 def path(*segments: object) -> str:
-    """Return a path of percent-encoded segments: a topic's name may contain a slash."""
+    """Return a URL path of percent-encoded segments.
+
+    Encoding matters because a topic's name may contain a slash.
+    """
     return "".join(f"/{quote(str(segment), safe='')}" for segment in segments)
 
 
 def namespace_path(kind: str, namespace: NamespaceName) -> str:
-    """Return ``/admin/v2/{kind}/{tenant}/{namespace}``."""
+    """Return the REST path of a namespace, ``/admin/v2/{kind}/{tenant}/{namespace}``."""
     return path("admin", "v2", kind, namespace.tenant, namespace.local_name)
 
 
 def topic_path(topic: TopicName) -> str:
-    """Return ``/admin/v2/{domain}/{tenant}/{namespace}/{topic}``."""
+    """Return a topic's REST path, ``/admin/v2/{domain}/{tenant}/{namespace}/{topic}``."""
     return f"{namespace_path(topic.domain, topic.namespace)}{path(topic.local_name)}"
 
 
 def query(**parameters: str | bool | None) -> str:
-    """Return ``?name=value&...`` of the non-empty values; empty for none.
+    """Return a query string ``?name=value&...`` without empty parameters; "" if all are empty.
 
     Only set flags are sent.
     """
@@ -80,7 +83,7 @@ def query(**parameters: str | bool | None) -> str:
 
 
 def properties_text(properties: Mapping[str, str]) -> str:
-    """Return ``k1=v1,k2=v2`` for a listing's query.
+    """Return properties as ``k1=v1,k2=v2`` for the query string of a topic listing.
 
     Separators within a key or value are percent-encoded twice.
     """

@@ -1,1 +1,1 @@
-"""Client credentials, under the official client's names, and TLS certificates."""
+"""Client credentials with the official client's class names, and TLS contexts."""

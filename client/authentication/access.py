@@ -1,4 +1,4 @@
-"""Credentials and trusted certificates of tools, referenced by files and variables.
+"""Credentials and trusted certificates of command-line tools, named by file or variable.
 
 All users of a machine can read command lines; options and environment variables therefore hold
 references to secrets.
@@ -40,13 +40,13 @@ _CERTIFICATE, _KEY = "tlsCertFile", "tlsKeyFile"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """References to a tool's credentials; contains no secret.
+    """The location of a tool's credentials: files or environment variables, never a secret.
 
     Attributes:
-        plugin: ``token`` (the default if empty), ``basic`` or ``tls``, or upstream's class.
-        params: ``file:PATH`` or ``env:NAME``; of ``tls``: ``tlsCertFile:PATH,tlsKeyFile:PATH``.
-            Empty: no credentials.
-        trust_certs_file_path: Trusted CA certificates; empty: the defaults.
+        plugin: ``token`` (also if empty), ``basic``, ``tls``, or the name of upstream's class.
+        params: ``file:PATH`` or ``env:NAME``; for ``tls``, ``tlsCertFile:PATH,tlsKeyFile:PATH``. If
+            empty, there are no credentials.
+        trust_certs_file_path: File of trusted CA certificates; if empty, the defaults are trusted.
 
     Raises:
         InvalidConfiguration: The plug-in is unknown, or the parameters are a literal secret.
@@ -73,12 +73,12 @@ class Access:
 
     @property
     def kind(self) -> str:
-        """The method: ``token``, ``basic`` or ``tls``."""
+        """The authentication method: ``token``, ``basic`` or ``tls``."""
         return _PLUGINS.get(self.plugin, "token")
 
     @classmethod
     def named_in(cls, environment: Mapping[str, str]) -> Self:
-        """Return the references that environment variables contain.
+        """Read the location of the credentials from environment variables.
 
         Raises:
             InvalidConfiguration: See above.
@@ -87,7 +87,7 @@ class Access:
         return cls(*(environment.get(name, "") for name in names))
 
     def variables(self) -> dict[str, str]:
-        """Return environment variables with these references, for a child process."""
+        """Return environment variables that pass these locations to a child process."""
         given = {
             PLUGIN_VARIABLE: self.plugin,
             PARAMS_VARIABLE: self.params,
@@ -96,7 +96,7 @@ class Access:
         return {name: value for name, value in given.items() if value}
 
     def contents(self) -> dict[str, str]:
-        """Return the secrets by kind, for use on a machine without their files.
+        """Read the secrets, keyed by kind, to send them to a machine without their files.
 
         Raises:
             ErrorGettingAuthenticationData: A secret is missing.
@@ -113,11 +113,11 @@ class Access:
 
     @classmethod
     def from_contents(cls, contents: Mapping[str, str], kept: Callable[[str], str]) -> Self:
-        """Return references to transferred secrets.
+        """Store secrets received from another machine, and return their locations.
 
         Args:
-            contents: Secrets from another host.
-            kept: Stores a text; returns the file's path.
+            contents: The secrets that :meth:`contents` returned on the other machine.
+            kept: Function that stores a text in a file, and returns the file's path.
         """
         files = {name: kept(text) for name, text in contents.items() if name != "plugin"}
         params = f"file://{files['secret']}" if "secret" in files else ""
@@ -126,7 +126,9 @@ class Access:
         return cls(contents.get("plugin", ""), params, str(files.get("trust", "")))
 
     def authentication(self) -> Authentication | None:
-        """Return the credentials, or None. A token's file or variable is read at each use.
+        """Return the credentials to authenticate with, or None.
+
+        A token's file or variable is read at each use.
 
         Raises:
             ErrorGettingAuthenticationData: A secret is missing.
@@ -154,7 +156,7 @@ def _text_of(file: str) -> str:
 
 
 def _basic(found: str) -> AuthenticationBasic:
-    """Return the name and password of ``name:password`` or of upstream's JSON object."""
+    """Parse ``name:password``, or the official client's JSON object with both."""
     if found.startswith("{"):
         try:
             named = json.loads(found)

@@ -1,4 +1,4 @@
-"""Classes of credentials, named as in the official client; some kinds are refused."""
+"""Credential classes with the official client's names; unsupported ones raise an error."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
 METHOD_HEADER = "X-Pulsar-Auth-Method-Name"
-"""HTTP header with the credentials' method (upstream: PULSAR_AUTH_METHOD_NAME)."""
+"""HTTP header that names the authentication method (upstream: PULSAR_AUTH_METHOD_NAME)."""
 
 
 class Authentication:
-    """Base of credentials, requested at every CONNECT and every challenge.
+    """Base class of credentials, which are read at every CONNECT and every challenge.
 
     Satisfies client.connection.connect_options.Credentials. The class itself stands for the
     official client's native plug-ins, and is refused.
@@ -44,11 +44,13 @@ class Authentication:
 
     @property
     def method_name(self) -> str:
-        """Pulsar's name of the method."""
+        """The name that Pulsar's servers use for this authentication method."""
         raise NotImplementedError(f"{type(self).__name__} does not say its method_name")
 
     def auth_data(self) -> bytes | Awaitable[bytes]:
-        """Return the current credentials; a plain function runs in a thread.
+        """Return the current credentials.
+
+        A plain function is called in a thread, a coroutine on the event loop.
 
         Raises:
             ErrorGettingAuthenticationData: The credentials are unreadable.
@@ -56,7 +58,7 @@ class Authentication:
         raise NotImplementedError(f"{type(self).__name__} does not have auth_data()")
 
     def http_headers(self) -> dict[str, str]:
-        """Return HTTP headers with the current credentials.
+        """Return HTTP headers that carry the current credentials.
 
         Raises:
             ErrorGettingAuthenticationData: The credentials are unreadable.
@@ -65,7 +67,7 @@ class Authentication:
 
 
 class AuthenticationAthenz(Authentication):
-    """An unsupported class of the official client: tokens of Athenz.
+    """Unsupported: the official client's class for tokens issued by Athenz.
 
     Raises:
         OperationNotSupported: Always.
@@ -79,7 +81,7 @@ class AuthenticationAthenz(Authentication):
 
 
 class AuthenticationOauth2(Authentication):
-    """An unsupported class of the official client: tokens of an OAuth 2.0 server.
+    """Unsupported: the official client's class for tokens issued by an OAuth 2.0 server.
 
     Raises:
         OperationNotSupported: Always.
@@ -93,13 +95,16 @@ class AuthenticationOauth2(Authentication):
 
 
 class AuthenticationBasic(Authentication):
-    """A name and a password, sent as ``name:password``; only TLS keeps them secret in transit.
+    """A user name and a password, sent as ``name:password``.
+
+    Only TLS keeps them secret in transit.
 
     Args:
-        username: The name.
+        username: The user name.
         password: The password.
-        method: The name of the method at the server.
-        auth_params_string: All three as a JSON object, overriding the other arguments.
+        method: The name that the server uses for the authentication method.
+        auth_params_string: User name, password and method as a JSON object, which overrides the
+            other arguments.
 
     Raises:
         InvalidConfiguration: A name or password is missing, or the JSON is invalid.
@@ -127,15 +132,15 @@ class AuthenticationBasic(Authentication):
 
     @property
     def method_name(self) -> str:
-        """Pulsar's name of the method."""
+        """The name that the server uses for this authentication method."""
         return self._method
 
     def auth_data(self) -> bytes:
-        """Return the current credentials; a plain function runs in a thread."""
+        """Return the user name and password as ``name:password``."""
         return self._data
 
     def http_headers(self) -> dict[str, str]:
-        """Return HTTP headers with the current credentials."""
+        """Return HTTP headers that carry the user name and password."""
         shown = base64.b64encode(self._data).decode()
         return {**super().http_headers(), "Authorization": f"Basic {shown}"}
 
@@ -156,11 +161,11 @@ _FILE, _VARIABLE, _TOKEN = "file:", "env:", "token:"
 
 
 class AuthenticationToken(Authentication):
-    """A token, requested anew for every connection and every challenge.
+    """A token, read again for every connection and every challenge.
 
     Args:
-        token: The token; ``file:///path`` or ``env:NAME`` with the token; or a function returning
-            the token, plain or a coroutine.
+        token: The token, or ``file:///path`` or ``env:NAME`` of the token, or a function or
+            coroutine function that returns the token.
 
     Raises:
         InvalidConfiguration: The argument is neither a text nor a function.
@@ -175,11 +180,11 @@ class AuthenticationToken(Authentication):
 
     @property
     def method_name(self) -> str:
-        """Pulsar's name of the method."""
+        """The name that Pulsar's servers use for this authentication method."""
         return "token"
 
     def auth_data(self) -> bytes | Coroutine[object, object, bytes]:
-        """Return the current credentials; a plain function runs in a thread."""
+        """Return the current token, or a coroutine that returns it."""
         if isinstance(self._token, str):
             return read_named(self._token).encode()
         try:
@@ -191,7 +196,7 @@ class AuthenticationToken(Authentication):
         return _encoded(token)
 
     def http_headers(self) -> dict[str, str]:
-        """Return HTTP headers with the current credentials."""
+        """Return HTTP headers that carry the current token."""
         token = self.auth_data()
         if not isinstance(token, bytes):
             token.close()
@@ -217,7 +222,7 @@ def _encoded(token: object) -> bytes:
 
 
 def read_named(token: str) -> str:
-    """Return the content of a ``file:`` or ``env:`` reference, else the text itself.
+    """Return the content of a ``file:`` or ``env:`` reference; return any other text unchanged.
 
     Raises:
         ErrorGettingAuthenticationData: The file or variable is missing.

@@ -1,4 +1,4 @@
-"""TLS: trusted servers, and the client's certificate."""
+"""TLS contexts with trusted server certificates and the client's own certificate."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from client.exceptions import InvalidConfiguration
 
 
 class AuthenticationTLS(Authentication):
-    """A certificate of the client's own (mutual TLS).
+    """A client certificate, which authenticates the client to the server (mutual TLS).
 
     Args:
         certificate_path: File of the certificate and its chain (PEM).
@@ -34,11 +34,11 @@ class AuthenticationTLS(Authentication):
 
     @property
     def method_name(self) -> str:
-        """Pulsar's name of the method."""
+        """The name that Pulsar's servers use for this authentication method."""
         return "tls"
 
     def auth_data(self) -> bytes:
-        """Return nothing: the TLS handshake shows the certificate."""
+        """Return no bytes, because the TLS handshake transmits the certificate."""
         return b""
 
 
@@ -49,13 +49,14 @@ def tls_context(
     allow_insecure: bool,
     validate_hostname: bool,
 ) -> ssl.SSLContext:
-    """Return the TLS context of ``pulsar+ssl://`` connections.
+    """Return the TLS context for connections to ``pulsar+ssl://`` servers.
 
     Args:
-        trust_certs_file_path: Trusted CA certificates; None for certifi's.
-        certificate: Files of the client's own certificate and key.
+        trust_certs_file_path: File of trusted CA certificates; None for those of the package
+            certifi.
+        certificate: Files of the client's own certificate and private key, or None.
         allow_insecure: Whether to accept any certificate.
-        validate_hostname: Whether a certificate must name the requested host.
+        validate_hostname: Whether the server's certificate must be valid for the requested host.
 
     Raises:
         InvalidConfiguration: A file is unreadable, or holds no certificate or key.

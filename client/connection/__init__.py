@@ -1,1 +1,1 @@
-"""Connections to brokers and proxies: opened once, shared, kept alive."""
+"""Connections to brokers and proxies, opened once, shared, and kept alive."""

@@ -1,4 +1,4 @@
-"""Pending work of a connection: requests, producers, consumers and watches."""
+"""The requests, producers, consumers and watches that wait for commands on a connection."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class PendingRequest:
-    """An unanswered request.
+    """A request that the server has not answered yet.
 
     Args:
-        admit: Decides on a large answer at the announcement of its size.
-        raw: Whether to return the answer undecoded.
+        admit: Function that decides, given the announced size, whether to read a large response.
+        raw: Whether to return the response without decoding it.
     """
 
     __slots__ = ("admit", "answer", "raw")
@@ -32,93 +32,107 @@ class PendingRequest:
         self.raw = raw
 
     def resolve(self, answer: pb.BaseCommand | TopicsAnswer) -> None:
-        """Set the answer, unless the caller has left."""
+        """Pass the response to the waiting caller, unless it was cancelled."""
         if not self.answer.done():
             self.answer.set_result(answer)
 
     def fail(self, error: Exception) -> None:
-        """Set an error, unless the caller has left."""
+        """Raise an error in the waiting caller, unless it was cancelled."""
         if not self.answer.done():
             self.answer.set_exception(error)
 
 
 class PendingRequests(dict[int, PendingRequest]):
-    """The pending requests of a connection, by request id."""
+    """The unanswered requests of a connection, keyed by request id."""
 
     next_id = 0
 
     def add(self, pending: PendingRequest) -> int:
-        """Register a request; return its new request id."""
+        """Register a sent request; return the request id assigned to it."""
         request_id, self.next_id = self.next_id, self.next_id + 1
         self[request_id] = pending
         return request_id
 
     def resolve(self, request_id: int, answer: pb.BaseCommand | TopicsAnswer) -> None:
-        """Set the answer of a request, if still pending."""
+        """Complete a request with the server's response, unless it is no longer pending."""
         if request_id in self:
             self[request_id].resolve(answer)
 
     def fail(self, request_id: int, error: Exception) -> None:
-        """Set the error of a request, if still pending."""
+        """Complete a request with an error, unless it is no longer pending."""
         if request_id in self:
             self[request_id].fail(error)
 
 
 class AttachedProducer(Protocol):
-    """Callbacks from a connection to a producer. They must not raise."""
+    """The methods that a connection calls on its producers.
+
+    They must not raise.
+    """
 
     def receipt_received(self, receipt: pb.CommandSendReceipt) -> None:
-        """Handle the receipt of a message or batch."""
+        """Handle the broker's receipt for a stored message or batch."""
 
     def send_refused(self, error: pb.CommandSendError) -> None:
-        """Handle the refusal of a message or batch."""
+        """Handle the broker's refusal to store a message or batch."""
 
     def closed_by_broker(self, assigned_url: str | None) -> None:
-        """React to the broker closing the producer: reattach, at ``assigned_url`` if given.
+        """Attach again after the broker closed the producer.
 
-        The connection has forgotten the producer.
+        ``assigned_url``, if any, is the broker to attach to. The connection has forgotten the
+        producer.
         """
 
     def connection_lost(self) -> None:
-        """Reattach the producer: its connection is lost."""
+        """Attach the producer again on a new connection."""
 
 
 class AttachedConsumer(Protocol):
-    """Callbacks from a connection to a consumer. They must not raise."""
+    """The methods that a connection calls on its consumers.
+
+    They must not raise.
+    """
 
     def message_received(self, message: pb.CommandMessage, frame: Frame) -> None:
-        """Handle an entry; its bytes follow the command in the frame."""
+        """Handle a received entry, whose bytes follow the command in the frame."""
 
     def active_changed(self, *, is_active: bool) -> None:
-        """Handle a change of a Failover subscription's active consumer."""
+        """Store whether this is now the active consumer of its Failover subscription."""
 
     def end_of_topic_reached(self) -> None:
-        """Handle the end of a terminated topic."""
+        """Record that the topic is terminated, so that no further messages follow."""
 
     def closed_by_broker(self, assigned_url: str | None) -> None:
-        """React to the broker closing the consumer: reattach, at ``assigned_url`` if given."""
+        """Attach again after the broker closed the consumer.
+
+        ``assigned_url``, if any, is the broker to attach to.
+        """
 
     def connection_lost(self) -> None:
-        """Reattach the consumer: its connection is lost."""
+        """Attach the consumer again on a new connection."""
 
 
 class AttachedWatch(Protocol):
-    """Callbacks from a connection to a watch of a topic list. They must not raise."""
+    """The methods that a connection calls on its topic-list watches.
+
+    They must not raise.
+    """
 
     def update_received(self, update: pb.CommandWatchTopicUpdate) -> None:
-        """Handle added and removed topics."""
+        """Apply the broker's list of added and deleted topics."""
 
     def connection_lost(self) -> None:
-        """React to the loss of the connection, which ends the watch."""
+        """End the watch, because its connection is lost."""
 
 
 class Attached:
-    """The producers, consumers and watches of a connection, by the client's ids.
+    """The producers, consumers and watches that use a connection, keyed by the client's ids.
 
     Commands for unknown ids are dropped: in flight while their owner left.
 
     Args:
-        tls: Whether the connection uses TLS; redirects keep TLS.
+        tls: Whether the connection uses TLS, which then also selects the TLS address of an assigned
+            broker.
     """
 
     __slots__ = ("_tls", "consumers", "producers", "watches")
@@ -130,7 +144,10 @@ class Attached:
         self.watches: dict[int, AttachedWatch] = {}
 
     def receive(self, command: pb.BaseCommand, frame: Frame) -> bool:
-        """Dispatch a command; return false for other kinds of commands."""
+        """Pass a command to the producer, consumer or watch it is for.
+
+        Return False for any other kind of command.
+        """
         kind = command.type
         if kind == pb.BaseCommand.MESSAGE:
             message = command.message
@@ -182,7 +199,7 @@ class Attached:
             watch.update_received(update)
 
     def lost(self) -> None:
-        """Notify all owners of the lost connection, and forget them."""
+        """Tell all producers, consumers and watches that the connection is lost; forget them."""
         everybody: list[AttachedProducer | AttachedConsumer | AttachedWatch] = [
             *self.producers.values(),
             *self.consumers.values(),

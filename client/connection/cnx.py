@@ -1,4 +1,4 @@
-"""A connection to a broker or proxy: handshake, requests and answers."""
+"""The client's end of a connection to a broker or proxy, with handshake and requests."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LARGEST_MESSAGE_BYTES = 2_147_473_407
-"""Largest possible maxMessageSize of a broker (upstream: a Java int, less the padding)."""
+"""Largest maxMessageSize that a broker can have (upstream: a Java int, less the padding)."""
 
 
 class ClientCnxState(Enum):
-    """A stage of a connection's life (upstream: ClientCnx.State)."""
+    """The stages of a connection's life (upstream: ClientCnx.State)."""
 
     NONE = "not connected"
     SENT_CONNECT_FRAME = "handshake"
@@ -58,17 +58,17 @@ class ClientCnxState(Enum):
 
 
 class ClientCnx(Connection):
-    """The client's side of a connection.
+    """A connection of the client to a broker or proxy.
 
     Args:
         options: Connection options.
         clock: The source of time.
-        tls: TLS above the plain transport, or None.
-        target: For a proxy: the broker, ``host:port``, behind the proxy.
+        tls: TLS layer above the plain transport, or None.
+        target: The broker behind a proxy, as ``host:port``; None without a proxy.
         auth_data: The credentials for CONNECT.
 
     Attributes:
-        attached: The producers, consumers and watches.
+        attached: The producers, consumers and watches that use the connection.
         turn_writer: Collects messages and acknowledgements until the end of the event-loop
             iteration.
         exclusive_turns: Futures of producers waiting for exclusive access, by request id.
@@ -113,18 +113,18 @@ class ClientCnx(Connection):
 
     @property
     def max_message_size(self) -> int:
-        """Maximum bytes of a message, announced by the server."""
+        """Maximum size of a message in bytes, as announced by the server."""
         return self._frame_limit_bytes - FRAME_PADDING_BYTES
 
     @property
     def last_request_id(self) -> int:
-        """The id of the newest request."""
+        """The id of the most recent request."""
         return self._pending.next_id - 1
 
     # -- handshake ----------------------------------------------------------------------------
 
     def connected(self) -> None:
-        """Send CONNECT over the established transport."""
+        """Send CONNECT after the transport, and TLS if used, is established."""
         connect = pb.CommandConnect(
             client_version=self._options.client_version,
             protocol_version=self._options.protocol_version,
@@ -152,11 +152,11 @@ class ClientCnx(Connection):
         self._arm_keep_alive()
 
     def tls_failed(self, error: RemoteProtocolError) -> None:
-        """Fail the waiters for the handshake: TLS was not established."""
+        """Raise a TlsError in the callers that wait for the handshake."""
         self._fail(TlsError(f"{self.peer}: {error}"))
 
     async def ready(self) -> None:
-        """Wait for the end of the handshake.
+        """Wait until the handshake with the server has ended.
 
         Raises:
             ConnectError: The server refused, or did not answer in time.
@@ -210,10 +210,10 @@ class ClientCnx(Connection):
     # -- requests -----------------------------------------------------------------------------
 
     async def request(self, build: Callable[[int], pb.BaseCommand]) -> pb.BaseCommand:
-        """Send a request to the server, and return its answer.
+        """Send a request to the server, and return its response.
 
         Args:
-            build: Builds the command for a request id.
+            build: Function that builds the command for a given request id.
 
         Raises:
             ServerResponseError: The server answered with ERROR.
@@ -230,12 +230,12 @@ class ClientCnx(Connection):
     async def topics_raw(
         self, request: pb.CommandGetTopicsOfNamespace, admit: Callable[[int], bool] | None = None
     ) -> TopicsAnswer:
-        """Request a topic list and return the answer undecoded.
+        """Request a topic list, and return the response without decoding it.
 
         Args:
-            request: The request; its request id is replaced.
-            admit: Called with the announced size of a large answer before its body is read; false
-                drains the body and raises AnswerDeclinedError.
+            request: The request; its request id is replaced by a new one.
+            admit: Function called with the announced size of a large response before its body is
+                read. If it returns False, the body is discarded and AnswerDeclinedError is raised.
 
         Raises:
             AnswerDeclinedError: ``admit`` returned false.
@@ -280,7 +280,7 @@ class ClientCnx(Connection):
             self._pending.pop(request_id, None)
 
     def _send_request(self, command: pb.BaseCommand) -> None:
-        """Send a request; refuse one so large that the server would close the shared connection.
+        """Send a request; raise if the server would close the shared connection for its size.
 
         The frame's padding stays free: an error's text may repeat the request. A Floodgate broker
         has a limit of its own (proto.command_bounds).
@@ -295,7 +295,7 @@ class ClientCnx(Connection):
     # -- answers ------------------------------------------------------------------------------
 
     def large_frame_announced(self, total_size: int, head: bytes) -> bool:
-        """Tell whether to read a large announced answer, as decided by the request's caller."""
+        """Return True to read a large response, False to drain it, as the caller decides."""
         self._progress_at = self._clock.now()
         found = read_topics_head(head)
         if found is None:
@@ -321,7 +321,7 @@ class ClientCnx(Connection):
         return None
 
     def frame_received(self, frame: Frame) -> None:
-        """Resolve the request of an answer."""
+        """Pass a received frame to its request, producer, consumer or watch."""
         self._progress_at = self._clock.now()
         found = read_topics_head(frame.start(HEAD_BYTES))
         if found is not None:
@@ -352,7 +352,10 @@ class ClientCnx(Connection):
             raise RemoteProtocolError(f"{name} is not an answer this client asked for")
 
     def _producer_success_received(self, command: pb.BaseCommand) -> None:
-        """Resolve the request; a producer awaiting exclusive access gets a second answer later."""
+        """Complete the request to create a producer.
+
+        A producer waiting for exclusive access gets a second response once it has access.
+        """
         success = command.producer_success
         turn = self.exclusive_turns.pop(success.request_id, None)
         if turn is not None and not turn.done():
@@ -363,7 +366,7 @@ class ClientCnx(Connection):
         self._pending.resolve(success.request_id, command)
 
     def _challenge_received(self, challenge: pb.CommandAuthChallenge) -> None:
-        """Answer the server's challenge with the current credentials: the earlier ones expire.
+        """Answer the server's challenge with current credentials, as those sent before expire.
 
         Source: upstream ClientCnx.handleAuthChallenge; as in the C++ client, the text is ignored.
         """
@@ -411,7 +414,7 @@ class ClientCnx(Connection):
         self._pending.fail(error.request_id, refusal)
 
     def lost(self, error: Exception | None) -> None:
-        """Fail all pending requests."""
+        """Fail all pending requests, because the connection is lost."""
         if self._keep_alive_timer is not None:
             self._keep_alive_timer.cancel()
         if self._showing is not None:
@@ -441,4 +444,4 @@ _ANSWERS: dict[pb.BaseCommand.Type.ValueType, str] = {
     pb.BaseCommand.WATCH_TOPIC_LIST_SUCCESS: "watchTopicListSuccess",
     pb.BaseCommand.SUCCESS: "success",
 }
-"""Commands answering a request, and their fields with the request id."""
+"""Commands that answer a request, each with its field that contains the request id."""

@@ -1,4 +1,4 @@
-"""The options of a connection to a broker or proxy, and the credentials it sends."""
+"""The options of a connection to a broker or proxy, and the credentials to send."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
 
 
 class Credentials(Protocol):
-    """Credentials, requested at every CONNECT and every challenge."""
+    """Credentials that are read at every CONNECT and every challenge."""
 
     @property
     def method_name(self) -> str:
-        """Pulsar's name of the method: ``token``, ``tls``, ``basic``."""
+        """The authentication method as Pulsar's servers name it: ``token``, ``tls``, ``basic``."""
 
     def auth_data(self) -> bytes | Awaitable[bytes]:
-        """Return the current credentials, or an awaitable."""
+        """Return the current credentials, or an awaitable of them."""
 
 
 async def current_auth_data(credentials: Credentials, clock: Clock, seconds: float) -> bytes:
-    """Return the current credentials.
+    """Return the current bytes of the credentials.
 
     A plain function runs in a thread: reading files or calling a server may block.
 
     Args:
-        credentials: The program's own, possibly arbitrary code.
+        credentials: The credentials, which may be arbitrary code of the application.
         clock: The source of time.
-        seconds: The timeout.
+        seconds: The timeout in seconds.
 
     Raises:
         ErrorGettingAuthenticationData: The credentials are unavailable.
@@ -65,17 +65,20 @@ async def current_auth_data(credentials: Credentials, clock: Clock, seconds: flo
 
 
 class PassedOnCredentials(Protocol):
-    """A client's credentials, passed on by a proxy."""
+    """Credentials of a proxy's client, which the proxy passes on to the broker."""
 
     @property
     def method_name(self) -> str:
-        """Pulsar's name of the method."""
+        """The name that Pulsar's servers use for the authentication method."""
 
     def auth_data(self) -> bytes:
-        """Return the client's last credentials."""
+        """Return the credentials that the client sent most recently."""
 
     def give_valid(self, take: Callable[[bytes], object]) -> None:
-        """Call ``take`` with valid credentials: now, after the client's refresh, or never."""
+        """Call ``take`` with valid credentials: now, or after the client has refreshed them.
+
+        If the client never refreshes them, ``take`` is not called.
+        """
 
 
 PROTOCOL_VERSION = 21
@@ -85,7 +88,7 @@ MAX_PENDING_REQUESTS = 50_000
 OPERATION_TIMEOUT_SECONDS = 30.0
 """Timeout of a request (upstream: operationTimeoutMs)."""
 CONNECT_TIMEOUT_SECONDS = 10.0
-"""Timeout of establishing a connection (upstream: connectionTimeoutMs)."""
+"""Timeout for establishing a connection (upstream: connectionTimeoutMs)."""
 MAX_SERVERS = 1_000
 """Maximum number of servers with pooled connections."""
 KEEP_ALIVE_SECONDS = 30.0
@@ -94,26 +97,26 @@ KEEP_ALIVE_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class ConnectOptions:
-    """The options of a connection: announced properties, timeouts and limits.
+    """The options of a connection: announced properties, timeouts, credentials and limits.
 
     Attributes:
-        client_version: Free text in CONNECT.
-        protocol_version: Newest version offered.
-        proxy_version: Set by a proxy only.
+        client_version: Name and version of the client, sent in CONNECT as free text.
+        protocol_version: Newest protocol version that the client offers.
+        proxy_version: Version of the proxy, set only by a proxy.
         original_principal: Role of the client behind a proxy, or None.
-        original_credentials: Passed-on credentials of the client behind a proxy, requested by the
-            server's challenges.
+        original_credentials: Credentials of the client behind a proxy, with which the proxy answers
+            the server's challenges.
         operation_timeout_seconds: Timeout of a request.
         max_pending_requests: Maximum number of unanswered requests.
-        keep_alive_seconds: Interval of keep-alive pings; 0 or less: never. A server silent for a
-            whole interval is disconnected.
-        drain_oversized: Whether a request or an answer above the frame limit fails only the
-            request; otherwise the connection ends, as upstream.
-        answer_limit_bytes: Upper bound of a topic list's length field, below the server's limit:
-            for a proxy with clients of smaller frame limits.
-        connect_timeout_seconds: Timeout of establishing a connection.
-        credentials: Sent in CONNECT and at every challenge, or None.
-        tls: Creates the TLS layer for a host, for ``pulsar+ssl``; None refuses such addresses.
+        keep_alive_seconds: Interval of keep-alive pings; 0 or less for none. A server that sends
+            nothing for a whole interval is disconnected.
+        drain_oversized: If True, a request or response above the frame limit fails only that
+            request; otherwise it ends the connection, as upstream.
+        answer_limit_bytes: Maximum size of a topic list in bytes, if below the server's limit. A
+            proxy sets it for clients with smaller frame limits.
+        connect_timeout_seconds: Timeout for establishing a connection.
+        credentials: Credentials to send in CONNECT and at every challenge, or None.
+        tls: Function that creates the TLS layer for a host; None refuses ``pulsar+ssl`` addresses.
         max_servers: Maximum number of servers with pooled connections.
     """
 

@@ -1,4 +1,4 @@
-"""Errors of connections to servers for which the official clients have no name.
+"""Connection errors for which the official clients have no class.
 
 ConnectError
     TlsError                     the server's certificate is not trusted, or the server has no TLS
@@ -28,11 +28,14 @@ from client.exceptions import (
 
 
 class TlsError(ConnectError):
-    """The server's certificate is not trusted, or the server speaks no TLS; not worth a retry."""
+    """The server's certificate is not trusted, or the server speaks no TLS.
+
+    A retry would fail again.
+    """
 
 
 class DisconnectedError(NotConnected):
-    """The connection ended during a request.
+    """The connection ended before the server answered a request.
 
     Attributes:
         server: The server's address, host:port.
@@ -47,22 +50,24 @@ class DisconnectedError(NotConnected):
 
 
 class RequestTimeoutError(Timeout):
-    """The server did not answer in time."""
+    """The server did not answer a request within the operation timeout."""
 
 
 class TooManyPendingRequestsError(TooManyLookupRequestException):
-    """The connection's limit of unanswered requests is reached."""
+    """The connection has the maximum number of unanswered requests."""
 
 
 class ClientClosedError(AlreadyClosed):
-    """The client was closed."""
+    """The client was closed before or during the call."""
 
 
 class AnswerDeclinedError(PulsarException):
-    """The caller declined an answer of the announced size; its body was drained.
+    """The caller declined a response because of its announced size.
+
+    Its body was read and discarded.
 
     Attributes:
-        total_size: The answer's length field, in bytes.
+        total_size: Size of the response in bytes, from its length field.
     """
 
     def __init__(self, total_size: int) -> None:
@@ -74,11 +79,13 @@ class AnswerDeclinedError(PulsarException):
 
 
 class AnswerTooLargeError(PulsarException):
-    """The announced answer exceeds the negotiated frame limit; its body was drained.
+    """The announced response exceeds the negotiated frame limit.
+
+    Its body was read and discarded.
 
     Attributes:
-        total_size: The answer's length field, in bytes.
-        limit_bytes: The largest permitted length.
+        total_size: Size of the response in bytes, from its length field.
+        limit_bytes: The negotiated frame limit, in bytes.
     """
 
     def __init__(self, total_size: int, limit_bytes: int) -> None:
@@ -94,11 +101,11 @@ class AnswerTooLargeError(PulsarException):
 
 
 class RequestTooLargeError(PulsarException):
-    """A request exceeds the server's limit, and was not sent.
+    """A request exceeds the server's size limit, and was not sent.
 
     Attributes:
-        size_bytes: Size of the request's frame.
-        limit_bytes: The server's maxMessageSize, or the lower limit of commands.
+        size_bytes: Size of the request's frame in bytes.
+        limit_bytes: The server's maxMessageSize in bytes, or the lower limit for commands.
     """
 
     def __init__(self, size_bytes: int, limit_bytes: int) -> None:

@@ -1,4 +1,4 @@
-"""A pool of shared connections to servers."""
+"""A pool of shared connections, at most one to each server."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _NEXT_ADDRESS_SECONDS = 0.25
 
 
 class ServerKey(NamedTuple):
-    """The key of a pooled connection: the server, TLS, and the broker behind a proxy.
+    """The key of a pooled connection: server address, TLS or not, and broker behind a proxy.
 
     Attributes:
         address: Host and port.
         tls: Whether to use TLS.
-        target: For a proxy: the broker, ``host:port``, behind the proxy.
+        target: The broker behind a proxy, as ``host:port``; None without a proxy.
     """
 
     address: tuple[str, int]
@@ -43,14 +43,14 @@ async def open_connection(
     tls: bool = False,
     target: str | None = None,
 ) -> ClientCnx:
-    """Connect to a server and finish the handshake; the caller owns the connection.
+    """Connect to a server and complete the handshake; the caller must close the connection.
 
     Args:
         address: Host and port.
         options: Connection options.
         clock: The source of time.
-        tls: Whether to use TLS, by the options.
-        target: See ServerKey.
+        tls: Whether to use TLS as configured in the options.
+        target: The broker behind a proxy; see ServerKey.
 
     Raises:
         ConnectError: The server is unreachable, or refused.
@@ -83,7 +83,7 @@ async def open_connection(
 
 
 async def _connected(host: str, port: int, seconds: float, clock: Clock) -> asyncio.Transport:
-    """Connect to the fastest address of a host.
+    """Return a transport to whichever address of a host answers first.
 
     After a quarter of a second without an answer the next address is tried in parallel (RFC 8305).
     """
@@ -121,14 +121,14 @@ def _is_address(host: str) -> bool:
 
 
 class ConnectionPool:
-    """A connection per server, opened at the first request.
+    """A pool with one connection for each server, opened when it is first requested.
 
     Bounded by ``max_servers`` of the options; a further server is refused.
 
     Args:
         options: Connection options.
         clock: The source of time.
-        on_opened: Called when a connection is ready.
+        on_opened: Function called when a connection is ready.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class ConnectionPool:
     async def get(
         self, address: tuple[str, int], *, tls: bool = False, target: str | None = None
     ) -> ClientCnx:
-        """Return a ready connection to a server; see ServerKey.
+        """Return a connection to a server with a completed handshake; see ServerKey.
 
         Raises:
             ConnectError: The server is unreachable, or the pool is full.
@@ -188,7 +188,7 @@ class ConnectionPool:
         return cnx
 
     async def close(self) -> None:
-        """Close every connection; refuse new connections."""
+        """Close all connections, and refuse to open new ones."""
         self._closed = True
         tasks = list(self._connections.values())
         self._connections.clear()
@@ -200,6 +200,9 @@ class ConnectionPool:
 
 
 def _was_told(task: asyncio.Task[ClientCnx]) -> None:
-    """Retrieve a connecting task's error, so that asyncio logs no warning without a waiter."""
+    """Retrieve a connecting task's error.
+
+    Otherwise asyncio logs a warning if no caller waits for the task.
+    """
     if not task.cancelled():
         task.exception()

@@ -1,4 +1,4 @@
-"""Service URLs, and their credentials and trusted certificates."""
+"""Service URLs (``pulsar://host:port``), with credentials and trusted certificates."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ _PLAIN, _TLS = "pulsar", "pulsar+ssl"
 
 
 class ServiceUrl(NamedTuple):
-    """A parsed service URL.
+    """A parsed service URL: the servers' addresses, and whether they use TLS.
 
     Attributes:
-        addresses: Hosts and ports, at least one; any host answers a first lookup.
-        tls: Whether the hosts use TLS.
+        addresses: Hosts and ports of the servers, at least one. Any of them answers the first
+            lookup.
+        tls: Whether the servers use TLS.
     """
 
     addresses: tuple[tuple[str, int], ...]
@@ -30,11 +31,11 @@ class ServiceUrl(NamedTuple):
 
 
 def server_address(url: str, *, tls: bool = False) -> tuple[str, int]:
-    """Return host and port of a server, ``pulsar://host[:port]``.
+    """Parse ``pulsar://host[:port]`` into the host and port of a server.
 
     Args:
         url: The server's URL.
-        tls: Whether to require ``pulsar+ssl://host[:port]``.
+        tls: Whether the URL must be ``pulsar+ssl://host[:port]``.
 
     Raises:
         ConnectError: Another scheme, no host, an invalid port, or further parts.
@@ -47,7 +48,9 @@ def server_address(url: str, *, tls: bool = False) -> tuple[str, int]:
 
 
 def parse_service_url(url: str) -> ServiceUrl:
-    """Return the addresses of ``pulsar://host[:port][,host[:port]...]`` or ``pulsar+ssl://...``.
+    """Parse a service URL of one or more hosts.
+
+    The form is ``pulsar://host[:port][,host[:port]...]``, or the same with ``pulsar+ssl``.
 
     Raises:
         ConnectError: The URL is invalid.
@@ -65,7 +68,7 @@ def parse_service_url(url: str) -> ServiceUrl:
 
 
 def _refusal(url: str, like: str) -> ConnectError:
-    """Return the error of an invalid URL, with any password masked."""
+    """Return the error for an invalid service URL, with any password masked."""
     shown, secrets = re.subn(r"^([^/@]*://)?.*@", r"\1***@", url, flags=re.DOTALL)
     words = f"{shown!r:.200} is not a service URL; it should look like {like}"
     return ConnectError(f"{words}; credentials are not part of it" if secrets else words)
@@ -90,7 +93,7 @@ class ServiceInfo:
     Attributes:
         service_url: ``pulsar://host:port`` or ``pulsar+ssl://host:port``; several hosts are
             separated by commas.
-        authentication: Credentials.
+        authentication: Credentials that the client sends, or None.
         tls_trust_certs_file_path: File of trusted CA certificates.
 
     Raises:
@@ -114,5 +117,5 @@ class ServiceInfo:
 
     @property
     def use_tls(self) -> bool:
-        """True if the service URL demands TLS."""
+        """True if the service URL requires TLS (``pulsar+ssl``)."""
         return parse_service_url(self.service_url).tls

@@ -1,4 +1,4 @@
-"""Commands of one topic's consumer to its broker."""
+"""The commands that one topic's consumer sends to its broker."""
 
 from __future__ import annotations
 
@@ -27,33 +27,35 @@ T = TypeVar("T")
 
 _MOST_REDELIVERED = 1_000
 _MOST_PERMITS = 2**31 - 1
-"""Maximum number of permits in one FLOW: brokers read a signed number."""
+"""Maximum number of permits in one FLOW command, which brokers read as a signed number."""
 
 
 class BrokerLink:
-    """The commands and requests of a consumer, on its current connection.
+    """The commands and requests that a consumer sends to its broker.
 
     Without a connection, commands are dropped; requests wait for the next connection, for the
     operation timeout at most. Requests raise the errors of
     :meth:`client.connection.cnx.ClientCnx.request` and of :meth:`patiently`.
 
     Args:
-        context: The client's context.
-        topic: Full name.
-        alone: Whether only one consumer of the subscription is active; redelivery then covers
-            everything unacknowledged.
-        cache_seconds: Maximum age of cached consumer stats.
+        context: State that the client shares with all its producers and consumers.
+        topic: Full name of the topic.
+        alone: Whether the subscription has only one active consumer; a redelivery then includes all
+            unacknowledged messages.
+        cache_seconds: Maximum age of cached consumer statistics, in seconds.
 
     Attributes:
         topic, alone: As given.
         consumer_id: The consumer's number within the client.
         persistent: Whether the topic is persistent; non-persistent topics have neither
             acknowledgements nor redelivery.
-        cnx: The connection, or None.
-        attached: Set while requests can be sent, and after the final end.
-        ended: Why the consumer ended for good, or None.
-        epoch: Number of full redeliveries requested.
-        redelivery_requests: Number of redeliveries requested, full or of single entries.
+        cnx: The connection to the broker, or None.
+        attached: Event that is set while requests can be sent, and after the consumer has ended for
+            good.
+        ended: The error with which the consumer ended for good, or None.
+        epoch: Number of requested redeliveries of all unacknowledged messages.
+        redelivery_requests: Number of requested redeliveries, of all unacknowledged messages or of
+            single entries.
     """
 
     def __init__(
@@ -73,7 +75,7 @@ class BrokerLink:
         self._stats: tuple[float, pb.CommandConsumerStatsResponse] | None = None
 
     def check_open(self) -> None:
-        """Raise an error if the consumer ended.
+        """Raise an error if the consumer was closed or has failed.
 
         Raises:
             AlreadyClosed: The consumer is closed.
@@ -87,11 +89,11 @@ class BrokerLink:
         ask: Callable[[], Awaitable[T]],
         may_pass: Callable[[PulsarException], bool] = blip,
     ) -> T:
-        """Send a request once attached, again after a lost connection; return the result.
+        """Send a request once the consumer is attached; repeat it after a lost connection.
 
         Args:
-            ask: Sends the request.
-            may_pass: Errors worth a retry.
+            ask: Function that sends the request.
+            may_pass: Function that returns True for an error after which to retry.
 
         Raises:
             Timeout: No success within the operation timeout.
@@ -118,7 +120,7 @@ class BrokerLink:
             self.cnx.turn_writer.add(encode_command(command))
 
     def grant(self, permits: int) -> None:
-        """Grant permits to the broker."""
+        """Permit the broker to send this many further messages (FLOW)."""
         flow = pb.CommandFlow(consumer_id=self.consumer_id)
         while permits > 0:
             flow.messagePermits = min(permits, _MOST_PERMITS)
@@ -126,12 +128,12 @@ class BrokerLink:
             permits -= flow.messagePermits
 
     def acknowledge(self, ack: pb.CommandAck) -> None:
-        """Acknowledge without a receipt."""
+        """Send an acknowledgement without requesting a receipt."""
         if self.persistent:
             self._tell(pb.BaseCommand(type=pb.BaseCommand.ACK, ack=ack))
 
     def redeliver(self, entries: Sequence[Place]) -> None:
-        """Request the redelivery of entries."""
+        """Request the redelivery of the given entries."""
         for start in range(0, len(entries), _MOST_REDELIVERED):
             command = pb.CommandRedeliverUnacknowledgedMessages(consumer_id=self.consumer_id)
             for ledger_id, entry_id in entries[start : start + _MOST_REDELIVERED]:
@@ -139,7 +141,7 @@ class BrokerLink:
             self._redeliver(command)
 
     def redeliver_all(self) -> None:
-        """Request the redelivery of all unacknowledged messages."""
+        """Request the redelivery of all messages that this consumer has not acknowledged."""
         command = pb.CommandRedeliverUnacknowledgedMessages(consumer_id=self.consumer_id)
         if self.alone:
             self.epoch += 1
@@ -162,7 +164,7 @@ class BrokerLink:
         kind: pb.BaseCommand.Type.ValueType,
         **named: Any,  # noqa: ANN401 - one of many commands
     ) -> pb.BaseCommand:
-        """Send a command, given by its field name in BaseCommand, and return the answer."""
+        """Send a request named by its field in BaseCommand, and return the response."""
         return await self.patiently(lambda: self._ask_once(self.cnx, kind, **named))
 
     async def _ask_once(
@@ -189,13 +191,13 @@ class BrokerLink:
             raise NotConnected(f"{self.topic} was closed before the request was sent") from error
 
     async def request_acknowledgement(self, ack: pb.CommandAck) -> None:
-        """Acknowledge, and wait for the receipt; works for a closing consumer, too."""
+        """Send an acknowledgement, and wait for its receipt; a closing consumer may do so, too."""
         answer = (await self._ask_once(self.cnx, pb.BaseCommand.ACK, ack=ack)).ackResponse
         if answer.HasField("error"):
             raise server_response_error(answer.error, answer.message)
 
     async def seek(self, target: MessageId | int, cnx: ClientCnx | None) -> None:
-        """Seek to a message, or to a time in ms since 1970; without retries.
+        """Move the subscription to a message, or to a time in ms since 1970; do not retry.
 
         Raises:
             NotConnected: No connection.
@@ -208,9 +210,10 @@ class BrokerLink:
         await self._ask_once(cnx, pb.BaseCommand.SEEK, seek=seek)
 
     async def last_message_id(self) -> tuple[MessageId, MessageId | None]:
-        """Return the ids of the topic's last message and of the acknowledged position.
+        """Return the id of the topic's last message, and the subscription's acknowledged position.
 
-        An empty topic's last message is (-1, -1).
+        The acknowledged position is None if the broker does not report it. The last message of an
+        empty topic is (-1, -1).
         """
         kind, question = pb.BaseCommand.GET_LAST_MESSAGE_ID, pb.CommandGetLastMessageId()
         # Without storage a topic has no last message: retrying is futile.
@@ -225,7 +228,7 @@ class BrokerLink:
         return last, MessageId.from_proto(found.consumer_mark_delete_position, self.topic)
 
     async def stats(self) -> pb.CommandConsumerStatsResponse:
-        """Request the broker's stats of the consumer."""
+        """Request the broker's statistics of this consumer."""
         kind, question = pb.BaseCommand.CONSUMER_STATS, pb.CommandConsumerStats()
         answer = await self._ask(kind, consumerStats=question)
         found = answer.consumerStatsResponse
@@ -235,12 +238,12 @@ class BrokerLink:
         return found
 
     async def cached_stats(self) -> pb.CommandConsumerStatsResponse:
-        """Return the broker's stats of the consumer, cached for ``cache_seconds``."""
+        """Return the broker's statistics of this consumer, cached for ``cache_seconds``."""
         if self._stats is not None and self._context.clock.now() < self._stats[0]:
             return self._stats[1]
         return await self.stats()
 
     async def unsubscribe(self, *, force: bool) -> None:
-        """Delete the subscription."""
+        """Delete the subscription at the broker."""
         command = pb.CommandUnsubscribe(force=force)
         await self._ask(pb.BaseCommand.UNSUBSCRIBE, unsubscribe=command)

@@ -1,4 +1,4 @@
-"""The public consumer."""
+"""The public class Consumer, and the function that opens one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SHARED = (ConsumerType.Shared, ConsumerType.KeyShared)
 
 
 class Consumer(Receiver[ValueT]):
-    """A consumer of a subscription: receives messages and acknowledges them.
+    """A consumer on a subscription, which receives messages and acknowledges them.
 
     Example:
         async with await client.subscribe("orders", "billing") as consumer:
@@ -46,8 +46,8 @@ class Consumer(Receiver[ValueT]):
                 await consumer.acknowledge(message)
 
     Args:
-        context: The client's context.
-        topics: The topics' consumers.
+        context: State that the client shares with all its producers and consumers.
+        topics: The consumers of all topics.
         name: The topic's full name; several names separated by commas.
     """
 
@@ -62,7 +62,7 @@ class Consumer(Receiver[ValueT]):
     # -- receiving ----------------------------------------------------------------------------
 
     async def receive(self, timeout_millis: int | None = None) -> Message[ValueT]:
-        """Return the next message.
+        """Return the next message; wait for one if necessary.
 
         Cancellation loses no message: the next call returns it.
 
@@ -83,7 +83,7 @@ class Consumer(Receiver[ValueT]):
         return message
 
     def receive_nowait(self) -> Message[ValueT] | None:
-        """Return the next message, or None if no message has arrived.
+        """Return the next message; return None if no message has arrived.
 
         Raises:
             PulsarException: The consumer ended: no message will arrive.
@@ -99,7 +99,7 @@ class Consumer(Receiver[ValueT]):
         return self._handed_over(message)
 
     async def batch_receive(self) -> list[Message[ValueT]]:
-        """Return a batch of messages by the batch receive policy; empty after its timeout.
+        """Return a batch limited by the batch receive policy; an empty list after its timeout.
 
         Raises:
             AlreadyClosed: The consumer is closed, or was closed meanwhile.
@@ -112,13 +112,13 @@ class Consumer(Receiver[ValueT]):
         return [self._handed_over(message) for message in messages]
 
     def pause_message_listener(self) -> None:
-        """Stop calling the listener and granting permits, until resumed."""
+        """Stop calling the listener and permitting the broker to send, until resumed."""
         if self._listening is not None:
             self._listening.pause()
         self._topics.pause()
 
     def resume_message_listener(self) -> None:
-        """Resume calling the listener and granting permits."""
+        """Call the listener and permit the broker to send messages again."""
         self._topics.resume()
         if self._listening is not None:
             self._listening.resume()
@@ -147,7 +147,10 @@ class Consumer(Receiver[ValueT]):
         await self._received([one for one in receipts if one is not None])
 
     async def _received(self, receipts: Iterable[asyncio.Future[None]]) -> None:
-        """Wait for receipts; the timeout is the same with and without a connection."""
+        """Wait for the receipts of acknowledgements.
+
+        The timeout is the same with and without a connection.
+        """
         gathered = self._options.ack_group_time_ms / 1_000
         seconds = self._context.operation_timeout_seconds + gathered
         try:
@@ -201,7 +204,7 @@ class Consumer(Receiver[ValueT]):
     async def reconsume_later(
         self, message: Message[Any], delay_ms: int, properties: Mapping[str, str] | None = None
     ) -> None:
-        """Send a message to the retry topic for redelivery after a delay, and acknowledge it.
+        """Acknowledge a message, after sending it to the retry topic for a delayed redelivery.
 
         After max_redeliver_count rounds the message goes to the dead-letter topic instead.
 
@@ -221,7 +224,7 @@ class Consumer(Receiver[ValueT]):
         await self.acknowledge(message)
 
     def redeliver_unacknowledged_messages(self) -> None:
-        """Request the redelivery of all unacknowledged messages."""
+        """Request the redelivery of all messages that this consumer has not acknowledged."""
         for topic in self._topics.topics.values():
             topic.redeliver_all()
 
@@ -244,7 +247,7 @@ class Consumer(Receiver[ValueT]):
         await self._topics.seek(messageid, inclusive=self._options.start_message_id_inclusive)
 
     async def get_last_message_id(self) -> MessageId:
-        """Return the id of the topic's last message, acknowledged or not.
+        """Return the id of the last message in the topic, acknowledged or not.
 
         Raises:
             OperationNotSupported: The consumer has several topics.
@@ -258,7 +261,7 @@ class Consumer(Receiver[ValueT]):
         return (await topics[0].link.last_message_id())[0]
 
     async def get_last_message_ids(self) -> list[MessageId]:
-        """Return the ids of the last messages of all topics, each with its topic's name.
+        """Return the ids of the last messages of all topics; each id has its topic's name.
 
         Raises:
             PulsarException: A broker did not answer.
@@ -267,7 +270,7 @@ class Consumer(Receiver[ValueT]):
         return [last for last, _ in ends]
 
     async def get_broker_consumer_stats(self) -> dict[str, BrokerConsumerStats]:
-        """Return the brokers' statistics of the consumer by topic.
+        """Return the brokers' statistics of the consumer, keyed by topic.
 
         Answers are cached for broker_consumer_stats_cache_time_ms.
 
@@ -284,7 +287,7 @@ class Consumer(Receiver[ValueT]):
         """Delete the subscription, and close the consumer.
 
         Args:
-            force: Delete even a subscription with further consumers.
+            force: Whether to delete the subscription even if it has other consumers.
 
         Raises:
             PulsarException: The broker refused; the consumer stays open.
@@ -296,7 +299,7 @@ class Consumer(Receiver[ValueT]):
             self._interceptors.on_close()
 
     async def close(self) -> None:
-        """Send the pending acknowledgements, and close the consumer; idempotent.
+        """Send the pending acknowledgements, and close the consumer; further calls do nothing.
 
         The subscription stays. The broker redelivers unacknowledged messages to the subscription's
         next consumer.
@@ -309,15 +312,15 @@ class Consumer(Receiver[ValueT]):
     # -- properties ---------------------------------------------------------------------------
 
     def subscription_name(self) -> str:
-        """Return the subscription's name."""
+        """Return the name of the subscription."""
         return self._topics.subscription.name
 
     def consumer_name(self) -> str:
-        """Return the consumer's name."""
+        """Return the name of this consumer."""
         return self._topics.subscription.consumer_name
 
     def is_active(self) -> bool | None:
-        """Tell whether a Failover subscription has selected the consumer as active.
+        """Return True if this is the active consumer of a Failover subscription.
 
         None before the broker reports, and for other subscription types; with several topics:
         whether any topic has selected the consumer.
@@ -343,10 +346,10 @@ def _id_of(message: Message[Any] | MessageId) -> MessageId:
 async def open_consumer(
     context: ClientContext, topics: str | list[str], subscription: str, options: ConsumerOptions
 ) -> Consumer[Any]:
-    """Subscribe to topics with all of their partitions.
+    """Subscribe to topics, including all their partitions.
 
     Args:
-        context: The client's context.
+        context: State that the client shares with all its producers and consumers.
         topics: Full names.
         subscription: Name of the subscription.
         options: Consumer options.
@@ -374,7 +377,7 @@ async def open_consumer(
 def topics_consumer(
     context: ClientContext, subscription: str, options: ConsumerOptions
 ) -> MultiTopicsConsumer:
-    """Return a subscription's consumer, still without topics; see MultiTopicsConsumer."""
+    """Create the consumer of a subscription, without any topics yet; see MultiTopicsConsumer."""
     letters = None
     if options.dead_letter_policy is not None:
         letters = DeadLetters(context, subscription, options)

@@ -1,4 +1,4 @@
-"""Sends messages to the dead-letter and retry topics of a subscription."""
+"""Senders of messages to the dead-letter and retry topics of a subscription."""
 
 from __future__ import annotations
 
@@ -38,23 +38,24 @@ DEAD_LETTER_SUFFIX, RETRY_SUFFIX = "-DLQ", "-RETRY"
 REAL_TOPIC, REAL_SUBSCRIPTION = "REAL_TOPIC", "REAL_SUBSCRIPTION"
 ORIGIN_MESSAGE_ID = "ORIGIN_MESSAGE_ID"
 OLD_ORIGIN_MESSAGE_ID = "ORIGIN_MESSAGE_IDY_TIME"
-"""Upstream's misspelt name, still read by its clients."""
+"""Misspelled property name that upstream's clients still read."""
 RECONSUME_TIMES, DELAY_TIME = "RECONSUMETIMES", "DELAY_TIME"
 
 
 def letter_topic(topic: str, subscription: str, suffix: str) -> str:
-    """Return the name of a topic's dead-letter or retry topic."""
+    """Return the default name of a topic's dead-letter or retry topic."""
     return f"{topic}-{subscription}{suffix}"
 
 
 class _Letter(NamedTuple):
-    """An entry queued for the dead-letter topic.
+    """An entry that waits to be sent to the dead-letter topic.
 
     Attributes:
-        topic: The consumer of the original topic.
+        topic: The consumer of the topic that the entry comes from.
         entry: The entry.
-        messages, size_bytes: Counted size of the entry.
-        losses: The topic's lost connections at arrival; a loss releases all counts.
+        messages, size_bytes: Messages and bytes counted for the entry.
+        losses: Number of the topic's lost connections when the entry arrived. A further loss
+            releases all counts.
     """
 
     topic: TopicConsumer
@@ -65,26 +66,26 @@ class _Letter(NamedTuple):
 
     @property
     def is_here(self) -> bool:
-        """False once the entry's connection is lost: the broker redelivers the entry."""
+        """False once the entry's connection is lost; the broker then redelivers the entry."""
         return self.losses == self.topic.incoming.losses
 
     @property
     def key(self) -> tuple[TopicConsumer, Place, int]:
-        """Identity for deduplication: full redelivery repeats entries on the same connection."""
+        """A key for an entry, which stays equal when redelivered on the same connection."""
         head = self.entry.head
         return self.topic, (head.ledger_id, head.entry_id), self.losses
 
     def freed(self) -> None:
-        """Release the entry's counts, unless they were released by a lost connection."""
+        """Release the entry's permits and bytes, unless the lost connection has released them."""
         if self.is_here:
             self.topic.incoming.count_freed(self.messages, self.size_bytes)
 
 
 class DeadLetters:
-    """The producers of a consumer's dead-letter and retry topics, opened on demand.
+    """The producers for a consumer's dead-letter and retry topics, opened on demand.
 
     Args:
-        context: The client's context.
+        context: State that the client shares with all its producers and consumers.
         subscription: Name of the subscription.
         options: Consumer options with a dead-letter policy.
     """
@@ -105,14 +106,14 @@ class DeadLetters:
 
     @property
     def waiting(self) -> int:
-        """Number of entries queued for the dead-letter topic."""
+        """Number of entries that wait to be sent to the dead-letter topic."""
         return len(self._line)
 
     def takes(self, topic: TopicConsumer, entry: Entry, messages: int, size_bytes: int) -> bool:
-        """Queue an entry redelivered too often; return false for any other entry.
+        """Queue an entry for the dead-letter topic if it was redelivered too often.
 
-        Its permits and bytes are released after sending; the receiver queue's limit therefore
-        bounds the letters, too.
+        Return False for any other entry. The entry's permits and bytes are released after it is
+        sent; the limit of the receiver queue therefore limits dead letters, too.
         """
         if self._closed or entry.head.redelivery_count <= self._policy.max_redeliver_count:
             return False
@@ -157,7 +158,7 @@ class DeadLetters:
             topic.handed_out.redelivery.refuse(place, entry.head.redelivery_count)
 
     async def send_dead(self, message: Message[Any]) -> None:
-        """Send a message to the dead-letter topic.
+        """Send a copy of a message to the dead-letter topic.
 
         Like in the official clients, each partition has its own dead-letter topic, unless retries
         are enabled.
@@ -178,7 +179,7 @@ class DeadLetters:
     async def send_later(
         self, message: Message[Any], delay_ms: int, properties: Mapping[str, str] | None
     ) -> None:
-        """Send a message to the retry topic; after too many retries, to the dead-letter topic.
+        """Send a message to the retry topic, or after too many retries to the dead-letter topic.
 
         Raises:
             PulsarException: The message was not sent.
@@ -193,7 +194,7 @@ class DeadLetters:
         await self._send(self.retry_topic(own[REAL_TOPIC]), None, message, own, delay_ms)
 
     def retry_topic(self, topic: str) -> str:
-        """Return the name of a topic's retry topic; partitions share one topic."""
+        """Return the name of a topic's retry topic, which all its partitions share."""
         return self._policy.retry_letter_topic or letter_topic(
             without_partition(topic), self._subscription, RETRY_SUFFIX
         )
@@ -240,7 +241,7 @@ class DeadLetters:
             raise
 
     def _opening(self, topic: str, subscription: str | None) -> asyncio.Task[Producer]:
-        """Return the task opening a topic's producer (singleflight)."""
+        """Return the task that opens a topic's producer, shared by all callers."""
         if self._closed:
             raise _closed()
         opening = self._producers.get(topic)
@@ -259,14 +260,17 @@ class DeadLetters:
         return opening
 
     async def finish(self) -> None:
-        """Wait for the letter being sent, for half of the close timeout; send no further letter."""
+        """Wait until the current dead letter is sent, and send no further ones.
+
+        The wait takes at most half of the close timeout.
+        """
         self._finishing = True
         if self._task is not None:
             due = self._context.due() - self._context.operation_timeout_seconds / 2
             await in_time(self._context.clock, due, asyncio.wait([self._task]))
 
     async def close(self) -> None:
-        """Stop sending: the broker redelivers the queued letters to the subscription."""
+        """Stop sending dead letters; the broker redelivers the queued ones to the subscription."""
         due = self._context.due()
         try:
             await self.finish()

@@ -1,4 +1,4 @@
-"""The consumers of several topics or partitions, behind one common queue."""
+"""The consumers of several topics or partitions, whose messages share one queue."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ logger = logging.getLogger(__name__)
 
 
 class MultiTopicsConsumer:
-    """A consumer of several topics with all of their partitions, and their merged messages.
+    """A consumer of several topics and all their partitions, with their messages merged.
 
     Args:
-        context: The client's context.
+        context: State that the client shares with all its producers and consumers.
         subscription: The subscription, common to all topics.
         options: Consumer options.
-        start: Start position of a non-durable subscription.
-        letters: Handles messages redelivered too often.
+        start: Start position of a reader's (non-durable) subscription.
+        letters: Handler of messages that were redelivered too often.
 
     Attributes:
-        inbox: Queue of all topics' messages.
-        topics: Consumers by the full name of topic or partition.
+        inbox: The merged queue of messages from all topics.
+        topics: Single-topic consumers, keyed by the full name of their topic or partition.
         letters: As given.
-        on_redelivering: Called with the ids of messages about to be redelivered.
-        closed: Whether the consumer is closed, or closing.
-        endless: Whether to keep waiting after the termination of all topics.
+        on_redelivering: Function called with the ids of messages about to be redelivered.
+        closed: Whether the consumer is closed or being closed.
+        endless: Whether receive calls keep waiting after all topics were terminated.
     """
 
     def __init__(
@@ -80,10 +80,10 @@ class MultiTopicsConsumer:
     # -- topics -------------------------------------------------------------------------------
 
     async def add_topic(self, name: str) -> None:
-        """Subscribe to a topic with all of its partitions; a no-op if already subscribed.
+        """Subscribe to a topic with all its partitions; do nothing if already subscribed.
 
         Args:
-            name: Full name.
+            name: Full name of the topic.
 
         Raises:
             AlreadyClosed: The consumer was closed.
@@ -106,7 +106,7 @@ class MultiTopicsConsumer:
             self._growing = asyncio.get_running_loop().create_task(self._watch_partitions())
 
     async def _add_partitions(self, name: str, indexes: range, due: float) -> None:
-        """Subscribe to a topic's partitions, or to an unpartitioned topic, until ``due``."""
+        """Subscribe to some partitions of a topic, or to an unpartitioned topic, until ``due``."""
         known, count = indexes.start, indexes.stop
         if count and self._start is not None and self._start.in_topic:
             raise InvalidConfiguration(
@@ -150,7 +150,7 @@ class MultiTopicsConsumer:
         )
 
     async def _watch_partitions(self) -> None:
-        """Subscribe to added partitions, periodically."""
+        """Look up added partitions periodically, and subscribe to them."""
         while True:
             await clock_sleep(self._context.clock, self.options.auto_update_partitions_seconds)
             for name, known in list(self._partitions.items()):
@@ -166,12 +166,12 @@ class MultiTopicsConsumer:
             await self._add_partitions(name, range(known, count), self._context.due())
 
     async def remove_topic(self, name: str) -> None:
-        """Leave a topic with all of its partitions; the subscription stays.
+        """Stop consuming a topic with all its partitions; its subscription is not deleted.
 
         Queued messages are dropped: the broker redelivers them to the subscription's next consumer.
 
         Args:
-            name: Full name.
+            name: Full name of the topic.
         """
         count = self._partitions.pop(name, None)
         if count is None:
@@ -182,7 +182,7 @@ class MultiTopicsConsumer:
         await all_of(topic.close(is_gone=True) for topic in left)
 
     def topic_of(self, message_id: MessageId) -> TopicConsumer:
-        """Return the consumer of a message's topic.
+        """Return the single-topic consumer that a message id belongs to.
 
         Raises:
             InvalidMessage: No topic of the consumer matches.
@@ -198,22 +198,25 @@ class MultiTopicsConsumer:
     # -- calls of the topics' consumers -------------------------------------------------------
 
     def dead_letter(self, topic: TopicConsumer, entry: Entry, messages: int, size: int) -> bool:
-        """Queue an entry redelivered too often; return false to deliver the entry instead."""
+        """Queue an entry as a dead letter if it was redelivered too often.
+
+        Return False if the entry should be delivered instead.
+        """
         return self.letters is not None and self.letters.takes(topic, entry, messages, size)
 
     async def letters_sent(self) -> None:
-        """Wait, while closing, for the dead letter being sent."""
+        """Wait, if the consumer is closing, until the current dead letter is sent."""
         if self.closed and self.letters is not None:
             await self.letters.finish()
 
     def redelivering(self, topic: str, entries: Sequence[Place], *, timed_out: bool) -> None:
-        """React to the redelivery of a topic's entries."""
+        """Tell ``on_redelivering`` which entries of a topic are about to be redelivered."""
         if self.on_redelivering is not None:
             ids = [MessageId(-1, *place, topic_name=topic) for place in entries]
             self.on_redelivering(ids, timed_out)
 
     def end_changed(self) -> None:
-        """React to a topic's end or failure; wake the waiters once no message can arrive."""
+        """Raise an error in waiting receive calls once no topic can deliver a further message."""
         if self.closed:
             return
         topics = self.topics.values()
@@ -227,19 +230,19 @@ class MultiTopicsConsumer:
     # -- all topics ---------------------------------------------------------------------------
 
     def pause(self) -> None:
-        """Grant no further permits."""
+        """Stop permitting the brokers to send further messages."""
         self._paused = True
         for topic in self.topics.values():
             topic.incoming.queue.pause()
 
     def resume(self) -> None:
-        """Grant permits again."""
+        """Permit the brokers to send further messages again."""
         self._paused = False
         for topic in self.topics.values():
             topic.incoming.queue.resume()
 
     async def seek(self, target: MessageId | int, *, inclusive: bool) -> None:
-        """Seek in one topic to a message, or in all topics to a time or to one end.
+        """Move the subscription to a message of one topic, or in all topics to a time or end.
 
         Raises:
             InvalidConfiguration: The target is invalid.
@@ -257,7 +260,7 @@ class MultiTopicsConsumer:
         await all_of(topic.seek(target, inclusive=inclusive) for topic in self.topics.values())
 
     async def unsubscribe(self, *, force: bool) -> None:
-        """Delete the subscription of all topics, and close.
+        """Delete the subscription in all topics, and close the consumer.
 
         Raises:
             PulsarException: A broker refused; its topic stays subscribed, for a retry.
@@ -276,7 +279,7 @@ class MultiTopicsConsumer:
             raise AlreadyClosed("the consumer is closed")
 
     async def close(self) -> None:
-        """Leave all topics; concurrent calls wait for the first."""
+        """Close the consumers of all topics; concurrent calls wait for the first one."""
         if self.closed:
             await self._left.wait()
             return

@@ -1,4 +1,4 @@
-"""Options of consumers and readers, and their policies under the official client's names."""
+"""Options of consumers and readers, with the official client's names."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ _HASH_RANGE = 65_536
 
 @dataclass(frozen=True, slots=True)
 class ConsumerDeadLetterPolicy:
-    """A limit on redeliveries, after which a message goes to the dead-letter topic.
+    """The limit on redeliveries, after which a message is sent to the dead-letter topic.
 
     Args:
-        max_redeliver_count: Most redeliveries, at least 1, before the dead-letter topic.
-        dead_letter_topic: None for ``<topic>-<subscription>-DLQ``.
+        max_redeliver_count: Maximum number of redeliveries, at least 1, after which a message goes
+            to the dead-letter topic.
+        dead_letter_topic: Name of the dead-letter topic; None for ``<topic>-<subscription>-DLQ``.
         initial_subscription_name: A subscription to create with the dead-letter topic.
-        retry_letter_topic: Target of ``reconsume_later``; None for
+        retry_letter_topic: Topic to which ``reconsume_later`` sends; None for
             ``<topic>-<subscription>-RETRY``.
 
     Raises:
@@ -53,13 +54,14 @@ class ConsumerDeadLetterPolicy:
 
 
 class ConsumerKeySharedPolicy:
-    """A division of the keys among the consumers of a Key_Shared subscription.
+    """The way in which the consumers of a Key_Shared subscription divide the keys.
 
     Args:
-        key_shared_mode: Division by the broker (AutoSplit), or by the consumers (Sticky).
+        key_shared_mode: Who divides the keys: the broker (AutoSplit), or the consumers (Sticky).
         allow_out_of_order_delivery: Whether a key may move to a new consumer before the old
             consumer has acknowledged all of the key's messages.
-        sticky_ranges: With Sticky: the consumer's hashes, 0 to 65,535, as pairs of first and last.
+        sticky_ranges: Hash ranges that this consumer requests with Sticky, as pairs of first and
+            last hash, from 0 to 65,535.
 
     Raises:
         InvalidConfiguration: The ranges are missing, overlap, or lie outside.
@@ -91,28 +93,30 @@ class ConsumerKeySharedPolicy:
 
     @property
     def key_shared_mode(self) -> KeySharedMode:
-        """The side that divides the keys: the broker, or the consumers."""
+        """The division of keys: by the broker (AutoSplit), or by the consumers (Sticky)."""
         return self._mode
 
     @property
     def allow_out_of_order_delivery(self) -> bool:
-        """True if a key may move to a new consumer immediately."""
+        """True if a key may move to another consumer before all its messages are acknowledged."""
         return self._out_of_order
 
     @property
     def sticky_ranges(self) -> list[tuple[int, int]]:
-        """The consumer's hash ranges; empty with AutoSplit."""
+        """The hash ranges of keys that this consumer requests; empty with AutoSplit."""
         return list(self._ranges)
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerBatchReceivePolicy:
-    """Limits of a ``batch_receive`` call; the first limit reached ends the batch.
+    """The limits of a batch that ``batch_receive`` returns.
+
+    The first limit reached ends the batch.
 
     Args:
-        max_num_message: Most messages; 0 or less for no limit.
+        max_num_message: Maximum number of messages; 0 or less for no limit.
         max_num_bytes: Maximum payload bytes; 0 or less for no limit.
-        timeout_ms: Longest wait for more messages; 0 or less for no limit.
+        timeout_ms: Longest time in milliseconds to wait for more messages; 0 or less for no limit.
 
     Raises:
         InvalidConfiguration: No limit is set.
@@ -131,12 +135,14 @@ class ConsumerBatchReceivePolicy:
 
 @dataclass(frozen=True, slots=True)
 class NegativeAckBackoff:
-    """The redelivery delay of negatively acknowledged messages, growing with each redelivery.
+    """A delay before negatively acknowledged messages are redelivered.
+
+    It grows with each redelivery.
 
     Args:
-        min_delay_ms: Delay of the first redelivery.
-        max_delay_ms: Largest delay.
-        multiplier: Growth factor per redelivery.
+        min_delay_ms: Delay before the first redelivery, in milliseconds.
+        max_delay_ms: Maximum delay, in milliseconds.
+        multiplier: Factor by which the delay grows with each redelivery.
     """
 
     min_delay_ms: int = 1_000
@@ -151,7 +157,7 @@ class NegativeAckBackoff:
             )
 
     def next(self, redelivery_count: int) -> int:
-        """Return the delay, in milliseconds, after the given number of redeliveries."""
+        """Return the delay in milliseconds before the next redelivery of a message."""
         longest = math.log(self.max_delay_ms) - math.log(self.min_delay_ms)
         if redelivery_count * math.log(self.multiplier) > longest + 1:
             return self.max_delay_ms  # The power might overflow a float.
@@ -166,54 +172,65 @@ QUEUE_POLICIES = tuple(policy.value for policy in ReceiverQueuePolicy)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerOptions:
-    """The arguments of ``subscribe``: the official client's, with its defaults, and our own.
+    """The arguments of ``subscribe``: those of the official client, with its defaults, and more.
 
     Attributes:
         consumer_type: How the subscription's consumers share its messages.
-        schema: Schema for decoding messages; None for bytes.
-        message_listener: Called with consumer and message instead of ``receive``; a coroutine
-            function is awaited.
-        receiver_queue_size: Maximum number of messages queued in the client; 0 fetches single
-            messages on demand.
-        max_total_receiver_queue_size_across_partitions: The same for all topics of the consumer.
-        consumer_name: None for ten random hexadecimal digits.
-        unacked_messages_timeout_ms: Ack timeout before redelivery: None for none, else at least
-            10,000.
+        schema: Schema that decodes the values; with None, values are bytes.
+        message_listener: Function, or coroutine function, called with the consumer and each
+            message, instead of ``receive``.
+        receiver_queue_size: Maximum number of messages queued in the client for a topic. With 0,
+            each ``receive`` fetches a single message.
+        max_total_receiver_queue_size_across_partitions: Maximum number of messages queued for all
+            topics of the consumer together.
+        consumer_name: Name of the consumer; None for ten random hexadecimal digits.
+        unacked_messages_timeout_ms: Time after which an unacknowledged message is redelivered (ack
+            timeout), at least 10,000 ms; None for no such timeout.
         broker_consumer_stats_cache_time_ms: Maximum age of cached broker statistics.
         negative_ack_redelivery_delay_ms: Delay between negative acknowledgement and redelivery.
-        is_read_compacted: Read the compacted topic (Exclusive and Failover).
-        properties: Shown in the broker's statistics.
-        pattern_auto_discovery_period: Seconds between two polls of a pattern's topics.
+        is_read_compacted: Whether to read the compacted topic (only Exclusive and Failover).
+        properties: Properties of the consumer, shown in the broker's statistics.
+        pattern_auto_discovery_period: Seconds between two listings of the topics that match a
+            pattern.
         initial_position: Start position of a new subscription.
-        replicate_subscription_state_enabled: Passed on to the broker.
+        replicate_subscription_state_enabled: Whether to ask the broker to replicate the
+            subscription's state.
         max_pending_chunked_message: Maximum number of incomplete chunked messages.
-        auto_ack_oldest_chunked_message_on_queue_full: Acknowledge the chunks of an evicted
-            incomplete message, instead of requesting redelivery.
+        auto_ack_oldest_chunked_message_on_queue_full: Whether to acknowledge the chunks of the
+            oldest incomplete message when there are too many, instead of requesting their
+            redelivery.
         start_message_id_inclusive: Whether a seek delivers the target message itself, too.
         batch_receive_policy: Limits of ``batch_receive``; None for the default.
-        key_shared_policy: For Key_Shared; None for AutoSplit.
-        batch_index_ack_enabled: Acknowledge single messages of a batch to the broker.
+        key_shared_policy: Policy of a Key_Shared subscription; None for AutoSplit.
+        batch_index_ack_enabled: Whether to send the broker acknowledgements of single messages in a
+            batch.
         regex_subscription_mode: Topic domains matched against a pattern.
-        dead_letter_policy: Handling of messages redelivered too often.
+        dead_letter_policy: What to do with messages redelivered too often.
         crypto_key_reader: Refused: encryption is not supported.
-        crypto_failure_action: Handling of encrypted messages: FAIL leaves them in the subscription,
-            DISCARD acknowledges them, CONSUME delivers them undecrypted.
-        is_pattern_topic: Whether the topic is a pattern.
-        negative_ack_backoff: Growing delays, instead of negative_ack_redelivery_delay_ms.
-        retry_enabled: Subscribe to the retry topic too, and allow ``reconsume_later``.
-        ack_group_time_ms: Longest time to group acknowledgements; 0 sends each immediately.
-        ack_group_size: Maximum number of acknowledgements in a group.
+        crypto_failure_action: What to do with encrypted messages: FAIL leaves them in the
+            subscription, DISCARD acknowledges them, CONSUME delivers them undecrypted.
+        is_pattern_topic: Whether the topic argument is a pattern.
+        negative_ack_backoff: Growing delays that replace negative_ack_redelivery_delay_ms.
+        retry_enabled: Whether to subscribe to the retry topic, too, and to allow
+            ``reconsume_later``.
+        ack_group_time_ms: Longest time in milliseconds for which acknowledgements are collected
+            before sending; 0 sends each immediately.
+        ack_group_size: Maximum number of acknowledgements that are collected before sending.
         ack_receipt_enabled: Whether ``acknowledge`` waits for the broker's receipt.
-        receiver_queue_policy: Size of the receiver queue: "bytes" adapts to the client's memory
-            limit, "fixed" is always receiver_queue_size.
-        memory_until_acknowledged: Count a message's memory until acknowledged, not until taken.
-        priority_level: Shared: level 0 is served first. Failover: the lowest level is chosen first.
-        subscription_properties: Stored with a new subscription.
+        receiver_queue_policy: How the size of the receiver queue is chosen: "bytes" adapts it to
+            the client's memory limit, "fixed" always uses receiver_queue_size.
+        memory_until_acknowledged: Whether a message counts as client memory until it is
+            acknowledged, not only until the application receives it.
+        priority_level: On Shared subscriptions, consumers of level 0 get messages first. On
+            Failover ones, the consumer with the lowest level becomes active.
+        subscription_properties: Properties that are stored with a new subscription.
         force_topic_creation: Whether subscribing may create the topic.
-        auto_update_partitions_seconds: Interval of lookups for new partitions; 0 for none.
-        expire_incomplete_chunks_seconds: Timeout of incomplete chunked messages; 0 for none.
-        discovery_schedule: Schedule of requests for a pattern's topics: "polite", or an official
-            client's: "java-watch", "java-poll", "cpp", "go".
+        auto_update_partitions_seconds: Interval in seconds at which new partitions are looked up; 0
+            for never.
+        expire_incomplete_chunks_seconds: Seconds after which an incomplete chunked message is given
+            up; 0 for never.
+        discovery_schedule: When to request the topics of a pattern: "polite", or like an official
+            client: "java-watch", "java-poll", "cpp", "go".
         interceptors: See client.interceptors.
     """
 
@@ -287,18 +304,18 @@ class ConsumerOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderOptions:
-    """The arguments of ``create_reader``: the official client's, with its defaults, and our own.
+    """The arguments of ``create_reader``: the official client's, with its defaults, and more.
 
     Attributes:
         schema: As for a consumer.
-        reader_listener: Called with reader and message instead of ``read_next``.
+        reader_listener: Function called with the reader and each message, instead of ``read_next``.
         receiver_queue_size: As for a consumer.
         reader_name: The consumer's name; None for a random name.
         subscription_role_prefix: Prefix of the subscription's name; None for "reader".
-        subscription_name: The subscription's full name; None for a random name.
+        subscription_name: Full name of the subscription; None for a random name.
         is_read_compacted: As for a consumer.
         crypto_key_reader: Refused: encryption is not supported.
-        start_message_id_inclusive: Whether reading starts with the start message (or seek target)
+        start_message_id_inclusive: Whether reading starts with the start message or seek target
             itself, not after it.
         crypto_failure_action: As for a consumer.
         receiver_queue_policy: As for a consumer.

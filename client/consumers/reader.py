@@ -1,4 +1,4 @@
-"""The public reader: reads a topic from a given message on."""
+"""The public class Reader, and the function that opens one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 
 class Reader(Receiver[ValueT]):
-    """A reader of a topic from a given message on; reports its progress to the broker.
+    """A reader of a topic's messages, starting at a given message.
+
+    It reports its progress to the broker.
 
     Example:
         async with await client.create_reader("orders", MessageId.earliest) as reader:
@@ -31,7 +33,7 @@ class Reader(Receiver[ValueT]):
                 message = await reader.read_next()
 
     Args:
-        context: The client's context.
+        context: State that the client shares with all its producers and consumers.
         topics: The topic's consumer, with all partitions.
         name: The topic's full name.
         options: Reader options.
@@ -48,7 +50,7 @@ class Reader(Receiver[ValueT]):
         super().__init__(context, topics, name, options.reader_listener)
 
     async def read_next(self, timeout_millis: int | None = None) -> Message[ValueT]:
-        """Return the next message.
+        """Return the next message; wait for one if necessary.
 
         Cancellation loses no message: the next call returns it.
 
@@ -64,14 +66,14 @@ class Reader(Receiver[ValueT]):
         return await self._receive(timeout_millis)
 
     def _handed_over(self, message: Message[ValueT]) -> Message[ValueT]:
-        """Acknowledge a read message to the broker, and return the message."""
+        """Acknowledge a message that the application reads, and return the message."""
         if message.batch_index + 1 >= message.entry.batch_size:  # The batch's last, or unbatched.
             message_id = message.message_id()
             self._topics.topic_of(message_id).handed_out.acknowledge_cumulative(message_id)
         return message
 
     async def has_message_available(self) -> bool:
-        """Tell whether messages follow the last message read.
+        """Return True if the topic has messages after the last one read.
 
         Raises:
             PulsarException: The broker did not answer.
@@ -97,7 +99,7 @@ class Reader(Receiver[ValueT]):
         return self._inbox.queued > 0
 
     async def _has_more(self, topic: TopicConsumer) -> bool:
-        """Compare the reader's position with the topic's last message.
+        """Return True if a topic's last message lies after the reader's position.
 
         Before the first message, after a start at the topic's end or at a time, only the broker
         knows the position: compare the acknowledged position then.
@@ -127,7 +129,7 @@ class Reader(Receiver[ValueT]):
         return last >= start if inclusive else last > start
 
     async def seek(self, messageid: MessageId | int) -> None:
-        """Move to a message, or to a time in milliseconds since 1970.
+        """Move the reader to a message, or to a time in milliseconds since 1970.
 
         Reading continues after the message, or with the message if ``start_message_id_inclusive``
         is set.
@@ -139,7 +141,7 @@ class Reader(Receiver[ValueT]):
 
 
 def _comparable(place: MessageId, last: MessageId) -> MessageId:
-    """Return a position in the form of the broker's last message id, without a partition.
+    """Return a message id in a form that compares with the broker's last message id.
 
     An unbatched message's id, and an id without a batch index, stand for the whole entry.
     """
@@ -152,11 +154,11 @@ def _comparable(place: MessageId, last: MessageId) -> MessageId:
 async def open_reader(
     context: ClientContext, topic: str, start_message_id: MessageId, options: ReaderOptions
 ) -> Reader[Any]:
-    """Read a topic with all of its partitions from a message on.
+    """Open a reader of a topic and all its partitions, starting at a message.
 
     Args:
-        context: The client's context.
-        topic: Full name.
+        context: State that the client shares with all its producers and consumers.
+        topic: Full name of the topic.
         start_message_id: Start position.
         options: Reader options.
 

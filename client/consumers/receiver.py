@@ -1,4 +1,4 @@
-"""Common base of consumers and readers, and the listeners of messages."""
+"""The base class of consumers and readers, and the calls of message listeners."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _MOST_AT_ONCE = 16
 
 
 class Listening:
-    """A loop calling a function with every message, in order, until the receiver ends.
+    """A loop that calls the listener with each message in order, until the consumer ends.
 
     An exception of the function is logged; the ack timeout redelivers the message.
 
     Args:
-        listener: Called with the owner and a message; an awaitable result is awaited.
+        listener: Function called with the owner and a message; an awaitable result is awaited.
         owner: The consumer or reader.
-        next_message: Returns the next message.
+        next_message: Coroutine function that returns the next message.
     """
 
     def __init__(
@@ -79,26 +79,26 @@ class Listening:
                 logger.exception("a message listener failed on %s", message.message_id())
 
     def pause(self) -> None:
-        """Stop calling the function until ``resume``."""
+        """Stop calling the listener until ``resume``."""
         self._allowed.clear()
 
     def resume(self) -> None:
-        """Call the function again."""
+        """Start calling the listener again."""
         self._allowed.set()
 
     async def close(self) -> None:
-        """Cancel the running call too, unless the call itself is closing."""
+        """Cancel the loop and the listener's running call, unless that call is closing it."""
         await ended(self._task)
 
 
 class Receiver(Generic[ValueT]):
-    """The handover of topics' messages to the program, or to its listener.
+    """The base of Consumer and Reader, which passes messages to the application or listener.
 
     Args:
-        context: The client's context.
-        topics: The topics' consumers.
+        context: State that the client shares with all its producers and consumers.
+        topics: The consumers of all topics.
         name: The topic's full name; several names separated by commas.
-        listener: Called with each message, replacing the receive methods.
+        listener: Function called with each message, which replaces the receive methods.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class Receiver(Generic[ValueT]):
         return self
 
     async def __anext__(self) -> Message[ValueT]:
-        """Return the next message; iteration ends after close, or at a terminated topic's end."""
+        """Return the next message; end the iteration after close, or after a terminated topic."""
         try:
             return await self._receive()
         except (AlreadyClosed, TopicTerminated):
@@ -158,7 +158,7 @@ class Receiver(Generic[ValueT]):
         return self._handed_over(message)
 
     def _handed_over(self, message: Message[ValueT]) -> Message[ValueT]:
-        """Do the subclass's work on a received message, and return the message for the program."""
+        """Process a message that the application receives (in subclasses), and return it."""
         return message
 
     def _check_no_listener(self) -> None:
@@ -166,7 +166,7 @@ class Receiver(Generic[ValueT]):
             raise InvalidConfiguration("messages go to the listener: no other call gets them")
 
     def stop(self) -> None:
-        """Stop handing out messages; earlier messages can still be acknowledged.
+        """Stop delivering messages to the application; earlier ones can still be acknowledged.
 
         ``async for`` ends, waiters get AlreadyClosed, and the listener is not called again. After
         ``close`` the broker redelivers the messages not handed out. A plain function, for
@@ -176,7 +176,7 @@ class Receiver(Generic[ValueT]):
         self._inbox.stop(AlreadyClosed(f"the consumer of {self._name:.200} was stopped"))
 
     async def close(self) -> None:
-        """Close the receiver; idempotent."""
+        """Close the consumer or reader; further calls do nothing."""
         self._context.parts.discard(self)
         try:
             await self._topics.close()
@@ -185,22 +185,22 @@ class Receiver(Generic[ValueT]):
                 await self._listening.close()
 
     def topic(self) -> str:
-        """Return the topic's full name; several names are separated by commas."""
+        """Return the full name of the topic; several names are separated by commas."""
         return self._name
 
     def is_connected(self) -> bool:
-        """Tell whether all topics have a connection."""
+        """Return True if all topics have a connection to their brokers."""
         return not self._topics.closed and all(
             topic.link.cnx is not None for topic in self._topics.topics.values()
         )
 
     def has_reached_end_of_topic(self) -> bool:
-        """Tell whether every topic is terminated, and fully acknowledged."""
+        """Return True if every topic is terminated and all its messages are acknowledged."""
         topics = self._topics.topics
         return bool(topics) and all(topic.end_of_topic for topic in topics.values())
 
     def statistics(self) -> ConsumerStatistics:
-        """Return the current statistics."""
+        """Return the current statistics of the consumer or reader."""
         subscription, letters = self._topics.subscription, self._topics.letters
         return ConsumerStatistics(
             subscription=subscription.name,

@@ -1,4 +1,4 @@
-"""Statistics of consumers."""
+"""Statistics of consumers and readers, counted by the client or by the broker."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TopicConsumerStatistics:
-    """Statistics of a consumer for one topic or partition.
+    """The statistics of a consumer for one topic or partition.
 
     Attributes:
-        topic: Full name.
+        topic: Full name of the topic.
         connected: Whether a connection serves the topic.
-        messages_received: Messages handed to the program.
-        bytes_received: Payload bytes handed to the program.
-        messages_queued: Messages arrived and not taken.
-        bytes_queued: Bytes arrived and not taken.
-        queue_size: Current limit on queued and in-flight messages.
-        queue_growths: Number of increases of the limit.
-        queue_shrinks: Number of decreases of the limit.
-        permits_outstanding: Current permits of the broker.
-        acknowledgements_pending: Unsent acknowledgements.
-        unacknowledged: Entries with a running ack timeout.
-        negatively_acknowledged: Entries pending redelivery.
+        messages_received: Messages that the application has received.
+        bytes_received: Payload bytes that the application has received.
+        messages_queued: Messages in the queue, not yet received by the application.
+        bytes_queued: Bytes in the queue, not yet received by the application.
+        queue_size: Current limit on messages queued in the client or on their way to it.
+        queue_growths: Number of times that this limit was raised.
+        queue_shrinks: Number of times that this limit was lowered.
+        permits_outstanding: Permits that the broker has, to send this many further messages.
+        acknowledgements_pending: Acknowledgements that are not sent yet.
+        unacknowledged: Entries whose ack timeout is running.
+        negatively_acknowledged: Negatively acknowledged entries that await redelivery.
         redelivery_requests: Redelivery requests sent.
-        incomplete_messages: Incomplete chunked messages.
-        broken_entries: Unreadable entries.
-        reconnections: Number of reconnections.
+        incomplete_messages: Chunked messages of which chunks are still missing.
+        broken_entries: Entries that could not be decoded.
+        reconnections: Number of times that the consumer was attached again.
     """
 
     topic: str
@@ -55,14 +55,14 @@ class TopicConsumerStatistics:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerStatistics:
-    """Statistics of a consumer or reader.
+    """The statistics of a consumer or reader, for all its topics.
 
     Attributes:
         subscription: Name of the subscription.
         consumer_name: Name of the consumer.
-        topics: Statistics by topic or partition.
-        waiting: Callers waiting for a message.
-        dead_letters: Messages sent to the dead-letter topic.
+        topics: Statistics for each topic or partition.
+        waiting: Number of callers waiting for a message.
+        dead_letters: Number of messages sent to the dead-letter topic.
     """
 
     subscription: str
@@ -73,44 +73,47 @@ class ConsumerStatistics:
 
     @property
     def messages_received(self) -> int:
-        """Messages handed to the program."""
+        """Number of messages that the application has received."""
         return sum(topic.messages_received for topic in self.topics)
 
     @property
     def bytes_received(self) -> int:
-        """Payload bytes handed to the program."""
+        """Number of payload bytes that the application has received."""
         return sum(topic.bytes_received for topic in self.topics)
 
     @property
     def messages_queued(self) -> int:
-        """Messages arrived and not taken."""
+        """Number of messages in the client's queue, not yet received by the application."""
         return sum(topic.messages_queued for topic in self.topics)
 
     @property
     def bytes_queued(self) -> int:
-        """Bytes arrived and not taken."""
+        """Number of bytes in the client's queue, not yet received by the application."""
         return sum(topic.bytes_queued for topic in self.topics)
 
     @property
     def queue_size(self) -> int:
-        """Current limit on queued and in-flight messages."""
+        """Current limit on messages queued in the client or on their way to it."""
         return sum(topic.queue_size for topic in self.topics)
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerConsumerStats:
-    """A broker's statistics of a topic's consumer; rates cover the last minute.
+    """A broker's statistics of a consumer on one topic.
+
+    Rates are averages over the last minute.
 
     Attributes:
-        message_rate_out: Messages per second.
-        message_throughput_out: Bytes per second.
+        message_rate_out: Messages sent to the consumer per second.
+        message_throughput_out: Bytes sent to the consumer per second.
         message_rate_redeliver: Redelivered messages per second.
         consumer_name: Name of the consumer.
-        available_permits: Current permits.
+        available_permits: Number of messages that the broker may still send.
         unacked_messages: Unacknowledged messages (Shared and Key_Shared).
-        blocked_on_unacked_messages: Whether too many unacknowledged messages block the consumer.
+        blocked_on_unacked_messages: Whether the broker sends nothing because too many messages are
+            unacknowledged.
         address: The client's address, as seen by the broker.
-        connected_since: Time of attachment.
+        connected_since: Time at which the consumer was attached.
         type: The subscription's type.
         message_rate_expired: Expired messages of the subscription per second.
         message_backlog: Unacknowledged entries of the subscription.
@@ -155,7 +158,7 @@ def topic_statistics(topic: TopicConsumer) -> TopicConsumerStatistics:
 
 
 def broker_stats(answer: pb.CommandConsumerStatsResponse) -> BrokerConsumerStats:
-    """Return a broker's answer as statistics."""
+    """Convert the broker's response into BrokerConsumerStats."""
     return BrokerConsumerStats(
         message_rate_out=answer.msgRateOut,
         message_throughput_out=answer.msgThroughputOut,

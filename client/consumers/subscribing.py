@@ -1,4 +1,4 @@
-"""A consumer's subscription: its position and progress, and the commands to subscribe and close."""
+"""A consumer's subscription, its position in the topic, and its subscribe and close commands."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _NOWHERE = (-1, -1)
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A message id, inclusive or exclusive.
+    """A position in a topic: a message id, and whether that message is included.
 
     Attributes:
-        message_id: The start.
+        message_id: Id of the message.
         inclusive: Whether to start with the message, not after it.
     """
 
@@ -33,18 +33,21 @@ class Position:
 
     @property
     def in_topic(self) -> bool:
-        """True for a message, false for either end of the topic."""
+        """True if the position is a message; False if it is the start or end of the topic."""
         return self.message_id not in (MessageId.earliest, MessageId.latest)
 
     @property
     def sent(self) -> MessageId:
-        """The id sent to the broker; of an included chunked message, the first chunk's id."""
+        """The message id to send to the broker.
+
+        If a chunked message is included, this is the id of its first chunk.
+        """
         if self.inclusive and self.message_id.first_chunk is not None:
             return self.message_id.first_chunk
         return self.message_id
 
     def skips_entry(self, head: EntryHead) -> bool:
-        """Tell whether a whole entry is before the position."""
+        """Return True if all messages of an entry lie before this position."""
         if not self.in_topic:
             return False
         entry, start = (head.ledger_id, head.entry_id), self.sent
@@ -53,12 +56,12 @@ class Position:
         return self._skipped_indexes(head.batch_size) >= max(1, head.batch_size)
 
     def is_last_chunk(self, entry: Place) -> bool:
-        """Tell whether an entry is the last chunk of an excluded start message."""
+        """Return True if an entry is the last chunk of the start message, which is excluded."""
         start = self.message_id
         return not self.inclusive and start.first_chunk is not None and entry == start.entry
 
     def skipped_indexes(self, head: EntryHead) -> int:
-        """Return the number of messages at an entry's beginning that precede the position."""
+        """Return how many messages at the beginning of an entry lie before this position."""
         if not self.in_topic or (head.ledger_id, head.entry_id) != self.sent.entry:
             return 0
         return self._skipped_indexes(head.batch_size)
@@ -72,16 +75,17 @@ class Position:
 
 @dataclass(slots=True)
 class Progress:
-    """The progress of a consumer since its start or last seek.
+    """The position that a consumer has reached since its start or last seek.
 
     Attributes:
-        start: Start position; None for the subscription's own position.
+        start: Start position; None to start at the subscription's own position.
         sought_time: Start time in ms since 1970, or None.
-        oldest: First entry arrived since the start.
-        newest: Newest entry arrived on the current connection.
-        passed: Newest entry without messages to hand out: broken, acknowledged before, or compacted
-            away.
-        last: The last message taken, as its entry's head and its index.
+        oldest: First entry that has arrived since the start.
+        newest: Newest entry that has arrived on the current connection.
+        passed: Newest entry without a message to deliver, because it is broken, acknowledged
+            before, or compacted away.
+        last: The last message that the application received, as the head of its entry and its batch
+            index.
     """
 
     start: Position | None = None
@@ -100,9 +104,10 @@ class Progress:
         return head.message_id(index)
 
     def resume(self) -> MessageId:
-        """Restart after the last message taken; return the id for the broker.
+        """Set the start to follow the last message that the application received.
 
-        With no message taken, restart at the first arrived entry: the topic's end has moved since.
+        Return the start message id to send to the broker. If the application has received no
+        message, start at the first entry that arrived, because the topic's end has moved since.
         """
         if self.last is not None:
             self.start = Position(self.taken_id, inclusive=False)
@@ -113,11 +118,17 @@ class Progress:
 
     @property
     def unsaid_time(self) -> int | None:
-        """The start time, which SUBSCRIBE has no field for; None after the first arrival."""
+        """The start time in ms since 1970, which SUBSCRIBE cannot transmit.
+
+        It is None if there is none, or once an entry has arrived.
+        """
         return self.sought_time if self.last is None and self.oldest is None else None
 
     def connection_lost(self) -> None:
-        """Forget arrived messages not yet taken: the broker redelivers them."""
+        """Forget the arrived messages not yet received by the application.
+
+        The broker redelivers them.
+        """
         self.newest = self.passed = _NOWHERE
 
 
@@ -131,12 +142,12 @@ _TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A consumer's subscription.
+    """The subscription that a consumer uses, and the consumer's name.
 
     Attributes:
         name: Name of the subscription.
         consumer_name: Name of the consumer.
-        durable: False for a reader's subscription, deleted with the reader.
+        durable: False for a reader's subscription, which is deleted with the reader.
     """
 
     name: str
@@ -160,16 +171,17 @@ def subscribe_command(  # noqa: PLR0913 - the fields of SUBSCRIBE
     epoch: int | None,
     start: MessageId | None,
 ) -> pb.BaseCommand:
-    """Return SUBSCRIBE.
+    """Return the command SUBSCRIBE for a consumer.
 
     Args:
         request_id: The request's id.
-        consumer_id: The consumer's number.
-        topic: Full name.
+        consumer_id: The consumer's number within the client.
+        topic: Full name of the topic.
         subscription: The subscription.
         options: Consumer options.
-        epoch: Number of full redeliveries requested; None for Shared types.
-        start: Start position of a non-durable subscription.
+        epoch: Number of requested redeliveries of all unacknowledged messages; None for Shared
+            types.
+        start: Start position of a reader's (non-durable) subscription.
     """
     earliest = options.initial_position is InitialPosition.Earliest
     subscribe = pb.CommandSubscribe(
@@ -213,6 +225,6 @@ def _describe_keys(meta: pb.KeySharedMeta, options: ConsumerOptions) -> None:
 
 
 def close_command(consumer_id: int, request_id: int = NO_REQUEST) -> pb.BaseCommand:
-    """Return CLOSE_CONSUMER."""
+    """Return the command CLOSE_CONSUMER for a consumer."""
     close = pb.CommandCloseConsumer(consumer_id=consumer_id, request_id=request_id)
     return pb.BaseCommand(type=pb.BaseCommand.CLOSE_CONSUMER, close_consumer=close)

@@ -1,4 +1,4 @@
-"""The consumer of one topic: subscribing, reconnecting, seeking, closing."""
+"""The consumer of one topic, which subscribes, reconnects, seeks and closes."""
 
 from __future__ import annotations
 
@@ -48,47 +48,49 @@ _ALONE = (ConsumerType.Exclusive, ConsumerType.Failover)
 
 
 class Owner(Protocol):
-    """Callbacks of the multi-topics consumer that owns a topic's consumer."""
+    """The methods that a topic's consumer calls on the multi-topics consumer."""
 
     def dead_letter(self, topic: TopicConsumer, entry: Entry, messages: int, size: int) -> bool:
-        """Queue an entry redelivered too often as a dead letter; return false to deliver the entry.
+        """Queue an entry as a dead letter if it was redelivered too often.
 
-        The entry's messages and bytes count until ``Incoming.count_freed``.
+        Return False if the entry should be delivered instead. The entry's messages and bytes count
+        until ``Incoming.count_freed``.
         """
 
     async def letters_sent(self) -> None:
-        """Wait, while closing, for the dead letter being sent."""
+        """Wait, if the consumer is closing, until the current dead letter is sent."""
 
     def redelivering(self, topic: str, entries: Sequence[Place], *, timed_out: bool) -> None:
-        """React to the redelivery of a topic's entries."""
+        """Handle the upcoming redelivery of some entries of a topic."""
 
     def end_changed(self) -> None:
-        """React when a topic ended, failed for good, or continues."""
+        """Handle a topic that has ended, has failed for good, or delivers messages again."""
 
 
 class TopicConsumer:
-    """A consumer of one topic or partition, kept attached by a connection handler.
+    """A consumer of one topic or partition, attached again after each lost connection.
 
     Messages arrive through ``incoming``; ``handed_out`` tracks each message from handover to
     acknowledgement or redelivery.
 
     Args:
-        context: The client's context.
-        topic: Full name.
+        context: State that the client shares with all its producers and consumers.
+        topic: Full name of the topic.
         subscription: The subscription.
-        options: Consumer options; ``receiver_queue_size`` is the topic's share.
+        options: Consumer options, with this topic's share of ``receiver_queue_size``.
         inbox: The merged queue of all topics.
         owner: The multi-topics consumer.
-        open_queue: Creates the receiver queue.
-        start: Start position of a non-durable subscription.
+        open_queue: Function that creates the topic's receiver queue.
+        start: Start position of a reader's (non-durable) subscription.
 
     Attributes:
-        topic: Full name.
-        link: Commands to the broker.
-        incoming: Messages arrived and not taken.
-        handed_out: Messages handed to the program.
-        is_active: Whether a Failover subscription has selected the consumer; None before a report.
-        end_of_topic: Whether the topic is terminated, and fully received.
+        topic: Full name of the topic.
+        link: Sends the consumer's commands to its broker.
+        incoming: Messages in the queue, not yet received by the application.
+        handed_out: Messages that the application has received and not acknowledged.
+        is_active: Whether this is the active consumer of a Failover subscription; None until the
+            broker has reported it.
+        end_of_topic: Whether the topic is terminated and all its messages are received.
     """
 
     def __init__(  # noqa: PLR0913 - many collaborators
@@ -151,7 +153,7 @@ class TopicConsumer:
     # -- attaching ----------------------------------------------------------------------------
 
     async def open(self, due: float) -> None:
-        """Subscribe until ``due`` at the latest.
+        """Subscribe to the topic, until the time ``due`` at the latest.
 
         Raises:
             PulsarException: Subscribing failed.
@@ -204,7 +206,7 @@ class TopicConsumer:
             raise
 
     async def _seek_again(self, cnx: ClientCnx) -> None:
-        """Repeat, after a reconnection, the seek to the start time of a non-durable subscription.
+        """Repeat a reader's seek to its start time after a reconnection.
 
         The broker closes the consumer, as for any seek.
         """
@@ -215,17 +217,17 @@ class TopicConsumer:
 
     @property
     def reconnections(self) -> int:
-        """Number of reconnections."""
+        """Number of times that the consumer was attached again."""
         return self._handler.reconnections
 
     def connection_lost(self) -> None:
-        """Reattach the consumer: its connection is lost."""
+        """Attach the consumer again, because its connection is lost."""
         self._resetting = self._was_reset = False
         self._forget_connection()
         self._handler.lost()
 
     def closed_by_broker(self, assigned_url: str | None) -> None:
-        """Reattach after the broker closed the consumer, as for a reset of a subscription."""
+        """Attach again after the broker closed the consumer, as it does for a seek."""
         if self._resetting:
             self.handed_out.acks.drop(
                 PulsarException("the subscription was reset before the message was acknowledged")
@@ -245,7 +247,7 @@ class TopicConsumer:
             self.closed_by_broker(None)
 
     def _forget_connection(self) -> None:
-        """Drop the messages of a lost connection: the broker redelivers them."""
+        """Discard the messages of a lost connection; the broker redelivers them."""
         self.link.cnx = None
         self.link.attached.clear()
         self.incoming.connection_lost()
@@ -260,22 +262,22 @@ class TopicConsumer:
     # -- arrivals -----------------------------------------------------------------------------
 
     def message_received(self, message: pb.CommandMessage, frame: Frame) -> None:
-        """Handle an entry; its bytes follow the command in the frame."""
+        """Handle a received entry, whose bytes follow the command in the frame."""
         self.incoming.message_received(message, frame)
 
     def active_changed(self, *, is_active: bool) -> None:
-        """Handle a change of a Failover subscription's active consumer."""
+        """Store whether this is now the active consumer of its Failover subscription."""
         self.is_active = is_active
 
     def end_of_topic_reached(self) -> None:
-        """Handle the end of a terminated topic."""
+        """Record that the topic is terminated, so that no further messages follow."""
         self.end_of_topic = True
         self._owner.end_changed()
 
     # -- redelivery ---------------------------------------------------------------------------
 
     def _redeliver(self, entries: list[Place], *, timed_out: bool) -> None:
-        """Request the redelivery of entries, and forget their queued messages."""
+        """Request the redelivery of entries, and discard their queued messages."""
         if self.link.cnx is None or not self.link.persistent:
             self.handed_out.returned(entries)  # Everything is redelivered, or nothing ever is.
             return
@@ -288,7 +290,7 @@ class TopicConsumer:
         self.link.redeliver(places)
 
     def redeliver_all(self) -> None:
-        """Request the redelivery of all unacknowledged messages, as a reconnection implies."""
+        """Request the redelivery of all unacknowledged messages."""
         if self.link.cnx is None or not self.link.persistent:
             self.handed_out.clear()
             return
@@ -301,12 +303,12 @@ class TopicConsumer:
     # -- seek and close -----------------------------------------------------------------------
 
     async def seek(self, target: MessageId | int, *, inclusive: bool) -> None:
-        """Seek to a message, or to a time in ms since 1970.
+        """Move the subscription to a message, or to a time in ms since 1970.
 
         The broker closes the subscription's consumers; returns once this consumer is served again.
 
         Args:
-            target: Message or time.
+            target: Message id, or time in ms since 1970.
             inclusive: Whether to deliver the target message itself, too.
 
         Raises:
@@ -349,12 +351,12 @@ class TopicConsumer:
             self._seek_ended()
 
     def _seek_ended(self) -> None:
-        """Accept arriving messages again, and request the redelivery of those dropped meanwhile."""
+        """Accept messages again after a seek, and request those discarded during it."""
         self.incoming.seeking = False
         self.redeliver_all()
 
     async def unsubscribe(self, *, force: bool = False) -> None:
-        """Delete the subscription, and close.
+        """Delete the subscription, and close the consumer.
 
         Raises:
             PulsarException: The broker refused; the consumer stays open.
@@ -378,13 +380,13 @@ class TopicConsumer:
         return AlreadyClosed(f"the consumer of {self.topic} is closed")
 
     async def close(self, *, is_gone: bool = False) -> None:
-        """Leave the subscription; concurrent calls wait for the first.
+        """Close the consumer, but keep the subscription; concurrent calls wait for the first.
 
         Without a connection, pending acknowledgements wait for the next connection; closing takes
         the operation timeout at most. Cancellation leaves nothing open.
 
         Args:
-            is_gone: Whether the topic is deleted: acknowledgements would be futile.
+            is_gone: Whether the topic is deleted, so that sending acknowledgements is pointless.
         """
         if self._closing:
             await self._left.wait()
@@ -418,7 +420,7 @@ class TopicConsumer:
             await self._handler.close()
 
     def _end(self, reason: PulsarException) -> None:
-        """Release all resources of the consumer, after its end."""
+        """Release all resources of the consumer after it was closed or has failed."""
         self.link.ended = reason
         if self.link.cnx is not None:
             self.link.cnx.attached.consumers.pop(self.link.consumer_id, None)

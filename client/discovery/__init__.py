@@ -1,1 +1,4 @@
-"""Topic discovery for pattern consumers: schedules as in several client libraries, watches."""
+"""Discovery of the topics that match a pattern, by polls and by topic-list watches.
+
+The times of requests are the client's own, or those of several official clients.
+"""

@@ -1,4 +1,4 @@
-"""The discovery schedules by name: the client's own, and those of the official clients."""
+"""The discovery schedules that imitate official clients, and the choice of a schedule by name."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ if TYPE_CHECKING:
 
 
 class PeriodicSchedule(DiscoverySchedule):
-    """A schedule that polls a period after each outcome; failures do not change the period.
+    """A schedule that requests topics again one period after each response or failure.
 
-    A refused or lost first listing fails the subscription. Only while no server is reachable, the
-    request is retried until the operation timeout.
+    Failures do not change the period. If the first listing is refused or its connection lost, the
+    subscription fails. Only while no server is reachable, the first listing is retried until the
+    operation timeout.
     """
 
     def _prepare(self) -> None:
@@ -41,12 +42,12 @@ class PeriodicSchedule(DiscoverySchedule):
         )
 
     def subscribed(self) -> None:
-        """Handle the completed subscription to the first topics."""
+        """Start polling, because the first topics are subscribed to."""
         if not self._closed:
             self._poll_in(self._options.period_seconds)
 
     def listed(self, topics_hash: str) -> None:
-        """Handle the answer of a listing."""
+        """Handle the response to a listing request."""
         self._unreachable.reset()
         super().listed(topics_hash)
 
@@ -79,7 +80,7 @@ _FINAL_FOR_WATCHES = frozenset(
 
 
 class JavaPollSchedule(PeriodicSchedule):
-    """The schedule of Java clients without a watch: polls with pattern, properties and hash.
+    """A discovery schedule like that of Java clients without a watch; polls carry the pattern.
 
     The pattern is looked up once, as for a watch.
     """
@@ -91,14 +92,14 @@ class JavaPollSchedule(PeriodicSchedule):
         return ListTopics(options.pattern, self.topics_hash, options.properties)
 
     def subscribed(self) -> None:
-        """Handle the completed subscription to the first topics."""
+        """Start polling, because the first topics are subscribed to."""
         super().subscribed()
         if self._options.persistent and not self._closed:
             self._perform(LookUpPattern(self._options.pattern))
 
 
 class _Watch(Enum):
-    """The stages of a schedule's watch."""
+    """The states of the topic-list watch of a schedule."""
 
     NONE = "given up, or not wanted yet"
     WANTED = "requested, or to be requested again"
@@ -106,7 +107,7 @@ class _Watch(Enum):
 
 
 class JavaWatchSchedule(JavaPollSchedule):
-    """The schedule of Java clients with a watch, beside the polls of JavaPollSchedule.
+    """A discovery schedule like that of Java clients, with a topic-list watch besides polls.
 
     The watch is requested after the first topics are subscribed to, with retries at doubling delays
     until the operation timeout. Polls start a period after its outcome. A lost watch is requested
@@ -130,15 +131,15 @@ class JavaWatchSchedule(JavaPollSchedule):
 
     @property
     def complete(self) -> bool:
-        """True once the first list has arrived, and the watch, if wanted, is open."""
+        """True once the first listing has succeeded, and the watch is open if one is wanted."""
         return super().complete and self._watch is not _Watch.WANTED
 
     def connected(self, *, watches: bool, reconciles: bool = False) -> None:
-        """Handle a new connection, whether the first or a later one."""
+        """Handle a new connection to the server, whether the first or a later one."""
         self._reconciles = reconciles
 
     def subscribed(self) -> None:
-        """Handle the completed subscription to the first topics."""
+        """Open a watch or start polling, because the first topics are subscribed to."""
         if self._closed:
             return
         if not self._options.persistent:
@@ -157,7 +158,7 @@ class JavaWatchSchedule(JavaPollSchedule):
             self._list()
 
     def _reconcile(self) -> bool:
-        """Request the open watch's list in place of a poll; return false if impossible."""
+        """Request the list of the open watch instead of a poll; return False if impossible."""
         if not (self._reconciles and self._watching):
             return False
         if not self._reconciling:
@@ -167,7 +168,7 @@ class JavaWatchSchedule(JavaPollSchedule):
         return True
 
     def watch_opened(self, topics_hash: str) -> None:
-        """Handle an opened watch, or its repeated list, whose topics are already applied."""
+        """Store the list's hash after a watch was opened and its topics applied; start polling."""
         self.topics_hash = topics_hash
         begins = not self._was_open or self._reconciling
         self._watch, self._was_open, self._reconciling = _Watch.OPEN, True, False
@@ -176,7 +177,7 @@ class JavaWatchSchedule(JavaPollSchedule):
             self._poll_in(self._options.period_seconds)
 
     def watch_failed(self, failure: Failure) -> None:
-        """Handle a refused or unanswered watch."""
+        """Handle a watch request that was refused or not answered."""
         if self._closed:
             return
         if self._reconciling:
@@ -198,7 +199,7 @@ class JavaWatchSchedule(JavaPollSchedule):
             self._watch_in(self._backoff.next())
 
     def connection_lost(self) -> None:
-        """Handle a lost connection; open watches and requests failed with the connection."""
+        """Open the watch again after a lost connection, on which pending requests have failed."""
         if self._closed:
             return
         if self._reconciling:
@@ -208,25 +209,32 @@ class JavaWatchSchedule(JavaPollSchedule):
             self._watch_in(self._backoff.next())
 
     def watch_updated(self, topics_hash: str, *, fits: bool) -> None:
-        """Handle an update of the watch, whose changes are already applied."""
+        """Store the new list's hash after a watch's update, whose changes are already applied.
+
+        If the hash differs from the broker's, request the watch's whole list.
+        """
         self.topics_hash = topics_hash
         if not (fits or self._closed):
             self._reconcile()
 
 
 class CppSchedule(PeriodicSchedule):
-    """The schedule of C++ and Python clients: the whole namespace, a period after each answer."""
+    """A discovery schedule like that of C++ and Python clients.
+
+    They list the whole namespace, one period after each response.
+    """
 
     family: ClassVar[str] = "cpp"
     removal: ClassVar[Removal] = Removal.UNSUBSCRIBE
 
 
 class GoSchedule(DiscoverySchedule):
-    """The schedule of Go clients: the whole namespace at each tick, with quick retries.
+    """A discovery schedule like that of Go clients.
 
-    After any refusal the request is retried after 0.1 s, 0.2 s and so on, until the operation
-    timeout; then a first listing fails the subscription, and a poll is abandoned. Ticks do not
-    move: a tick during a poll makes the next poll follow immediately.
+    They list the whole namespace at each tick of a timer, with quick retries. After any refusal the
+    request is retried after 0.1 s, 0.2 s and so on, until the operation timeout; then a first
+    listing fails the subscription, and a poll is abandoned. Ticks do not move: a tick during a poll
+    makes the next poll follow immediately.
     """
 
     family: ClassVar[str] = "go"
@@ -256,7 +264,7 @@ class GoSchedule(DiscoverySchedule):
         super()._list()
 
     def subscribed(self) -> None:
-        """Handle the completed subscription to the first topics."""
+        """Start polling, because the first topics are subscribed to."""
         if not self._closed:
             self._tick_at = self._clock.now()
             self._next_tick()
@@ -269,7 +277,7 @@ class GoSchedule(DiscoverySchedule):
         self._next_tick()
 
     def _next_tick(self) -> None:
-        """Poll at the next tick; immediately after a missed tick, as a ticker keeps one."""
+        """Poll at the next tick of the timer; immediately if a tick was missed, as in Go."""
         period, now = self._options.period_seconds, self._clock.now()
         self._tick_at += period
         if self._tick_at < now:
@@ -291,7 +299,7 @@ def schedule_of(
     perform: Callable[[Action], None],
     random: Callable[[], float] = random,
 ) -> DiscoverySchedule:
-    """Return a schedule of a family; see DiscoverySchedule for the arguments.
+    """Create the discovery schedule with this name; see DiscoverySchedule for the arguments.
 
     Raises:
         InvalidConfiguration: The family is unknown.

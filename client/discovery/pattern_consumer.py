@@ -1,4 +1,4 @@
-"""A consumer of all topics matching a pattern, now and later."""
+"""A consumer of all topics that match a pattern, including topics created later."""
 
 from __future__ import annotations
 
@@ -33,21 +33,22 @@ logger = logging.getLogger(__name__)
 
 
 AT_ONCE = 50
-"""Maximum number of concurrent subscribes and unsubscribes."""
+"""Maximum number of topics subscribed to or left at the same time."""
 
 
 class KeptTopics:
-    """Subscribes to the wanted topics and leaves all others, with retries until done.
+    """The topics to which a pattern consumer is subscribed.
 
-    Retries have growing delays.
+    It subscribes to the wanted topics and leaves all others, with retries until done. Retries have
+    growing delays.
 
     Args:
-        consumer: The consumer of the topics.
-        patience: Waits between attempts.
+        consumer: The multi-topics consumer that subscribes to the topics.
+        patience: Waits between the attempts.
         backoff: Delays between attempts.
 
     Attributes:
-        topics: The subscribed topics.
+        topics: Full names of the subscribed topics.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class KeptTopics:
         self.topics: set[str] = set()
 
     async def open(self, wanted: set[str]) -> None:
-        """Subscribe to the first topics; stop at the first failure.
+        """Subscribe to the first topics found; stop at the first failure.
 
         Raises:
             PulsarException: Subscribing to a topic failed.
@@ -80,7 +81,7 @@ class KeptTopics:
         self.want(self._wanted)
 
     def want(self, wanted: set[str]) -> None:
-        """Replace the set of wanted topics."""
+        """Replace the set of wanted topics; subscribe to new ones and leave unwanted ones."""
         self._wanted = wanted
         self._wake()
         if self._task is None and wanted != self.topics and not self._closed:
@@ -111,7 +112,7 @@ class KeptTopics:
             self._task = None
 
     async def _attempt(self) -> list[Exception]:
-        """Subscribe to missing topics and leave the rest, once; return the errors.
+        """Try once to subscribe to all wanted topics and to leave all others; return the errors.
 
         Slow topics do not delay topics wanted meanwhile.
         """
@@ -135,7 +136,10 @@ class KeptTopics:
         return [error for error in outcomes if error is not None]
 
     def _begin(self, tasks: dict[str, _Step], under_way: set[_Step]) -> None:
-        """Start those subscribes and unsubscribes that neither run nor have failed already."""
+        """Start to subscribe to topics and to leave topics.
+
+        Skip those for which this runs or has failed already.
+        """
 
         def ended(task: _Step) -> None:
             under_way.discard(task)
@@ -174,13 +178,16 @@ class KeptTopics:
         self.topics.discard(name)
 
     async def close(self) -> None:
-        """Stop all changes."""
+        """Stop subscribing to topics and leaving them."""
         self._closed = True
         await ended(self._task)
 
 
 def _is_final(error: Exception) -> bool:
-    """Tell whether an error ends the opening: a topic may be deleted after its listing."""
+    """Return True if an error must fail the opening of the consumer.
+
+    A missing topic need not: it may have been deleted after its listing.
+    """
     return not isinstance(error, TopicNotFound)
 
 
@@ -192,14 +199,14 @@ _MODES = {
 
 
 class PatternConsumer(Consumer[ValueT]):
-    """A consumer of all topics matching a pattern.
+    """A consumer of all topics that match a pattern, including topics created later.
 
     New topics are subscribed to, deleted topics are left; the subscription of a topic no longer
     matching stays.
 
     Args:
-        context: The client's context.
-        topics: The topics' consumers, at first empty.
+        context: State that the client shares with all its producers and consumers.
+        topics: The consumers of all matching topics, none at first.
         pattern: The pattern.
         options: Consumer options, including the discovery schedule.
     """
@@ -227,7 +234,7 @@ class PatternConsumer(Consumer[ValueT]):
         )
 
     async def open(self) -> None:
-        """List the topics and subscribe to them; none need exist yet.
+        """List the matching topics and subscribe to them; there may be none yet.
 
         Raises:
             PulsarException: Listing, or subscribing to a topic, failed.
@@ -236,17 +243,17 @@ class PatternConsumer(Consumer[ValueT]):
         self.discovery.schedule.subscribed()
 
     async def close(self) -> None:
-        """Send the pending acknowledgements, and close the consumer; idempotent."""
+        """Send the pending acknowledgements, and close the consumer; further calls do nothing."""
         await all_of([self.discovery.close(), self._kept.close(), super().close()])
 
 
 async def open_pattern_consumer(
     context: ClientContext, pattern: TopicsPattern, subscription: str, options: ConsumerOptions
 ) -> PatternConsumer[Any]:
-    """Subscribe to all topics matching a pattern.
+    """Open a consumer that subscribes to all topics matching a pattern.
 
     Args:
-        context: The client's context.
+        context: State that the client shares with all its producers and consumers.
         pattern: The pattern.
         subscription: Name of the subscription.
         options: Consumer options.

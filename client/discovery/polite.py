@@ -1,4 +1,4 @@
-"""The client's default schedule, which spreads requests so that restarts cause no storm."""
+"""The client's default schedule, whose requests are spread so that restarts cause no storm."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _GO_FIRST_SECONDS, _GO_MOST_SECONDS, _GO_JITTER = 0.1, 60.0, 0.2
 
 
 class GoBackoff:
-    """Delays doubling from 0.1 s to 60 s, each up to a fifth longer at random.
+    """Delays that double from 0.1 s to 60 s, each lengthened at random by up to a fifth.
 
     Args:
-        random: Returns numbers from 0 to 1.
+        random: Function that returns random numbers from 0 to 1.
 
     Source: observed traffic.
     """
@@ -31,20 +31,20 @@ class GoBackoff:
         self._seconds = _GO_FIRST_SECONDS
 
     def next(self) -> float:
-        """Return the next delay in seconds."""
+        """Return the next delay in seconds, about twice the previous one."""
         delay = self._seconds
         self._seconds = min(2 * delay, _GO_MOST_SECONDS)
         return delay * (1 + _GO_JITTER * self._random())
 
 
 class UnreachableRetries:
-    """Delays of the Java and C++ clients while no server is reachable, up to a total.
+    """Delays of the Java and C++ clients while no server is reachable.
 
-    The last delay is cut, so that all delays add up to the total exactly.
+    The last delay is shortened, so that all delays add up to a given total.
 
     Args:
-        total_seconds: The operation timeout.
-        random: Returns numbers from 0 to 1.
+        total_seconds: Sum of all delays, which is the operation timeout.
+        random: Function that returns random numbers from 0 to 1.
 
     Source: upstream BinaryProtoLookupService, and logs of both clients.
     """
@@ -54,7 +54,7 @@ class UnreachableRetries:
         self._total_seconds = self._left_seconds = total_seconds
 
     def next(self) -> float | None:
-        """Return the next delay in seconds; None at the end of the total."""
+        """Return the next delay in seconds; None once the delays add up to the total."""
         if self._left_seconds <= 0:
             return None
         delay = min(self._backoff.next(), self._left_seconds)
@@ -62,13 +62,13 @@ class UnreachableRetries:
         return delay
 
     def reset(self) -> None:
-        """Restart for a new request."""
+        """Start again from the first delay, for a new request."""
         self._backoff.reset()
         self._left_seconds = self._total_seconds
 
 
 class FullJitter:
-    """Random delays between a minimum and a doubling maximum.
+    """Random delays between a fixed minimum and a maximum that doubles.
 
     Spreads the retries of clients refused together evenly; a small jitter would keep them together.
 
@@ -76,7 +76,7 @@ class FullJitter:
         shortest_seconds: The minimum.
         first_seconds: The first maximum.
         most_seconds: The largest maximum.
-        random: Returns numbers from 0 to 1.
+        random: Function that returns random numbers from 0 to 1.
     """
 
     def __init__(
@@ -92,29 +92,32 @@ class FullJitter:
         self._random = random
 
     def next(self) -> float:
-        """Return the next delay in seconds."""
+        """Return the next delay in seconds, chosen at random."""
         window = self._window_seconds
         self._window_seconds = min(2 * window, self._most_seconds)
         return self._shortest_seconds + self._random() * max(0.0, window - self._shortest_seconds)
 
     def reset(self) -> None:
-        """Restart after a success."""
+        """Start again from the first maximum, after a success."""
         self._window_seconds = self._first_seconds
 
 
 SHORTEST_SECONDS = 0.1
-"""Shortest delay after a failure."""
+"""Shortest delay after a failure, in seconds."""
 FIRST_SECONDS = 0.5
-"""First random window after a refused first listing; doubles."""
+"""Maximum of the random delay after a refused first listing, in seconds; then it doubles."""
 MOST_FIRST_SECONDS = 10.0
-"""Largest window while a program waits for its subscription."""
+"""Largest maximum of the random delay, in seconds, until the first listing succeeds."""
 MOST_PERIODS = 5
-"""Largest window after refused polls and watches, in periods; also the poll interval with an open
-watch.
+"""Largest maximum of the random delay after refused polls and watches, in periods.
+
+It is also the interval of polls while a watch is open.
 """
 RECHECK_SECONDS = 5.0
-"""Window for a listing after an update with a mismatching hash: all watchers of the same topics may
-have received the same update.
+"""Maximum random delay of a listing after an update with a mismatching hash.
+
+Delays spread the listings, because all watchers of the same topics may have received the same
+update.
 """
 _FINAL = frozenset(
     {
@@ -125,11 +128,11 @@ _FINAL = frozenset(
         pb.UnsupportedVersionError,
     }
 )
-"""Permanent refusals."""
+"""Errors after which a listing, or a watch on the same connection, is not retried."""
 
 
 class _Watch(Enum):
-    """The stages of the schedule's watch."""
+    """The states of the topic-list watch of the schedule."""
 
     NONE = "not asked for"
     ASKED = "asked for"
@@ -137,10 +140,11 @@ class _Watch(Enum):
 
 
 class PoliteSchedule(DiscoverySchedule):
-    """A discovery schedule of few, evenly spread requests that finds new topics within a period.
+    """A discovery schedule with few requests, spread at random.
 
-    The first listing is requested immediately, since a program waits, and retried until the
-    operation timeout: with growing delays, each random over its whole window.
+    It finds new topics within a period. The first listing is requested immediately, since a program
+    waits, and retried until the operation timeout: with growing delays, each random over its whole
+    window.
 
     Afterwards the broker applies the pattern and compares the hash: the answer for an unchanged
     list has no names. If the broker offers complete watches, a watch is opened, with every fifth
@@ -172,7 +176,7 @@ class PoliteSchedule(DiscoverySchedule):
 
     @property
     def complete(self) -> bool:
-        """True once the first list has arrived, and the watch, if wanted, is open."""
+        """True once the first listing has succeeded, and the watch is open if one is wanted."""
         return super().complete and (self._watch is _Watch.OPEN or not self._watches)
 
     def _question(self) -> ListTopics:
@@ -182,12 +186,12 @@ class PoliteSchedule(DiscoverySchedule):
     # -- listings -----------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start the schedule: the consumer exists, and a connection is open or can be opened."""
+        """Request the first listing, once the consumer exists."""
         self._give_up_at = self._clock.now() + self._options.operation_timeout_seconds
         super().start()
 
     def listed(self, topics_hash: str) -> None:
-        """Handle the answer of a listing."""
+        """Handle the response to a listing request."""
         self._heard_at = self._clock.now()
         super().listed(topics_hash)
 
@@ -215,7 +219,7 @@ class PoliteSchedule(DiscoverySchedule):
     # -- connection and watch -----------------------------------------------------------------
 
     def connected(self, *, watches: bool, reconciles: bool = False) -> None:
-        """Handle a new connection, whether the first or a later one."""
+        """Handle a new connection to the server, whether the first or a later one."""
         self._watches = (
             watches and self._options.persistent and not self._options.properties
         )  # a watch sends none
@@ -223,7 +227,10 @@ class PoliteSchedule(DiscoverySchedule):
             self._ask_soon()
 
     def connection_lost(self) -> None:
-        """Handle a lost connection; open watches and requests failed with the connection."""
+        """Schedule the next request after a lost connection.
+
+        Its open watch and pending requests have failed.
+        """
         self._watch = _Watch.NONE
         if self.topics_hash is None or self._closed:
             return
@@ -234,7 +241,7 @@ class PoliteSchedule(DiscoverySchedule):
         self._ask_soon()
 
     def _ask_soon(self) -> None:
-        """Request a watch, whose answer is also a list; without watches, request a list."""
+        """Schedule a watch, whose response includes a list; without watches, schedule a listing."""
         seconds = self._options.period_seconds * (0.5 + self._random())
         if not self._watches:
             if not self._asking:
@@ -248,7 +255,7 @@ class PoliteSchedule(DiscoverySchedule):
             self._perform(OpenWatch(self._options.pattern, self.topics_hash))
 
     def watch_opened(self, topics_hash: str) -> None:
-        """Handle an opened watch, or its repeated list, whose topics are already applied."""
+        """Schedule the next poll after a watch was opened, whose topics are already applied."""
         self.topics_hash, self._heard_at = topics_hash, self._clock.now()
         if self._watch is _Watch.ASKED and not self._closed:
             self._watch = _Watch.OPEN
@@ -257,7 +264,7 @@ class PoliteSchedule(DiscoverySchedule):
                 self._next_poll()
 
     def watch_failed(self, failure: Failure) -> None:
-        """Handle a refused or unanswered watch."""
+        """Handle a watch request that was refused or not answered."""
         if self._watch is _Watch.NONE or self._closed:
             return  # lost with its connection
         self._watch = _Watch.NONE
@@ -269,14 +276,20 @@ class PoliteSchedule(DiscoverySchedule):
             self._poll_within(self._options.period_seconds * self._random())
 
     def watch_updated(self, topics_hash: str, *, fits: bool) -> None:
-        """Handle an update of the watch, whose changes are already applied."""
+        """Store the new list's hash after a watch's update, whose changes are already applied.
+
+        If the hash differs from the broker's, poll soon.
+        """
         self.topics_hash = topics_hash
         if not (fits or self._closed or self._asking):
             self._poll_within(SHORTEST_SECONDS + RECHECK_SECONDS * self._random())
 
 
 def _delay(backoff: FullJitter, failure: Failure) -> float:
-    """Return the next delay; it grows only while the server is reachable, and so under load."""
+    """Return the next delay; start from the first delay again if the server is unreachable.
+
+    Delays grow only under load.
+    """
     if failure is Unanswered.UNREACHABLE:
         backoff.reset()
     return backoff.next()

@@ -1,4 +1,4 @@
-"""The schedule of a pattern consumer's requests for topics: the base class of all families."""
+"""The base class of discovery schedules, which decide when to request a pattern's topics."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ListTopics:
-    """A request GET_TOPICS_OF_NAMESPACE; its outcome is passed to ``listed`` or ``list_failed``.
+    """The action of sending GET_TOPICS_OF_NAMESPACE.
+
+    ``listed`` or ``list_failed`` reports its outcome.
 
     Attributes:
-        pattern: Applied by the broker; None leaves matching to the client.
-        topics_hash: Hash of the client's list; an unchanged list comes back empty.
-        properties: PIP-452's, for the broker's plug-in.
+        pattern: Pattern that the broker applies; None if the client matches the names itself.
+        topics_hash: Hash of the client's list. If the list is unchanged, the response contains no
+            names.
+        properties: Properties for the broker's listing plug-in (PIP-452).
     """
 
     pattern: str | None = None
@@ -31,17 +34,22 @@ class ListTopics:
 
 @dataclass(frozen=True, slots=True)
 class LookUpPattern:
-    """A LOOKUP of the pattern, as if it were a topic; the outcome is ignored."""
+    """The action of sending LOOKUP for the pattern as if it were a topic.
+
+    The outcome is ignored.
+    """
 
     pattern: str
 
 
 @dataclass(frozen=True, slots=True)
 class OpenWatch:
-    """A request WATCH_TOPIC_LIST; its outcome is passed to ``watch_opened`` or ``watch_failed``.
+    """The action of sending WATCH_TOPIC_LIST.
+
+    ``watch_opened`` or ``watch_failed`` reports its outcome.
 
     Attributes:
-        pattern: The watched pattern; first looked up like a topic.
+        pattern: The watched pattern, which is first looked up as if it were a topic.
         topics_hash: Hash of the client's list.
         again: Whether to request the open watch's list on its connection, without a lookup.
     """
@@ -53,11 +61,14 @@ class OpenWatch:
 
 @dataclass(frozen=True, slots=True)
 class CloseWatch:
-    """A request WATCH_TOPIC_LIST_CLOSE; the outcome is ignored."""
+    """The action of sending WATCH_TOPIC_LIST_CLOSE.
+
+    The outcome is ignored.
+    """
 
 
 class Unanswered(Enum):
-    """Reasons for a request's failure without an answer of the server."""
+    """The reasons for which a request fails without a response from the server."""
 
     TIMED_OUT = "no answer in time"
     DISCONNECTED = "the connection ended"
@@ -66,15 +77,15 @@ class Unanswered(Enum):
 
 if TYPE_CHECKING:
     Failure: TypeAlias = Unanswered | pb.ServerError.ValueType
-    """Why a request failed: the server's error code, or the lack of an answer."""
+    """Why a request failed: the server's error code, or the kind of missing response."""
 
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """The subscription fails: its first listing failed for good.
+    """The action of failing the subscription, because its first listing failed for good.
 
     Attributes:
-        failure: The last attempt's failure.
+        failure: Why the last attempt failed.
     """
 
     failure: Failure
@@ -89,7 +100,7 @@ PERIOD_SECONDS = 60.0
 
 
 class Removal(Enum):
-    """Treatments of a consumed topic that no longer matches the pattern."""
+    """What a pattern consumer does with a topic that no longer matches."""
 
     CLOSE = "close the consumer; the subscription stays"
     UNSUBSCRIBE = "unsubscribe"
@@ -98,14 +109,14 @@ class Removal(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DiscoveryOptions:
-    """The options of a pattern consumer's discovery.
+    """The options with which a pattern consumer discovers its topics.
 
     Attributes:
-        pattern: As sent to the broker, with the user's ``persistent://`` if any.
-        properties: The consumer's, for the broker's plug-in (PIP-452).
-        persistent: Whether to find only persistent topics, the only ones covered by watches.
-        period_seconds: Interval of polls.
-        operation_timeout_seconds: Timeout of the first listing, in families with retries.
+        pattern: The pattern as sent to the broker, including ``persistent://`` if the user gave it.
+        properties: The consumer's properties, for the broker's listing plug-in (PIP-452).
+        persistent: Whether to find only persistent topics. Watches report no others.
+        period_seconds: Interval of polls in seconds.
+        operation_timeout_seconds: Timeout of the first listing, in schedules that retry it.
     """
 
     pattern: str
@@ -116,21 +127,23 @@ class DiscoveryOptions:
 
 
 class DiscoverySchedule:
-    """A family's decisions on the times and contents of topic requests.
+    """A schedule that decides when and how to request the topics of a pattern.
 
     The performer of the requests calls the methods; methods never raise. At most one listing is in
     flight at any time.
 
     Args:
-        options: The consumer's options.
+        options: The options of the pattern consumer's discovery.
         clock: The source of time.
-        random: Returns numbers from 0 to 1.
-        perform: Makes a request; may report the outcome before returning.
+        random: Function that returns random numbers from 0 to 1.
+        perform: Function that carries out an action, such as a request. It may report the outcome
+            before it returns.
 
     Attributes:
-        family: The family's name.
-        removal: Handling of topics no longer found.
-        topics_hash: Hash of the client's names; None before the first listing.
+        family: The name of the schedule.
+        removal: What to do with topics that are no longer found.
+        topics_hash: Hash of the matching names that the client knows; None before the first
+            listing.
         listings: Number of listing requests.
     """
 
@@ -158,20 +171,20 @@ class DiscoverySchedule:
 
     @property
     def complete(self) -> bool:
-        """True once the first list has arrived, and the watch, if wanted, is open."""
+        """True once the first listing has succeeded, and the watch is open if one is wanted."""
         return self.topics_hash is not None
 
     # -- events -------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start the schedule: the consumer exists, and a connection is open or can be opened."""
+        """Request the first listing, once the consumer exists."""
         self._list()
 
     def listed(self, topics_hash: str) -> None:
-        """Handle the answer of a listing.
+        """Handle the response to a listing request.
 
         Args:
-            topics_hash: Hash of the client's new names.
+            topics_hash: Hash of the matching names that the client now knows.
         """
         self._asking = False
         first, self.topics_hash = self.topics_hash is None, topics_hash
@@ -182,16 +195,16 @@ class DiscoverySchedule:
                 self._poll_listed()
 
     def list_failed(self, failure: Failure) -> None:
-        """Handle a refused or unanswered listing."""
+        """Handle a listing request that was refused or not answered."""
         self._asking = False
         if not self._closed:
             self._failed(failure)
 
     def subscribed(self) -> None:
-        """Handle the completed subscription to the first topics."""
+        """Start polling, because the first topics are subscribed to."""
 
     def connected(self, *, watches: bool, reconciles: bool = False) -> None:
-        """Handle a new connection, whether the first or a later one.
+        """Handle a new connection to the server, whether the first or a later one.
 
         Args:
             watches: Whether the server offers topic list watches.
@@ -199,27 +212,27 @@ class DiscoverySchedule:
         """
 
     def connection_lost(self) -> None:
-        """Handle a lost connection; open watches and requests failed with the connection.
+        """Handle a lost connection, on which open watches and pending requests have failed.
 
         A listing in flight is also reported by ``list_failed``, an open watch only here.
         """
 
     def watch_opened(self, topics_hash: str) -> None:
-        """Handle an opened watch, or its repeated list, whose topics are already applied."""
+        """Handle a watch that was opened, or listed again; its topics are already applied."""
 
     def watch_failed(self, failure: Failure) -> None:
-        """Handle a refused or unanswered watch."""
+        """Handle a watch request that was refused or not answered."""
 
     def watch_updated(self, topics_hash: str, *, fits: bool) -> None:
-        """Handle an update of the watch, whose changes are already applied.
+        """Store the new list's hash after a watch's update, whose changes are already applied.
 
         Args:
-            topics_hash: Hash of the client's new names.
-            fits: Whether the broker's hash is the same.
+            topics_hash: Hash of the matching names that the client now knows.
+            fits: Whether this is equal to the broker's hash.
         """
 
     def close(self) -> None:
-        """Stop all requests, and close an open watch."""
+        """Stop requesting topics, and close an open watch."""
         self._closed = True
         self._cancel_poll()
         self._cancel_watch_timer()
@@ -229,31 +242,31 @@ class DiscoverySchedule:
     # -- decisions of a family ----------------------------------------------------------------
 
     def _prepare(self) -> None:
-        """Set the family's own state."""
+        """Initialize the attributes of a subclass."""
 
     @property
     def _watching(self) -> bool:
-        """True while a watch is open."""
+        """True while a topic-list watch is open."""
         return False
 
     def _question(self) -> ListTopics:
-        """Return the next listing request."""
+        """Return the next listing request to send."""
         return ListTopics()
 
     def _first_listed(self) -> None:
-        """Continue after the first listing."""
+        """Continue after the response to the first listing request."""
 
     def _poll_listed(self) -> None:
-        """Continue after a later listing."""
+        """Continue after the response to a later listing request."""
 
     def _failed(self, failure: Failure) -> None:
-        """Continue after a failed listing, whether the first or a later one."""
+        """Continue after a listing request failed, whether the first or a later one."""
         raise NotImplementedError
 
     # -- tools --------------------------------------------------------------------------------
 
     def _list(self) -> None:
-        """Request topics now, unless a request is in flight."""
+        """Send a listing request now, unless another one is pending."""
         if not self._asking and not self._closed:
             self._asking = True
             self.listings += 1
@@ -261,13 +274,13 @@ class DiscoverySchedule:
             self._perform(self._question())
 
     def _poll_in(self, seconds: float) -> None:
-        """Schedule the next poll, replacing an earlier schedule."""
+        """Schedule the next poll, replacing one that is scheduled already."""
         self._cancel_poll()
         self._poll_at = self._clock.now() + seconds
         self._poll_timer = self._clock.call_at(self._poll_at, self._poll_due)
 
     def _poll_within(self, seconds: float) -> None:
-        """Schedule the next poll, unless an earlier poll is scheduled."""
+        """Schedule the next poll, unless one is already scheduled for an earlier time."""
         if self._poll_timer is None or self._clock.now() + seconds < self._poll_at:
             self._poll_in(seconds)
 
@@ -281,7 +294,7 @@ class DiscoverySchedule:
             self._poll_timer = None
 
     def _watch_in(self, seconds: float) -> None:
-        """Schedule a watch, replacing an earlier schedule."""
+        """Schedule the opening of a watch, replacing one that is scheduled already."""
         self._cancel_watch_timer()
         self._watch_timer = self._clock.call_at(self._clock.now() + seconds, self._watch_due)
 
@@ -290,7 +303,7 @@ class DiscoverySchedule:
         self._open_watch()
 
     def _open_watch(self) -> None:
-        """Request a watch now."""
+        """Request a topic-list watch now."""
         raise NotImplementedError
 
     def _cancel_watch_timer(self) -> None:

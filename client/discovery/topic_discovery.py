@@ -1,4 +1,4 @@
-"""Discovery of a pattern's topics: performs a schedule's requests, and keeps the names."""
+"""Discovery of a pattern's topics: sends the requests of a schedule, and stores the names."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ logger = logging.getLogger(__name__)
 
 
 class TopicListWatch:
-    """A watch of a namespace's topics matching a pattern; an AttachedWatch.
+    """A watch of the topics in a namespace that match a pattern (see AttachedWatch).
 
     Args:
         watcher_id: The watch's number, unique in the client.
         namespace: ``tenant/namespace``.
-        on_update: Called with added and removed topics, in order, after ``open``.
-        on_lost: Called after a lost connection.
+        on_update: Function called with added and deleted topics, in order, once ``opened``.
+        on_lost: Function called after the connection was lost.
 
     Attributes:
-        cnx: The serving connection, or None.
+        cnx: The connection on which the watch is open, or None.
     """
 
     def __init__(
@@ -68,7 +68,9 @@ class TopicListWatch:
     async def open(
         self, cnx: ClientCnx, pattern: str, topics_hash: str | None
     ) -> pb.CommandWatchTopicListSuccess:
-        """Request the watch, or again its list; ``opened`` follows after the list was applied.
+        """Request the watch, or the list of the open watch again.
+
+        Call ``opened`` after applying the list in the response.
 
         Raises:
             ServerResponseError: The broker refused; NotAllowedError if watches are not offered.
@@ -101,25 +103,25 @@ class TopicListWatch:
         return answer.watchTopicListSuccess
 
     def opened(self) -> None:
-        """Deliver the updates received since the watch's answer, and all later ones."""
+        """Start to call ``on_update``, first for the updates received since the watch opened."""
         early, self._early = self._early, None
         for update in early or ():
             self._on_update(update)
 
     def update_received(self, update: pb.CommandWatchTopicUpdate) -> None:
-        """Handle added and removed topics."""
+        """Call ``on_update`` for added and deleted topics; before ``opened``, store the update."""
         if self._early is not None:
             self._early.append(update)
         else:
             self._on_update(update)
 
     def connection_lost(self) -> None:
-        """React to the loss of the connection, which ends the watch."""
+        """End the watch, because its connection is lost."""
         self.cnx = self._early = None
         self._on_lost()
 
     def close(self) -> None:
-        """Close the watch, if open, without waiting for the answer."""
+        """Close the watch, if open, without waiting for the broker's response."""
         cnx, self.cnx = self.cnx, None
         if cnx is None:
             return
@@ -138,25 +140,26 @@ _FAILURES: tuple[tuple[type[PulsarException], Failure], ...] = (
     (InvalidConfiguration, pb.InvalidTopicName),
     (TooManyLookupRequestException, pb.TooManyRequests),
 )
-"""The failure codes of errors raised without a server's answer."""
+"""The failure codes of errors that are raised without a response from the server."""
 
 
 class TopicDiscovery:
-    """The topics matching a pattern, as of the schedule's last request.
+    """The topics that match a pattern, as found by the schedule's last request.
 
     Only matching names are kept: a whole list is streamed.
 
     Args:
-        context: The client's context.
+        context: State that the client shares with all its producers and consumers.
         pattern: The pattern.
-        mode: Persistent topics, non-persistent topics or both.
+        mode: Whether to find persistent topics, non-persistent topics or both.
         options: The schedule's options.
-        family: The schedule's family.
-        on_topics: Called with the topics, without partitions, after possible changes.
-        random: Returns numbers from 0 to 1.
+        family: The name of the schedule.
+        on_topics: Function called with the topics, without partitions, whenever they may have
+            changed.
+        random: Function that returns random numbers from 0 to 1.
 
     Attributes:
-        names: Full names, including partitions.
+        names: Full names of the matching topics, including partitions.
         schedule: The schedule.
     """
 
@@ -188,7 +191,7 @@ class TopicDiscovery:
         self.schedule = schedule_of(family, options, context.clock, self._perform, random)
 
     async def open(self) -> set[str]:
-        """Request the topics, with the schedule's retries, and return them.
+        """Request the matching topics, with the schedule's retries, and return them.
 
         Raises:
             AlreadyClosed: The discovery, or the client, was closed meanwhile.
@@ -199,7 +202,7 @@ class TopicDiscovery:
         return topics_of(self.names)
 
     async def close(self) -> None:
-        """Stop all requests for topics; idempotent."""
+        """Stop requesting topics; further calls do nothing."""
         if self._closed:
             return
         self._closed = True
@@ -283,7 +286,10 @@ class TopicDiscovery:
         self._watch.opened()
 
     def _failure(self, error: PulsarException | RemoteProtocolError) -> Failure:
-        """Return the schedule's code for an error; keep the error for the waiter."""
+        """Return the schedule's code for an error.
+
+        The error is stored for the caller that waits for the first topics.
+        """
         if isinstance(error, RemoteProtocolError):
             self._error = NotConnected(f"a listing's answer cannot be read: {error}")
             return pb.UnknownError
@@ -311,7 +317,7 @@ class TopicDiscovery:
     # -- connections --------------------------------------------------------------------------
 
     def _linked(self, cnx: ClientCnx) -> None:
-        """Register for the loss of the listing connection."""
+        """Arrange to be told when the connection used for listings is lost."""
         if self._link.cnx is cnx or self._closed:
             return
         self._unlink()
@@ -328,7 +334,10 @@ class TopicDiscovery:
             cnx.attached.watches.pop(self._link_id, None)
 
     def _lost(self) -> None:
-        """Drop both connections until the schedule's next request; one may still be alive."""
+        """Stop using both connections until the schedule's next request.
+
+        One of them may still be alive.
+        """
         if self._closed:
             return
         self._watch.close()

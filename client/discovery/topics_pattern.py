@@ -1,4 +1,4 @@
-"""Topic patterns: a namespace, and a regular expression."""
+"""Patterns for topics, each made of a namespace and a regular expression."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _KNOWN_FLAGS = re.UNICODE | re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL
 _PLAIN = re.compile(r"[A-Za-z0-9_/:-]*")
 _RE2_BYTES = 1 << 19
 _COMPILED = 64
-"""Maximum number of compiled expressions in the process's cache: 15 kB each."""
+"""Maximum number of compiled expressions in the process's cache, about 15 kB each."""
 _NAME_SECONDS = 0.01
-"""Longest time, in seconds, to match a name without RE2."""
+"""Longest time in seconds for matching one name without RE2."""
 
 
 class _Expression(Protocol):
@@ -40,17 +40,18 @@ class _Expression(Protocol):
 
 
 class TopicsPattern:
-    """A pattern matching whole topic names of a namespace.
+    """A regular expression that must match whole topic names of a namespace.
 
     Names are ``tenant/namespace/local``, without domain and partition; a mode selects the domains.
 
     Args:
-        text: A regular expression: ``persistent://tenant/namespace/local``, without the scheme, or
-            only the local name, in ``public/default``. Tenant and namespace are plain names.
+        text: A regular expression: ``persistent://tenant/namespace/local``, the same without the
+            scheme, or only the local name of topics in ``public/default``. Tenant and namespace are
+            plain names.
         flags: Inline flags for the local name: ``i``, ``m``, ``s``.
 
     Attributes:
-        text: The long form, as sent to a broker.
+        text: The pattern in the long form that is sent to a broker.
         namespace: ``tenant/namespace``.
 
     Raises:
@@ -84,7 +85,7 @@ class TopicsPattern:
 
     @classmethod
     def of(cls, given: object) -> Self:
-        """Return the pattern for a program's text or compiled expression, with its flags.
+        """Create a pattern from a string, or from a compiled expression with its flags.
 
         Raises:
             InvalidConfiguration: Neither, or a flag unknown to brokers.
@@ -102,7 +103,7 @@ class TopicsPattern:
         return cls(given.pattern, "".join(letters))
 
     def matches(self, name: str) -> bool:
-        """Tell whether a topic's full name matches.
+        """Return True if a topic's full name matches the pattern.
 
         Raises:
             InvalidConfiguration: The expression takes too long.
@@ -122,7 +123,7 @@ class TopicsPattern:
 
 
 def _beginning(expression: str) -> str:
-    """Return the obvious literal prefix of all matching names."""
+    """Return a literal prefix that all names matching an expression share; possibly ""."""
     found = _PLAIN.match(expression)
     plain = found.group() if found is not None and "|" not in expression else ""
     repeated = expression[len(plain) : len(plain) + 1] in ("*", "?", "+", "{")
@@ -130,7 +131,7 @@ def _beginning(expression: str) -> str:
 
 
 class _Backtracking:
-    """An expression unsupported by RE2, with a time limit."""
+    """An expression that RE2 does not support, matched by backtracking with a time limit."""
 
     def __init__(self, pattern: Any) -> None:  # noqa: ANN401 - regex has no types
         self._pattern = pattern
@@ -142,7 +143,11 @@ class _Backtracking:
 
 @lru_cache(_COMPILED)
 def _compiled(text: str) -> _Expression:
-    """Return a compiled expression; not kept per pattern: with broker-side matching rarely used."""
+    """Compile a regular expression.
+
+    The result is cached here and not stored in each pattern, as the client rarely matches names
+    itself.
+    """
     with extra("patterns"):
         import re2
         import regex
@@ -162,28 +167,29 @@ def _compiled(text: str) -> _Expression:
 
 
 def topics_of(names: Iterable[str]) -> set[str]:
-    """Return the topics of names: one for all partitions of a topic."""
+    """Return the topics that some names belong to; all partitions of a topic count as one."""
     return {without_partition(name) for name in names}
 
 
 NAMES_IN_A_STEP = 2_000
-"""Names read per event-loop iteration: 3 ms."""
+"""Number of names decoded in one event-loop iteration, which takes 3 ms."""
 _NAME, _FILTERED, _HASH, _CHANGED = 2, 3, 4, 5
 _VARINT, _BYTES = 0, 2
 
 
 class MatchingNames:
-    """An answer's matching names, and its other fields.
+    """The topic names in a broker's response that match a pattern, and its other fields.
 
     Args:
-        answer: As received.
-        pattern: Applied to the names if the broker did not.
+        answer: The response as received, not decoded.
+        pattern: Pattern to apply to the names if the broker has not applied it.
 
     Attributes:
         names: The matching names.
         topics_hash: The broker's hash of the whole list, or None.
         filtered: Whether the broker applied the pattern.
-        changed: False if the request's hash matched; the list is empty then.
+        changed: False if the list is unchanged since the hash in the request; no names are then
+            sent.
     """
 
     def __init__(self, answer: TopicsAnswer, pattern: TopicsPattern) -> None:
@@ -195,7 +201,7 @@ class MatchingNames:
         self.changed = True
 
     def read(self) -> Iterator[None]:
-        """Read the answer in steps of a few milliseconds.
+        """Decode the response; each iteration is a step of a few milliseconds.
 
         Raises:
             RemoteProtocolError: The answer is not protobuf, or a name is not UTF-8.

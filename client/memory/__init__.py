@@ -1,1 +1,1 @@
-"""The memory limit of a client's producers and consumers (PIP-74)."""
+"""The memory limit that a client's producers and consumers share (PIP-74)."""

@@ -1,4 +1,4 @@
-"""The receiver queue that grants permits by free memory: policy "bytes", the default."""
+"""The receiver queue that lets the broker send what fits the free memory (policy "bytes")."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ logger = logging.getLogger(__name__)
 
 
 QUESTION_SECONDS = 1.0
-"""Minimum seconds between questions whether more is pending, and lifetime of an answer."""
+"""Seconds between two requests whether the broker has more messages, and their validity."""
 
 
 class PendingQuestions:
-    """A consumer's questions whether its broker has more messages: one in flight, one a second.
+    """The requests by which a consumer asks whether its broker has more messages.
 
-    While an answer is fresh, a queue filled by the broker grows without a new request: the pending
-    messages went into the queue.
+    One is pending at a time, and at most one is sent per second. While an answer is fresh, a queue
+    filled by the broker grows without a new request: the pending messages went into the queue.
 
     Args:
         clock: The source of time.
-        tasks: The owner's set of running requests, awaited at close.
+        tasks: The owner's set of running requests, which are awaited at close.
 
     Attributes:
-        latest: The queue of the latest arrival: among a consumer's topics, the only one requested;
-            the others have no messages, or enough permits.
+        latest: The queue of the consumer's topic that received a message last. Only its broker is
+            asked; the other topics have no messages, or enough permits.
     """
 
     def __init__(self, clock: Clock, tasks: set[asyncio.Task[None]]) -> None:
@@ -47,7 +47,7 @@ class PendingQuestions:
         self.latest: BytesReceiverQueue | None = None
 
     def ask(self, queue: BytesReceiverQueue) -> None:
-        """Grow the queue if the broker has more messages; send at most one question a second."""
+        """Grow a queue if the broker has more messages; ask the broker at most once a second."""
         if self.latest is not None and self.latest is not queue:
             return
         now = self._clock.now()
@@ -74,7 +74,7 @@ class PendingQuestions:
             logger.debug("The broker did not say whether more is pending: %s", error)
 
     def forget(self, queue: BytesReceiverQueue) -> None:
-        """Send no further question for a closed queue."""
+        """Stop asking the broker about a queue that was closed or has lost its connection."""
         if self._asked is queue and self._task is not None:
             self._task.cancel()
         if self.latest is queue:
@@ -86,33 +86,35 @@ class PendingQuestions:
 EXPANSION_THRESHOLD = 0.75
 """Memory usage below which queues may grow, as a fraction of the limit."""
 UNKNOWN_ENTRY_BYTES = 128 * 1024
-"""Assumed size of the first entry: a full batch."""
+"""Assumed size of the first entry in bytes, as large as a full batch."""
 FALL_SHIFT = 4
 """Moving averages of sizes rise immediately, and fall by a sixteenth of the difference."""
 
 
 class BytesReceiverQueue:
-    """A receiver queue that grants permits for free bytes; see ReceiverQueue for its methods.
+    """A receiver queue that lets the broker send as much as fits the client's free memory.
 
-    A permit may bring a whole entry: the first permit costs the moving size of an entry, each
-    further permit the moving size of a message (without batches the same). If even the first does
-    not fit, the consumer holds no permits and waits for its turn in line.
+    ReceiverQueue describes its methods. A permit may bring a whole entry. Therefore the first
+    permit costs the moving average of entry sizes, and each further permit the moving average of
+    message sizes (the same without batches). If even the first permit does not fit, the consumer
+    holds no permits and waits in line.
 
     The size limits in-flight and queued messages. The size doubles after the application found an
     empty queue, the broker reported pending messages, and memory is free.
 
     Args:
-        consumer: The queue's owner.
+        consumer: The consumer that owns the queue.
         counted: The bytes of the consumer's messages.
-        questions: Asks the broker for pending messages.
-        min_size: Initial and smallest size; at least 1.
-        max_size: Largest size.
-        on_close: Called at close.
+        questions: Asks the broker whether it has more messages.
+        min_size: Initial and minimum size in messages; at least 1.
+        max_size: Maximum size in messages.
+        on_close: Function called when the queue is closed.
 
     Attributes:
         asking: Whether the application waits for a message.
-        outstanding: The broker's permits; negative after a larger batch.
-        full: Whether the last message used up the permits, without growth since.
+        outstanding: Permits that the broker still has; negative after a batch larger than the
+            permits.
+        full: Whether the last message used up the permits, and the queue has not grown since.
     """
 
     def __init__(
@@ -146,13 +148,13 @@ class BytesReceiverQueue:
 
     @property
     def current_size(self) -> int:
-        """Maximum number of in-flight and queued messages now."""
+        """Current limit on messages queued in the client or on their way to it."""
         return self._size
 
     # -- events of the consumer ---------------------------------------------------------------
 
     def attached(self) -> None:
-        """Grant permits for a new subscription, at which earlier permits are void."""
+        """Grant the broker permits after subscribing, which makes earlier permits void."""
         self._attached = True
         self._queued = self.outstanding = 0
         self._counted.dropped()
@@ -160,13 +162,16 @@ class BytesReceiverQueue:
         self._want()
 
     def detached(self) -> None:
-        """Grant nothing until attached again; memory promised to granted permits is released."""
+        """Grant no permits until attached again.
+
+        The memory intended for permitted messages is released.
+        """
         self._attached = False
         self._questions.forget(self)
         self._prefetch.leave(self._turn)
 
     def arrived(self, messages: int, size_bytes: int) -> None:
-        """Count an arrived entry's messages and bytes."""
+        """Count the messages and bytes of a received entry."""
         if not messages:
             self._counted.arrived(size_bytes)  # A further part of an earlier entry.
             return
@@ -199,35 +204,35 @@ class BytesReceiverQueue:
         self._message_bytes += over if over > 0 else over >> FALL_SHIFT
 
     def taken(self, messages: int, size_bytes: int) -> None:
-        """Count messages handed to the application, or dropped: their permits are free."""
+        """Free the permits of messages that were removed from the queue."""
         self._queued = queued = self._queued - messages
         self._counted.taken(size_bytes)
         if self._size - queued - self.outstanding >= self._enough:
             self._want()
 
     def acknowledged(self, size_bytes: int) -> None:
-        """Release messages acknowledged or redelivered."""
+        """Stop counting the bytes of messages that were acknowledged or redelivered."""
         self._counted.acknowledged(size_bytes)
 
     def found_nothing(self) -> None:
-        """React to an application that waits while the queue is empty."""
+        """Request messages, because the application waits and the queue is empty."""
         self.asking = True
         self._want()
         if self.may_grow and not self._prefetch.stands_in_line(self._turn):
             self._questions.ask(self)
 
     def pause(self) -> None:
-        """Grant no permits until ``resume``."""
+        """Grant the broker no permits until ``resume``."""
         self._paused = True
         self._prefetch.step_back(self._turn)
 
     def resume(self) -> None:
-        """Grant permits again."""
+        """Grant the broker permits again."""
         self._paused = False
         self._want()
 
     def close(self) -> None:
-        """Release all counts, and grant nothing more."""
+        """Stop counting all messages and bytes, and grant no further permits."""
         self._attached = False
         self._questions.forget(self)
         self._counted.close()
@@ -236,24 +241,24 @@ class BytesReceiverQueue:
 
     @property
     def kept_bytes(self) -> int:
-        """Bytes held by the application, counted until it is done with them."""
+        """Bytes of messages that the application has received and that still count as memory."""
         return self._counted.handed_out
 
     # -- size ---------------------------------------------------------------------------------
 
     @property
     def may_grow(self) -> bool:
-        """True if the queue is below its largest size, and memory is free."""
+        """True if the queue is smaller than its maximum, and memory is free."""
         if self._size >= self._max_size or not self._attached:
             return False
         return self._memory.current_usage_fraction < EXPANSION_THRESHOLD
 
     async def more_is_pending(self) -> bool:
-        """Tell whether the broker holds messages beyond its permits."""
+        """Return True if the broker has more messages than it is permitted to send."""
         return await self._consumer.more_is_pending()
 
     def grow(self) -> None:
-        """Double the queue: the application found it empty, and more is pending."""
+        """Double the queue's size, because it was empty while the broker had messages."""
         if self.may_grow:
             self._set_size(min(self._max_size, 2 * self._size))
             self.growths += 1
@@ -261,7 +266,10 @@ class BytesReceiverQueue:
             self._want()
 
     def shrink(self) -> None:
-        """Halve the queue: memory is nearly used up. In-flight messages still arrive."""
+        """Halve the queue's size, because memory is nearly used up.
+
+        Messages on their way still arrive.
+        """
         size = max(self._min_size, self._size // 2)
         if size < self._size:
             self._set_size(size)
@@ -275,7 +283,7 @@ class BytesReceiverQueue:
     # -- permits ------------------------------------------------------------------------------
 
     def _want(self) -> None:
-        """Request memory for freed permits, once they are half of the queue or more."""
+        """Request memory for new permits, once half of the queue or more is free."""
         wanted = self._size - self._queued
         if wanted <= 0 or wanted - self.outstanding < self._enough:
             return
@@ -291,7 +299,7 @@ class BytesReceiverQueue:
             self._grant(self.outstanding + granted)
 
     def turn_came(self, room_bytes: int) -> None:
-        """Grant permits for an entry, and for further entries within ``room_bytes``."""
+        """Grant a permit for one entry, and for as many messages as ``room_bytes`` holds."""
         wanted = self._size - self._queued
         if wanted > 0:
             self._grant(min(wanted, 1 + room_bytes // self._message_bytes))

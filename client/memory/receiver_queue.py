@@ -1,4 +1,4 @@
-"""Receiver queues: limits on the messages prefetched by the application, counted in memory."""
+"""Receiver queues, which limit the messages that a consumer receives in advance."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ if TYPE_CHECKING:
 
 
 class CountedBytes:
-    """The bytes of a queue's messages, counted from arrival to handover to the application.
+    """The bytes of a queue's messages that count as memory until the application gets them.
 
     Counting never waits: the bytes have already arrived. A single adjusted reservation covers all
     messages.
 
     Args:
         memory: The client's memory limit.
-        until_acknowledged: Whether to count messages until acknowledgement.
+        until_acknowledged: Whether messages count as memory until they are acknowledged.
 
     Attributes:
         memory: The client's memory limit.
-        handed_out: Bytes handed to the application and still counted.
+        handed_out: Bytes of messages that the application has received and that still count.
     """
 
     __slots__ = ("_change", "_reservation", "_until_acknowledged", "handed_out", "memory")
@@ -34,42 +34,47 @@ class CountedBytes:
 
     @property
     def size(self) -> int:
-        """Currently counted bytes."""
+        """Number of bytes that count as memory now."""
         return self._reservation.size
 
     def arrived(self, size_bytes: int) -> None:
-        """Count arrived bytes."""
+        """Start counting the bytes of a received entry."""
         self._change(size_bytes)
 
     def taken(self, size_bytes: int) -> None:
-        """Release bytes of messages handed out or dropped, unless counted until acknowledged."""
+        """Stop counting the bytes of messages removed from the queue.
+
+        With ``until_acknowledged`` they count further.
+        """
         if self._until_acknowledged:
             self.handed_out += size_bytes
         else:
             self._change(-size_bytes)
 
     def acknowledged(self, size_bytes: int) -> None:
-        """Release acknowledged bytes."""
+        """Stop counting the bytes of acknowledged messages, if they still count."""
         if self._until_acknowledged:
             self.handed_out -= size_bytes
             self._change(-size_bytes)
 
     def dropped(self) -> None:
-        """Release all bytes not handed out."""
+        """Stop counting all bytes except those that the application has received."""
         self._reservation.resize(self.handed_out)
 
     def close(self) -> None:
-        """Release all bytes; idempotent."""
+        """Stop counting all bytes; further calls do nothing."""
         self._reservation.release()
 
 
 class FixedReceiverQueue:
-    """A queue of fixed size, granting permits in halves; see ReceiverQueue for its methods.
+    """A receiver queue of fixed size, which grants permits once half of it is free.
+
+    ReceiverQueue describes its methods.
 
     Args:
-        consumer: The queue's owner.
+        consumer: The consumer that owns the queue.
         counted: The bytes of the consumer's messages.
-        size: Most messages; 0 grants a permit per requested message.
+        size: Maximum number of messages; 0 grants one permit for each message that is waited for.
 
     Source: upstream ConsumerImpl.increaseAvailablePermits.
     """
@@ -85,75 +90,78 @@ class FixedReceiverQueue:
 
     @property
     def current_size(self) -> int:
-        """Maximum number of in-flight and queued messages now."""
+        """Current limit on messages queued in the client or on their way to it."""
         return self._size
 
     def attached(self) -> None:
-        """Grant permits for a new subscription, at which earlier permits are void."""
+        """Grant the broker permits after subscribing, which makes earlier permits void."""
         self._counted.dropped()
         self._free = self._size
         self._grant()
 
     def detached(self) -> None:
-        """Grant nothing until attached again, when all permits are granted anew."""
+        """Do nothing, because ``attached`` grants all permits anew."""
 
     def arrived(self, messages: int, size_bytes: int) -> None:
-        """Count an arrived entry's messages and bytes."""
+        """Count the bytes of a received entry."""
         self._counted.arrived(size_bytes)
 
     def taken(self, messages: int, size_bytes: int) -> None:
-        """Count messages handed to the application, or dropped: their permits are free."""
+        """Free the permits of messages that were removed from the queue."""
         self._counted.taken(size_bytes)
         self._free += messages
         self._grant()
 
     def acknowledged(self, size_bytes: int) -> None:
-        """Release messages acknowledged or redelivered."""
+        """Stop counting the bytes of messages that were acknowledged or redelivered."""
         self._counted.acknowledged(size_bytes)
 
     def found_nothing(self) -> None:
-        """Grant a permit to the waiting application if the queue has size 0."""
+        """Grant a permit for the message that the application waits for, if the size is 0."""
         if not self._size:
             self._grant(asked=1)
 
     def _grant(self, asked: int = 0) -> None:
-        """Grant free permits; at size 0, permits for the awaited messages that lack one."""
+        """Permit the broker to send as many messages as are free in the queue.
+
+        At size 0, grant permits for the messages that callers wait for and that have none.
+        """
         free = self._free if self._size else self._consumer.missing + asked
         if free > 0 and free >= self._size // 2 and not self._paused:
             self._free = 0
             self._consumer.grant(free)
 
     def pause(self) -> None:
-        """Grant no permits until ``resume``."""
+        """Grant the broker no permits until ``resume``."""
         self._paused = True
 
     def resume(self) -> None:
-        """Grant permits again."""
+        """Grant the broker permits again."""
         self._paused = False
         self._grant()
 
     def close(self) -> None:
-        """Release all counts, and grant nothing more."""
+        """Stop counting all bytes, and grant no further permits."""
         self._paused = True
         self._counted.close()
 
 
 class Granting(Protocol):
-    """Callbacks of the consumer for granting permits."""
+    """The methods that a receiver queue calls on its consumer to grant permits."""
 
     @property
     def queued(self) -> int:
-        """Number of messages arrived and not taken."""
+        """Number of messages received from the broker, but not yet by the application."""
 
     @property
     def missing(self) -> int:
-        """Number of messages the application awaits, neither queued nor covered by permits."""
+        """Number of messages that callers wait for and that are neither queued nor permitted."""
 
     def grant(self, permits: int) -> None:
-        """Grant further permits to the broker (FLOW)."""
+        """Permit the broker to send this many further messages (FLOW)."""
 
     async def more_is_pending(self) -> bool:
-        """Tell whether the broker holds messages beyond its permits.
+        """Return True if the broker has more messages than it is permitted to send.
 
         Exclusive and Failover: by the last message id. Other types: by CONSUMER_STATS with a
         backlog and no permits left.
@@ -161,52 +169,52 @@ class Granting(Protocol):
 
 
 class ReceiverQueue(Protocol):
-    """The permits of a topic's consumer, and the memory of its prefetched messages.
+    """The permits of one topic's consumer, and the memory of messages received in advance.
 
     The consumer calls the plain methods on events; the queue grants permits, immediately or later.
     """
 
     growths: int
-    """Number of size increases."""
+    """Number of times that the size was raised."""
     shrinks: int
-    """Number of size decreases."""
+    """Number of times that the size was lowered."""
 
     @property
     def current_size(self) -> int:
-        """Maximum number of in-flight and queued messages now."""
+        """Current limit on messages queued in the client or on their way to it."""
 
     def attached(self) -> None:
-        """Grant permits for a new subscription, at which earlier permits are void.
+        """Grant the broker permits after subscribing, which makes earlier permits void.
 
         Queued messages were dropped, and are not counted any more.
         """
 
     def detached(self) -> None:
-        """Grant nothing until attached again, because the connection is lost.
+        """Grant no permits until attached again, because the connection is lost.
 
         Queued messages are dropped, and reported by ``taken``.
         """
 
     def arrived(self, messages: int, size_bytes: int) -> None:
-        """Count an arrived entry's messages and bytes."""
+        """Count the messages and bytes of a received entry."""
 
     def taken(self, messages: int, size_bytes: int) -> None:
-        """Count messages handed to the application, or dropped: their permits are free."""
+        """Free the permits of messages that were removed from the queue."""
 
     def acknowledged(self, size_bytes: int) -> None:
-        """Release messages acknowledged or redelivered.
+        """Stop counting the bytes of messages that were acknowledged or redelivered.
 
         A no-op for queues not counting until acknowledgement.
         """
 
     def found_nothing(self) -> None:
-        """React to an application that waits while the queue is empty."""
+        """Request messages, because the application waits and the queue is empty."""
 
     def pause(self) -> None:
-        """Grant no permits until ``resume``."""
+        """Grant the broker no permits until ``resume``."""
 
     def resume(self) -> None:
-        """Grant permits again."""
+        """Grant the broker permits again."""
 
     def close(self) -> None:
-        """Release all counts, and grant nothing more."""
+        """Stop counting all messages and bytes, and grant no further permits."""

@@ -1,4 +1,4 @@
-"""A client's receiver queues, and the choice of their kind."""
+"""The receiver queues of all of a client's consumers, and the choice of their policy."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
     OpenQueue: TypeAlias = Callable[[Granting, int], ReceiverQueue]
-    """A function that opens a topic's queue of the given largest size; the caller closes it."""
+    """A function that creates a topic's queue with a maximum size; the caller must close it."""
 
 SHRINK_AGAIN_SECONDS = 1.0
-"""Seconds between two shrinks of receiver queues while memory is nearly used up."""
+"""Seconds after which queues shrink again while memory is nearly used up."""
 
 
 class ReceiverQueuePolicy(Enum):
-    """A policy for the size of a consumer's receiver queue."""
+    """The policies for the size of a consumer's receiver queue."""
 
     BYTES = "bytes"
     FIXED = "fixed"
@@ -35,13 +35,14 @@ class ReceiverQueuePolicy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class QueueOptions:
-    """The options of a consumer's receiver queues.
+    """The options for the receiver queues of one consumer.
 
     Attributes:
-        policy: Policy of their size.
-        max_size: Most messages; 0 for one per request of the application.
-        batch_receive_messages: Maximum number of messages awaited by ``batch_receive``; 0 for none.
-        until_acknowledged: Whether to count messages until acknowledgement.
+        policy: How the size of the queues is chosen.
+        max_size: Maximum number of messages; 0 fetches one message for each that is waited for.
+        batch_receive_messages: Maximum number of messages that ``batch_receive`` waits for; 0 if it
+            is not used.
+        until_acknowledged: Whether messages count as memory until they are acknowledged.
     """
 
     policy: ReceiverQueuePolicy = ReceiverQueuePolicy.BYTES
@@ -51,7 +52,7 @@ class QueueOptions:
 
     @property
     def min_size(self) -> int:
-        """The initial size of a topic's queue: 1 message, or enough for ``batch_receive``.
+        """The initial size of a topic's queue in messages: 1, or enough for ``batch_receive``.
 
         While a batch is gathered, half of the permits less one may be held back.
         """
@@ -62,10 +63,10 @@ class QueueOptions:
 
 
 class ReceiverQueues:
-    """The receiver queues of a client, shrunk when its memory is nearly used up.
+    """The receiver queues of a client, which shrink when its memory is nearly used up.
 
     Args:
-        memory: The client's memory limit, possibly shared.
+        memory: The client's memory limit, which other clients may share.
         clock: The source of time.
     """
 
@@ -81,7 +82,10 @@ class ReceiverQueues:
             queue.shrink()
 
     async def close(self) -> None:
-        """Stop questions in flight, after the consumers were closed; idempotent."""
+        """Cancel pending requests to brokers, after the consumers were closed.
+
+        Further calls do nothing.
+        """
         self._trigger.remove()
         for task in self._questions:
             task.cancel()
@@ -89,7 +93,7 @@ class ReceiverQueues:
             await asyncio.wait(self._questions)
 
     def opening(self, options: QueueOptions) -> OpenQueue:
-        """Return a factory of queues for a consumer's topics.
+        """Return a function that creates the receiver queue for a topic of a consumer.
 
         The bytes policy means fixed without a memory limit, and at size 0.
         """

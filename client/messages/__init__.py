@@ -1,1 +1,1 @@
-"""The client's messages: ids, batches, chunks, compression."""
+"""Messages that the client sends and receives: ids, batches, chunks and compression."""

@@ -1,4 +1,4 @@
-"""Batches of messages being built, and a reader of batches as in the official client."""
+"""Batches: a builder for sending, and a reader like the official client's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LENGTH = struct.Struct(">I")
 
 
 class BatchBuilder:
-    """A batch under construction.
+    """A batch to which messages are being added before it is sent.
 
     Attributes:
         message_count: Number of messages.
@@ -37,7 +37,7 @@ class BatchBuilder:
         self.size_bytes = 0
 
     def add(self, message: OutgoingMessage) -> None:
-        """Add a message that fits a batch."""
+        """Add a message to the batch, which it must fit."""
         payload = message.payload
         if (
             payload is None
@@ -63,7 +63,7 @@ class BatchBuilder:
             self._first = message
 
     def build(self, producer: SendingProducer, publish_time: int) -> OutgoingEntry:
-        """Return the entry of all messages, at least one.
+        """Encode all added messages, at least one, as an entry.
 
         See ``compression.compressing_takes_long``.
         """
@@ -109,7 +109,7 @@ def _single_metadata(message: OutgoingMessage) -> pb.SingleMessageMetadata:
 
 
 class MessageBatch:
-    """A reader of a batch's payload, uncompressed and without the entry's metadata.
+    """A reader of the messages in a batch's uncompressed payload, without its metadata.
 
     Example:
         messages = MessageBatch().with_message_id(message_id).parse_from(payload, 10)
@@ -119,14 +119,14 @@ class MessageBatch:
         self._message_id = MessageId.earliest
 
     def with_message_id(self, msg_id: MessageId) -> Self:
-        """Set the id of the entry, the base of the messages' ids."""
+        """Set the id of the batch's entry, from which its messages' ids follow."""
         if not isinstance(msg_id, MessageId):
             raise TypeError(f"msg_id is a MessageId, not {type(msg_id).__name__}")
         self._message_id = msg_id
         return self
 
     def parse_from(self, data: bytes, size: int) -> list[Message]:
-        """Return the first messages of a batch.
+        """Parse a batch's payload into its first ``size`` messages.
 
         Args:
             data: The batch's payload.

@@ -1,4 +1,4 @@
-"""A message sent in several entries, larger than the broker's limit."""
+"""A message larger than the broker's limit, sent in several entries."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from client.messages.outgoing import OutgoingMessage, SendingProducer
 
 _CHUNK_ID_BYTES = 12
-"""Upper bound of the metadata bytes for a chunk's number."""
+"""Maximum number of metadata bytes that a chunk's number takes."""
 
 
 class ChunkedMessage:
-    """A compressed message, cut lazily into entries within the broker's limit.
+    """A compressed message, cut on demand into entries within the broker's limit.
 
     A message within the limit is sent unchunked. See ``compression.compressing_takes_long``.
 
     Args:
         message: The message.
         producer: The message's producer.
-        publish_time: In ms since 1970.
-        max_message_bytes: The broker's limit on an entry's metadata and payload.
+        publish_time: Publish time in ms since 1970.
+        max_message_bytes: The broker's limit on an entry's metadata and payload, in bytes.
 
     Attributes:
         chunk_count: Number of entries.
@@ -64,7 +64,7 @@ class ChunkedMessage:
             metadata.num_chunks_from_msg = self.chunk_count
 
     def entry(self, chunk_id: int) -> OutgoingEntry:
-        """Return the entry of a chunk; to be called for 0, 1, 2, ... in this order."""
+        """Encode a chunk as an entry; call this for 0, 1, 2, ... in order."""
         number, is_chunk = self._metadata.sequence_id, self.chunk_count > 1
         if is_chunk:
             self._metadata.chunk_id = chunk_id
@@ -80,10 +80,10 @@ class ChunkedMessage:
 
 @dataclass(slots=True)
 class Chunks:
-    """The chunks of a message.
+    """The chunks of a message that is being sent, and how many are sent and acknowledged.
 
     Attributes:
-        message: Produces the chunks.
+        message: The message, which is cut into chunks on demand.
         size_bytes: Payload bytes before compression.
         sent: Number of chunks sent as entries.
         answered: Number of acknowledged chunks.
@@ -98,11 +98,11 @@ class Chunks:
 
     @property
     def left(self) -> int:
-        """Number of chunks still to be sent."""
+        """Number of chunks not sent yet."""
         return self.message.chunk_count - self.sent
 
     def part_answered(self) -> bool:
-        """Count an acknowledged chunk; return true after the last."""
+        """Count an acknowledged chunk; return True if all chunks are now acknowledged."""
         self.answered += 1
         return self.all_answered
 

@@ -1,4 +1,4 @@
-"""Reassembly of messages received in several entries."""
+"""Assembly of messages that are received in several chunks."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from limiter.clock import Clock, TimerHandle
 
 MOST_CHUNKS = 65_536
-"""Maximum number of chunks of a message: each costs memory of its own."""
+"""Maximum number of chunks of a message, each of which takes additional memory."""
 
 
 @dataclass(slots=True, eq=False)
 class _Incomplete:
-    """A message with missing chunks."""
+    """A received message of which chunks are still missing."""
 
     expires_at: float
     total: tuple[int, int]
@@ -31,17 +31,18 @@ class _Incomplete:
 
 
 class ChunkAssembly:
-    """A consumer's incomplete messages.
+    """The chunked messages that a consumer has received only in part.
 
     Bounded: beyond the limit the oldest is evicted, and incomplete messages expire.
 
     Args:
         clock: The source of time.
-        on_dropped: Called with the ids of abandoned chunks, and whether to acknowledge them or
-            leave them unacknowledged.
+        on_dropped: Function called with the ids of chunks that are given up, and whether to
+            acknowledge them.
         most_messages: Maximum number of incomplete messages; 0 for no limit.
-        acknowledges_oldest: Whether to acknowledge the chunks of an evicted message.
-        expiry_seconds: Longest time to completion; 0 for no limit.
+        acknowledges_oldest: Whether to acknowledge the chunks of a message that exceeds
+            ``most_messages``.
+        expiry_seconds: Seconds after which an incomplete message is given up; 0 for never.
         max_message_bytes: Maximum bytes of all chunks of a message.
 
     Attributes:
@@ -72,7 +73,7 @@ class ChunkAssembly:
         return len(self._incomplete)
 
     def add(self, entry: Entry) -> Entry | None:
-        """Add a chunk; return the whole message with the last chunk.
+        """Add a received chunk; return the whole message after its last chunk, otherwise None.
 
         The returned payload joins all chunks, still compressed. A chunk without a returned message
         releases its permit.
@@ -101,7 +102,7 @@ class ChunkAssembly:
         return self._append(uuid, known, entry, message_id)
 
     def clear(self) -> None:
-        """Forget all chunks: the broker redelivers them."""
+        """Forget all received chunks; the broker redelivers them."""
         self._incomplete.clear()
         self.pending_bytes = 0
         if self._timer is not None:
@@ -155,7 +156,7 @@ class ChunkAssembly:
         return entry
 
     def _lost_before(self, entry: Entry, message_id: MessageId) -> None:
-        """Drop a chunk after a gap, with the earlier chunks of its message."""
+        """Give up a message of which an earlier chunk is missing, with all its received chunks."""
         metadata = entry.head.metadata
         known = self._remove(metadata.uuid)
         ids = known.ids if known is not None else []

@@ -1,4 +1,4 @@
-"""Compression of payloads as in Pulsar's clients: raw blocks without size frames.
+"""Compression of payloads as in Pulsar's clients: raw blocks, without framing or a size.
 
 Decompression never takes more memory than announced (twice, during a copy); an announced size
 unreachable from the compressed bytes is refused before any allocation.
@@ -23,14 +23,16 @@ _BROKEN = pb.CommandAck.DecompressionError
 
 
 class _Codec(NamedTuple):
-    """A compression algorithm.
+    """The functions and limits of a compression algorithm.
 
     Attributes:
-        compress: Compresses bytes.
-        decompress: Returns at most the announced number of bytes; more is an error.
-        most_bytes_of_one: Largest expansion of a compressed byte.
-        slow_bytes: Size with a compression time of several milliseconds.
-        slow_uncompressed_bytes: Size with a decompression time of several milliseconds.
+        compress: Function that compresses bytes.
+        decompress: Function that decompresses bytes to at most the announced size; more is an
+            error.
+        most_bytes_of_one: Maximum number of bytes into which one compressed byte can expand.
+        slow_bytes: Size in bytes from which compression takes several milliseconds.
+        slow_uncompressed_bytes: Uncompressed size in bytes from which decompression takes several
+            milliseconds.
     """
 
     compress: Callable[[bytes], bytes]
@@ -84,35 +86,38 @@ _CODECS = {
     ),
 }
 _SMALLEST_ALLOWANCE = 64
-"""Uncompressed bytes allowed at least: the shortest payloads are mostly frame overhead."""
+"""Uncompressed bytes always allowed, because very short payloads are mostly overhead."""
 
 
 def compress(compression: CompressionType, data: bytes) -> bytes:
-    """Return the compressed payload; see ``compressing_takes_long``."""
+    """Compress a payload; see ``compressing_takes_long``."""
     if compression is CompressionType.NONE:
         return data
     return _CODECS[compression.value].compress(data)
 
 
 def compressing_takes_long(compression: CompressionType, size_bytes: int) -> bool:
-    """Tell whether ``compress`` would block the event loop, and belongs in a thread."""
+    """Return True if ``compress`` would block the event loop, and should run in a thread."""
     codec = _CODECS.get(compression.value)
     return codec is not None and size_bytes >= codec.slow_bytes
 
 
 def decompressing_takes_long(compression: int, size_bytes: int) -> bool:
-    """Tell whether ``decompress`` would block the event loop, by the uncompressed size."""
+    """Return True if ``decompress`` would block the event loop, and should run in a thread.
+
+    ``size_bytes`` is the uncompressed size.
+    """
     codec = _CODECS.get(compression)
     return codec is not None and size_bytes >= codec.slow_uncompressed_bytes
 
 
 def decompress(compression: int, data: bytes, size_bytes: int) -> bytes:
-    """Return the decompressed payload.
+    """Decompress a payload to its announced size.
 
     Args:
-        compression: As in MessageMetadata.
+        compression: Number of the algorithm, as in MessageMetadata.
         data: The payload.
-        size_bytes: The announced uncompressed size.
+        size_bytes: Uncompressed size in bytes, as announced in the metadata.
 
     Raises:
         BrokenEntryError: The payload is damaged, or has another size.

@@ -1,4 +1,4 @@
-"""Entries received from a broker: each a message, a batch, or a chunk."""
+"""Entries received from a broker, each with a message, a batch, or a chunk."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
     from proto.frames import Frame
 
 MAX_UNCOMPRESSED_BYTES = 64 * 1024 * 1024
-"""Maximum bytes of a decompressed entry, under the default memory limit."""
+"""Maximum size of a decompressed entry in bytes, with the default memory limit."""
 _MOST_BYTES = 2**31 - 1
-"""Maximum bytes of a message: sizes in the protocol are signed 32-bit numbers."""
+"""Maximum size of a message in bytes, as the protocol has signed 32-bit sizes."""
 MOST_AT_ONCE = 1_000
-"""Maximum number of messages read from a batch in a row, which takes a few milliseconds."""
+"""Maximum number of messages decoded from a batch in a row, which takes a few milliseconds."""
 MOST_BYTES_AT_ONCE = 1_048_576
-"""Maximum bytes read from a batch in a row, which takes a few milliseconds."""
+"""Maximum number of bytes decoded from a batch in a row, which takes a few milliseconds."""
 MENDED_BYTES = 128
-"""Cost of reading a byte of metadata with invalid UTF-8, in bytes of valid metadata."""
+"""Cost of decoding a byte of metadata with invalid UTF-8, in bytes of valid metadata."""
 MOST_MENDED_BYTES = 16_384
-"""Maximum bytes of metadata with invalid UTF-8 that is repaired."""
+"""Maximum size in bytes of metadata whose invalid UTF-8 is repaired."""
 LARGE_METADATA_BYTES = 131_072
-"""Metadata above this size has its fields counted before it is parsed."""
+"""Size in bytes above which the fields of metadata are counted before parsing."""
 MOST_FIELDS = 4_000
-"""Maximum number of fields of large metadata: parsed, each takes ten times its memory."""
+"""Maximum number of fields in large metadata, since each takes ten times its size once parsed."""
 LEAST_MESSAGE_BYTES = 6
-"""Bytes of a batch's smallest message: the metadata's length, and a size."""
+"""Size in bytes of the smallest message in a batch: the metadata's length, and a size."""
 
 _SINGLE = pb.SingleMessageMetadata.DESCRIPTOR
 _LENGTH = struct.Struct(">I")
@@ -52,7 +52,10 @@ _HEADER_BYTES = _MAGIC_BYTES + _LENGTH.size
 
 
 def largest_message_bytes(memory_limit_bytes: int) -> int:
-    """Return the largest message in bytes for a client's memory limit; 0 for no limit."""
+    """Return the size limit of a message in bytes that a client's memory limit implies.
+
+    A memory limit of 0 is none.
+    """
     return (
         max(MAX_UNCOMPRESSED_BYTES, memory_limit_bytes) if memory_limit_bytes > 0 else _MOST_BYTES
     )
@@ -60,13 +63,14 @@ def largest_message_bytes(memory_limit_bytes: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class EntrySource:
-    """The consumer's settings by which its entries are read.
+    """The settings of a consumer that determine how its entries are decoded.
 
     Attributes:
         topic_name: Full name of the topic or partition.
-        schema: Decodes the values.
+        schema: Schema that decodes the values.
         max_uncompressed_bytes: Maximum bytes of a decompressed entry.
-        takes_encrypted: Whether encrypted entries are delivered undecrypted, or are broken.
+        takes_encrypted: Whether to deliver encrypted entries undecrypted, instead of treating them
+            as broken.
     """
 
     topic_name: str
@@ -76,13 +80,13 @@ class EntrySource:
 
 
 class Entry:
-    """An entry, read as a whole or in steps.
+    """A received entry, whose messages are decoded at once or in steps.
 
     Attributes:
-        head: The fields common to all messages.
+        head: The fields common to all messages of the entry.
         payload: The payload as received.
         is_chunk: Whether the entry is a chunk: see ChunkAssembly.
-        most_bytes: Maximum bytes after decompression.
+        most_bytes: Maximum size after decompression, in bytes.
     """
 
     __slots__ = (
@@ -116,18 +120,18 @@ class Entry:
 
     @property
     def uncompressed_bytes(self) -> int:
-        """Bytes after decompression, actual or announced."""
+        """Size of the payload after decompression in bytes, actual or announced."""
         if self._compression:
             return self._uncompressed_size
         return len(self._uncompressed or self.payload)
 
     @property
     def left(self) -> int:
-        """Number of messages not read yet."""
+        """Number of messages in the entry that are not decoded yet."""
         return max(1, self.head.batch_size) - self._next_index
 
     def uncompress(self) -> None:
-        """Decompress the payload now; otherwise ``take`` does.
+        """Decompress the payload now, which otherwise ``take`` does.
 
         Belongs in a thread if ``decompressing_takes_long``.
 
@@ -143,12 +147,12 @@ class Entry:
         self.payload = b""
 
     def take(self, most: int = MOST_AT_ONCE) -> list[Message]:
-        """Read the next messages of the entry, except acknowledged and compacted ones.
+        """Decode the next messages of the entry, without acknowledged and compacted ones.
 
         Texts with invalid UTF-8 are mended, as by a broker.
 
         Args:
-            most: Maximum number of messages of a batch to look at; ``left`` counts the rest.
+            most: Maximum number of messages of a batch to decode; ``left`` counts the rest.
 
         Raises:
             BrokenEntryError: The entry is damaged; messages taken before are valid.
@@ -200,7 +204,9 @@ class Entry:
 
 
 def read_entry(command: pb.CommandMessage, frame: Frame, source: EntrySource) -> Entry:
-    """Return the entry of a MESSAGE command, checksum verified, payload unread.
+    """Return the entry in a MESSAGE command.
+
+    Its checksum is verified, its payload not decoded yet.
 
     Raises:
         BrokenEntryError: The entry is damaged, or encrypted.
@@ -262,7 +268,7 @@ def _read_metadata(checked: bytes) -> tuple[pb.MessageMetadata, bytes]:
 
 
 def _announced_messages(checked: bytes) -> int:
-    """Return the entry's message count as read by the broker, without a checksum test."""
+    """Return the number of messages in a damaged entry, as the broker counts them."""
     try:
         return max(1, _read_metadata(checked)[0].num_messages_in_batch)
     except (struct.error, DecodeError):
@@ -270,7 +276,7 @@ def _announced_messages(checked: bytes) -> int:
 
 
 def _mended(metadata: bytes, kind: Descriptor) -> bytes:
-    """Return metadata with the invalid parts of its texts replaced.
+    """Return metadata with invalid UTF-8 in its texts replaced.
 
     Raises:
         DecodeError: Mending would take too long.
@@ -281,7 +287,7 @@ def _mended(metadata: bytes, kind: Descriptor) -> bytes:
 
 
 def _check_field_count(metadata: bytes) -> None:
-    """Refuse large metadata consisting mostly of fields.
+    """Raise DecodeError for large metadata that consists mostly of fields.
 
     Raises:
         DecodeError: Too many fields, or no protobuf.
@@ -296,7 +302,7 @@ def _check_field_count(metadata: bytes) -> None:
 
 
 def _is_left(bits: bytes, index: int) -> bool:
-    """Tell whether a message of a batch is unacknowledged."""
+    """Return True if a message of a batch is unacknowledged."""
     place = index >> 3
     return place < len(bits) and bool(bits[place] >> (index & 7) & 1)
 

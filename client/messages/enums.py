@@ -1,4 +1,4 @@
-"""Enumerations of options, under the official client's names and with its values."""
+"""Enumerations for options, with the official client's names and values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class CompressionType(Enum):
-    """A compression of payloads."""
+    """The algorithms for compressing payloads."""
 
     NONE = 0
     LZ4 = 1
@@ -16,14 +16,14 @@ class CompressionType(Enum):
 
 
 class InitialPosition(Enum):
-    """The start position of a new subscription: after the last message, or at the first."""
+    """Where a new subscription starts: after the last message, or at the first."""
 
     Latest = 0
     Earliest = 1
 
 
 class ConsumerType(Enum):
-    """Ways to distribute messages to the consumers of a subscription."""
+    """The ways to distribute messages among the consumers of a subscription."""
 
     Exclusive = 0
     Shared = 1
@@ -32,14 +32,14 @@ class ConsumerType(Enum):
 
 
 class BatchingType(Enum):
-    """The content of a batch: messages in order of arrival, or of one key."""
+    """How messages are batched: in the order of sending, or each batch with a single key."""
 
     Default = 0
     KeyBased = 1
 
 
 class PartitionsRoutingMode(Enum):
-    """The routing of messages without a key to partitions."""
+    """How a partition is chosen for messages without a key."""
 
     UseSinglePartition = 0
     RoundRobinDistribution = 1
@@ -47,7 +47,10 @@ class PartitionsRoutingMode(Enum):
 
 
 class HashingScheme(Enum):
-    """The hash from key to partition; a topic's producers should agree."""
+    """The hash function that maps a key to a partition.
+
+    All producers of a topic should use the same.
+    """
 
     Murmur3_32Hash = 0
     BoostHash = 1
@@ -55,7 +58,7 @@ class HashingScheme(Enum):
 
 
 class ProducerAccessMode(Enum):
-    """A producer's access to a topic: shared or exclusive."""
+    """Whether a producer shares its topic with other producers, or has exclusive access."""
 
     Shared = 0
     Exclusive = 1
@@ -64,7 +67,7 @@ class ProducerAccessMode(Enum):
 
 
 class RegexSubscriptionMode(Enum):
-    """The topic domains matched against a pattern."""
+    """The topic domains in which a pattern is matched."""
 
     PersistentOnly = 0
     NonPersistentOnly = 1
@@ -72,14 +75,14 @@ class RegexSubscriptionMode(Enum):
 
 
 class KeySharedMode(Enum):
-    """The side dividing keys between Key_Shared consumers: the broker, or the consumers."""
+    """Who divides the keys among Key_Shared consumers: the broker, or the consumers."""
 
     AutoSplit = 0
     Sticky = 1
 
 
 class ConsumerCryptoFailureAction(Enum):
-    """The handling of messages that cannot be decrypted."""
+    """What to do with messages that cannot be decrypted."""
 
     FAIL = 0
     DISCARD = 1

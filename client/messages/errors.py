@@ -1,4 +1,4 @@
-"""Errors of unreadable messages."""
+"""Errors of received messages that cannot be decoded."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 
 
 class BrokenEntryError(InvalidMessage):
-    """An unreadable entry; the acknowledgement reports the reason to the broker.
+    """A received entry cannot be decoded.
+
+    The consumer reports the reason to the broker with the acknowledgement.
 
     Attributes:
-        validation_error: The reason in CommandAck.
-        messages: Permits counted by the broker.
+        validation_error: The reason, as a code of CommandAck.
+        messages: Number of permits that the broker counts for the entry.
     """
 
     def __init__(self, validation_error: ValidationError, message: str, messages: int = 1) -> None:
@@ -31,7 +33,10 @@ class BrokenEntryError(InvalidMessage):
 
 
 class TooLargeEntryError(BrokenEntryError):
-    """An entry larger than the client's limit; another client may accept the entry."""
+    """A received entry exceeds this client's size limit.
+
+    Another client may accept it.
+    """
 
     def __init__(self, size_bytes: int, limit_bytes: int) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""Received messages, parsed lazily."""
+"""Received messages, whose metadata is parsed on demand."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ else:
 
 
 class EncryptionKey:
-    """A key used to encrypt a message's own key.
+    """A key that encrypts the data key of an encrypted message.
 
     Attributes:
-        key: The key's name.
-        value: The message's key, encrypted.
-        metadata: The producer's metadata of the key.
+        key: The name of the key.
+        value: The message's data key, encrypted with this key.
+        metadata: Properties that the producer attached to the key.
     """
 
     def __init__(self, data: pb.EncryptionKeys) -> None:
@@ -39,43 +39,43 @@ class EncryptionKey:
 
 
 class EncryptionContext:
-    """The parameters for a program's own decryption of a payload.
+    """The parameters that an application needs to decrypt a payload itself.
 
     Args:
-        metadata: The entry's metadata.
+        metadata: The metadata of the entry.
     """
 
     def __init__(self, metadata: pb.MessageMetadata) -> None:
         self._metadata = metadata
 
     def keys(self) -> list[EncryptionKey]:
-        """Return the keys used to encrypt the message's own key."""
+        """Return the keys, each of which encrypts the message's data key."""
         return [EncryptionKey(data) for data in self._metadata.encryption_keys]
 
     def param(self) -> bytes:
-        """Return the algorithm's parameter."""
+        """Return the parameter of the encryption algorithm."""
         return self._metadata.encryption_param
 
     def algorithm(self) -> str:
-        """Return the algorithm's name."""
+        """Return the name of the encryption algorithm."""
         return self._metadata.encryption_algo
 
     def compression_type(self) -> CompressionType:
-        """Return the compression applied before encryption."""
+        """Return the algorithm that compressed the payload before encryption."""
         return CompressionType(self._metadata.compression)
 
     def uncompressed_message_size(self) -> int:
-        """Return the size before compression; 0 without compression."""
+        """Return the payload's size in bytes before compression; 0 if it is not compressed."""
         return self._metadata.uncompressed_size
 
     def batch_size(self) -> int:
-        """Return the number of messages in the payload; -1 if unbatched."""
+        """Return the number of messages in the payload; -1 if it is not a batch."""
         if not self._metadata.HasField("num_messages_in_batch"):
             return -1
         return self._metadata.num_messages_in_batch
 
     def is_decryption_failed(self) -> bool:
-        """Return True: this client never decrypts."""
+        """Return True, because this client never decrypts payloads."""
         return True
 
     def __repr__(self) -> str:
@@ -86,38 +86,38 @@ class EncryptionContext:
 
 
 class Decoding(Protocol):
-    """The part of a schema that decodes messages."""
+    """The method of a schema that decodes received messages."""
 
     def decode_message(self, message: Message[Any]) -> Any:  # noqa: ANN401 - a schema's own values
-        """Return the decoded value of a message."""
+        """Return the value that a message's payload encodes."""
 
 
 class PlainBytes:
-    """The schema of plain bytes."""
+    """The schema of messages that are plain bytes."""
 
     def decode_message(self, message: Message[Any]) -> Any:  # noqa: ANN401 - as every schema
-        """Return the payload."""
+        """Return the payload of a message unchanged."""
         return message.data()
 
 
 class EntryHead:
-    """The fields that all messages of an entry share.
+    """The fields common to all messages of a received entry.
 
     Args:
-        metadata: The entry's metadata.
+        metadata: The metadata of the entry.
         command: The entry's MESSAGE command.
         topic_name: As the attribute.
         schema: As the attribute.
 
     Attributes:
         topic_name: Full name of the topic or partition.
-        ledger_id: Ledger.
-        entry_id: Entry in the ledger.
+        ledger_id: Id of the ledger.
+        entry_id: Id of the entry in the ledger.
         partition: Index of the partition; -1 for an unpartitioned topic.
-        redelivery_count: Number of requested redeliveries.
-        batch_size: Messages of the batch; 0 if unbatched.
-        schema: Decodes the values.
-        chunk_ids: The ids of a chunked message's chunks, acknowledged together.
+        redelivery_count: Number of times that redelivery was requested.
+        batch_size: Number of messages in the batch; 0 if there is no batch.
+        schema: Schema that decodes the values.
+        chunk_ids: The ids of all chunks of a chunked message, which are acknowledged together.
     """
 
     __slots__ = (
@@ -153,11 +153,11 @@ class EntryHead:
 
     @property
     def metadata(self) -> pb.MessageMetadata:
-        """The entry's metadata, parsed at each access."""
+        """The metadata of the entry, parsed again at each access."""
         return pb.MessageMetadata.FromString(self._metadata)
 
     def message_id(self, batch_index: int = -1) -> MessageId:
-        """Return the id of the entry, or of a message in the entry."""
+        """Return the id of the entry, or of the message at an index of its batch."""
         return MessageId(
             self.partition,
             self.ledger_id,
@@ -176,7 +176,7 @@ class Message(Generic[ValueT]):
         entry: The fields common to the entry's messages.
         single: SingleMessageMetadata as protobuf bytes; None if unbatched.
         payload: Payload bytes.
-        batch_index: Index in the batch; -1 if unbatched.
+        batch_index: Index of the message in its batch; -1 if it is not in a batch.
 
     Attributes:
         entry: The fields common to the entry's messages.
@@ -194,16 +194,16 @@ class Message(Generic[ValueT]):
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the payload, as counted by the official clients."""
+        """Size of the payload in bytes, as the official clients count it."""
         return len(self._payload)
 
     @property
     def batch_index(self) -> int:
-        """Index in the batch; -1 if unbatched."""
+        """Index of the message in its batch; -1 if it is not in a batch."""
         return self._batch_index
 
     def data(self) -> bytes:
-        """Return the payload."""
+        """Return the payload of the message."""
         return self._payload
 
     def value(self) -> ValueT:
@@ -214,15 +214,18 @@ class Message(Generic[ValueT]):
         return value
 
     def properties(self) -> dict[str, str]:
-        """Return the producer's properties of the message."""
+        """Return the properties that the producer attached to the message."""
         return {pair.key: pair.value for pair in self._own().properties}
 
     def partition_key(self) -> str:
-        """Return the partition key, "" for none; a key of bytes is base64, as sent."""
+        """Return the partition key; "" if there is none.
+
+        A key of bytes is returned as the base64 text that was sent.
+        """
         return self._own().partition_key
 
     def partition_key_bytes(self) -> bytes:
-        """Return the partition key as bytes, decoded from base64 if flagged by the producer."""
+        """Return the partition key as bytes, decoded if the producer marked it as base64."""
         own = self._own()
         key = own.partition_key.encode()
         if own.partition_key_b64_encoded:
@@ -233,57 +236,57 @@ class Message(Generic[ValueT]):
         return key
 
     def ordering_key(self) -> str:
-        """Return the ordering key, which takes precedence over the partition key; "" for none."""
+        """Return the ordering key, which overrides the partition key; "" if there is none."""
         return self._own().ordering_key.decode(errors="surrogateescape")
 
     def publish_timestamp(self) -> int:
-        """Return the publish time, in ms since 1970."""
+        """Return the time at which the message was published, in ms since 1970."""
         return self.entry.metadata.publish_time
 
     def event_timestamp(self) -> int:
-        """Return the producer's event time, in ms since 1970; 0 for none."""
+        """Return the event time set by the producer, in ms since 1970; 0 if there is none."""
         return self._own().event_time
 
     def message_id(self) -> MessageId:
-        """Return the id."""
+        """Return the id of the message."""
         return self.entry.message_id(self._batch_index)
 
     def sequence_id(self) -> int:
-        """Return the sequence id assigned by the producer."""
+        """Return the sequence id that the producer assigned to the message."""
         return self._own().sequence_id
 
     def topic_name(self) -> str:
-        """Return the full name of the topic or partition."""
+        """Return the full name of the topic or partition that contains the message."""
         return self.entry.topic_name
 
     def redelivery_count(self) -> int:
-        """Return the number of requested redeliveries (Shared and Key_Shared)."""
+        """Return how often redelivery was requested (Shared and Key_Shared subscriptions)."""
         return self.entry.redelivery_count
 
     def schema_version(self) -> str:
-        """Return the schema version, a character per byte; "" for none."""
+        """Return the schema version as text with one character per byte; "" if there is none."""
         return self.entry.metadata.schema_version.decode("latin-1")
 
     def int_schema_version(self) -> int:
-        """Return the schema version as a number; -1 for none."""
+        """Return the schema version as a number; -1 if there is none."""
         version = self.entry.metadata.schema_version
         return int.from_bytes(version, "big") if version else -1
 
     def producer_name(self) -> str:
-        """Return the name of the producer."""
+        """Return the name of the producer that sent the message."""
         return self.entry.metadata.producer_name
 
     def has_null_value(self) -> bool:
-        """Tell whether the value is null; compaction then removes the message's key."""
+        """Return True if the value is null, which makes compaction remove the message's key."""
         return self._own().null_value
 
     def encryption_context(self) -> EncryptionContext | None:
-        """Return the payload's encryption; None if unencrypted."""
+        """Return how the payload is encrypted; None if it is not."""
         metadata = self.entry.metadata
         return EncryptionContext(metadata) if metadata.encryption_keys else None
 
     def _own(self) -> pb.SingleMessageMetadata | pb.MessageMetadata:
-        """Return the message's own metadata."""
+        """Return the metadata of this single message, or of its entry if it is not in a batch."""
         if self._single is None:
             return self.entry.metadata
         return pb.SingleMessageMetadata.FromString(self._single)

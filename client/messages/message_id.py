@@ -1,4 +1,4 @@
-"""Message ids: positions of messages in a topic."""
+"""Message ids, which are positions of messages in a topic."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _UNSIGNED = 2**64
 
 
 class MessageId:
-    """The id of a message: ledger, entry, batch index and partition.
+    """The id of a message, made of ledger, entry, batch index and partition.
 
     Equality and order compare only ledger, entry, batch index and partition.
 
     Args:
         partition: Index of the partition; -1 for an unpartitioned topic.
-        ledger_id: Ledger.
-        entry_id: Entry in the ledger.
-        batch_index: Index in the entry's batch; -1 if unbatched.
-        batch_size: Messages of the batch; 0 if unbatched.
+        ledger_id: Id of the ledger.
+        entry_id: Id of the entry in the ledger.
+        batch_index: Index of the message in its batch; -1 if it is not in a batch.
+        batch_size: Number of messages in the batch; 0 if there is no batch.
         topic_name: Full name of the topic or partition; "" if unknown.
-        first_chunk: Id of a chunked message's first chunk; else None.
+        first_chunk: Id of the first chunk of a chunked message, otherwise None.
 
     Attributes:
         earliest: Position before the first message of every topic.
@@ -66,28 +66,28 @@ class MessageId:
         self.first_chunk = first_chunk
 
     def ledger_id(self) -> int:
-        """Return the ledger."""
+        """Return the id of the ledger that contains the message."""
         return self._ledger_id
 
     def entry_id(self) -> int:
-        """Return the entry in the ledger."""
+        """Return the id of the entry in its ledger."""
         return self._entry_id
 
     def batch_index(self) -> int:
-        """Return the index in the entry's batch; -1 if unbatched."""
+        """Return the index of the message in its batch; -1 if it is not in a batch."""
         return self._batch_index
 
     def partition(self) -> int:
-        """Return the partition's index; -1 for an unpartitioned topic."""
+        """Return the index of the partition; -1 for an unpartitioned topic."""
         return self._partition
 
     @property
     def entry(self) -> Place:
-        """The ledger and entry."""
+        """The ids of the ledger and of the entry in it."""
         return self._ledger_id, self._entry_id
 
     def to_proto(self) -> pb.MessageIdData:
-        """Return the id as a protobuf message for commands."""
+        """Return the message id as a protobuf message for commands."""
         data = pb.MessageIdData(
             ledgerId=self._ledger_id % _UNSIGNED, entryId=self._entry_id % _UNSIGNED
         )
@@ -103,7 +103,7 @@ class MessageId:
 
     @classmethod
     def from_proto(cls, data: pb.MessageIdData, topic_name: str = "") -> MessageId:
-        """Return the id from a command."""
+        """Return the message id that a command contains as a protobuf message."""
         first_chunk = None
         if data.HasField("first_chunk_message_id"):
             first_chunk = cls.from_proto(data.first_chunk_message_id, topic_name)
@@ -118,12 +118,12 @@ class MessageId:
         )
 
     def serialize(self) -> bytes:
-        """Return the serialized id, readable by every official client."""
+        """Serialize the message id to bytes that every official client can read."""
         return self.to_proto().SerializeToString()
 
     @staticmethod
     def deserialize(message_id_bytes: bytes, topic: str | None = None) -> MessageId:
-        """Return the id serialized by ``serialize``.
+        """Read a message id from the bytes that ``serialize`` returned.
 
         Raises:
             ValueError: The bytes are not a message id.

@@ -1,4 +1,4 @@
-"""Outgoing messages and entries."""
+"""Messages and entries that the client sends."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _CHECKSUM_MAGIC = b"\x0e\x01"
 
 @dataclass(slots=True, eq=False)
 class OutgoingMessage:
-    """A message to send; the base of the producers' messages.
+    """A message to send, with its payload and metadata.
 
     Attributes:
         payload: Payload bytes; None for a null value.
         sequence_id: Sequence id.
         properties: Properties, or None.
         partition_key: Partition key, or None.
-        ordering_key: Ordering key, with precedence over the partition key, or None.
+        ordering_key: Ordering key, which overrides the partition key, or None.
         event_timestamp: Event time in ms since 1970, or None.
-        deliver_at: Earliest delivery in ms since 1970, or None. Excludes batching.
-        replication_clusters: Target clusters; () for the namespace's, ``__local__`` for no
-            replication. Excludes batching.
+        deliver_at: Earliest time of delivery in ms since 1970, or None. Excludes batching.
+        replication_clusters: Clusters to replicate to; () for the namespace's, ``__local__`` for
+            none. Excludes batching.
     """
 
     payload: bytes | None
@@ -47,24 +47,24 @@ class OutgoingMessage:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the payload, as counted by the official clients."""
+        """Size of the payload in bytes, as the official clients count it."""
         return len(self.payload) if self.payload is not None else 0
 
     @property
     def fits_batch(self) -> bool:
-        """True if the message may be batched."""
+        """True if the message may be sent in a batch."""
         return self.deliver_at is None and not self.replication_clusters
 
 
 @dataclass(frozen=True, slots=True)
 class SendingProducer:
-    """The fields of a producer in each of its entries.
+    """The fields that a producer writes into each of its entries.
 
     Attributes:
         producer_id: The producer's number on the connection.
         producer_name: The producer's name.
-        compression: Compression of payloads.
-        schema_version: Version of the schema; b"" for none.
+        compression: Algorithm that compresses payloads.
+        schema_version: Version of the schema; b"" without a schema.
     """
 
     producer_id: int
@@ -75,13 +75,13 @@ class SendingProducer:
 
 @dataclass(frozen=True, slots=True)
 class OutgoingEntry:
-    """An entry ready to send.
+    """An encoded entry, ready to send.
 
     Attributes:
         metadata: MessageMetadata as protobuf bytes.
-        payload: The compressed payload; a view for a chunk.
-        sequence_id: The first message's sequence id.
-        highest_sequence_id: The last message's sequence id.
+        payload: The compressed payload; for a chunk, a view of it.
+        sequence_id: Sequence id of the first message.
+        highest_sequence_id: Sequence id of the last message.
         message_count: Number of messages.
         is_chunk: Whether the entry is a chunk.
     """
@@ -94,7 +94,7 @@ class OutgoingEntry:
     is_chunk: bool = False
 
     def send_frame(self, producer_id: int) -> tuple[bytes, bytes | memoryview]:
-        """Return the SEND frame in two pieces: head and payload.
+        """Return the SEND frame as two byte strings: head and payload.
 
         Args:
             producer_id: The producer's number on the connection.
@@ -120,7 +120,7 @@ class OutgoingEntry:
 def message_entry(
     message: OutgoingMessage, producer: SendingProducer, publish_time: int
 ) -> OutgoingEntry:
-    """Return the entry of an unbatched message; see ``compression.compressing_takes_long``."""
+    """Encode an unbatched message as an entry; see ``compression.compressing_takes_long``."""
     metadata = metadata_of(message, producer, publish_time)
     payload = compressed(message.payload or b"", metadata, producer.compression)
     number = message.sequence_id
@@ -130,7 +130,7 @@ def message_entry(
 def metadata_of(
     message: OutgoingMessage, producer: SendingProducer, publish_time: int
 ) -> pb.MessageMetadata:
-    """Return the metadata of an unbatched message."""
+    """Return the metadata to send with an unbatched message."""
     metadata = pb.MessageMetadata(
         producer_name=producer.producer_name,
         sequence_id=message.sequence_id,
@@ -156,7 +156,7 @@ def metadata_of(
 def copy_keys(
     message: OutgoingMessage, metadata: pb.MessageMetadata | pb.SingleMessageMetadata
 ) -> None:
-    """Write a message's keys into metadata."""
+    """Copy a message's partition and ordering keys into its metadata."""
     if message.partition_key is not None:
         metadata.partition_key = message.partition_key
     if message.ordering_key is not None:
@@ -164,7 +164,7 @@ def copy_keys(
 
 
 def compressed(payload: bytes, metadata: pb.MessageMetadata, compression: CompressionType) -> bytes:
-    """Return the compressed payload; write compression and size into the metadata."""
+    """Compress a payload; write the algorithm and the original size into the metadata."""
     if compression is CompressionType.NONE or not payload:
         return payload  # The C++ client cannot read an empty payload compressed by ZLib.
     metadata.compression = pb.CompressionType.ValueType(compression.value)

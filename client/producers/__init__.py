@@ -1,1 +1,1 @@
-"""Producers, which track messages from the program's call to the broker's receipt."""
+"""Producers, which track each message from the application's call to the broker's receipt."""

@@ -1,4 +1,4 @@
-"""Commands to attach a producer to its broker, and to close it."""
+"""The commands that attach a producer to its broker, and that close it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 def producer_command(
     topic: str, producer_id: int, options: ProducerOptions, name: str, epoch: int
 ) -> pb.CommandProducer:
-    """Return PRODUCER without its request id.
+    """Return the command PRODUCER, still without its request id.
 
     Args:
-        topic: Full name.
+        topic: Full name of the topic.
         producer_id: The producer's number within the client.
         options: Producer options.
         name: The producer's name; "" lets the broker choose.
-        epoch: Number of earlier attachments.
+        epoch: Number of times that the producer was attached before.
     """
     command = pb.CommandProducer(
         topic=topic,
@@ -50,7 +50,7 @@ def producer_command(
 
 
 async def attach_producer(cnx: ClientCnx, command: pb.CommandProducer) -> pb.CommandProducerSuccess:
-    """Attach a producer, and return the broker's answer once access is granted.
+    """Attach a producer to its broker; return the broker's response once access is granted.
 
     Raises:
         ServerResponseError: The broker refused.
@@ -85,7 +85,7 @@ def _turn(cnx: ClientCnx, request_id: int) -> asyncio.Future[pb.CommandProducerS
 
 
 def close_command(producer_id: int, request_id: int = NO_REQUEST) -> pb.BaseCommand:
-    """Return CLOSE_PRODUCER."""
+    """Return the command CLOSE_PRODUCER for a producer."""
     close = pb.CommandCloseProducer(producer_id=producer_id, request_id=request_id)
     return pb.BaseCommand(type=pb.BaseCommand.CLOSE_PRODUCER, close_producer=close)
 

@@ -1,4 +1,4 @@
-"""The arguments of a producer, under the official client's names and with its values."""
+"""The arguments of a producer, with the official client's names and values."""
 
 from __future__ import annotations
 
@@ -25,37 +25,44 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerOptions:
-    """The options of a producer; defaults as in the official asyncio client.
+    """The options of a producer.
+
+    Defaults are those of the official asyncio client.
 
     Attributes:
-        producer_name: Unique among the topic's producers; None lets the broker choose.
-        schema: Encodes values; None takes bytes.
-        initial_sequence_id: The number before the first message's; None continues after the
-            broker's last number for the producer's name.
+        producer_name: Name that no other producer of the topic may have; None lets the broker
+            choose one.
+        schema: Schema that encodes the values; with None, values are bytes.
+        initial_sequence_id: The sequence id before that of the first message. None continues after
+            the last one that the broker has stored for the producer's name.
         send_timeout_millis: Milliseconds until a message without a receipt fails; 0 for no limit.
-        compression_type: Compression of a whole batch, or of an unbatched message.
-        max_pending_messages: Maximum number of messages without a receipt; 0 leaves only the memory
-            limit.
-        max_pending_messages_across_partitions: Maximum number of such messages, split evenly
-            between partitions; 0 for no limit.
-        block_if_queue_full: True and None: ``send`` waits for a queue slot and memory. False:
-            ``send`` fails immediately. ``send_nowait`` never waits.
+        compression_type: Algorithm that compresses a whole batch, or an unbatched message.
+        max_pending_messages: Maximum number of messages without a receipt; 0 for no limit but the
+            memory limit.
+        max_pending_messages_across_partitions: Maximum number of messages without a receipt in all
+            partitions, split evenly between them; 0 for no limit.
+        block_if_queue_full: With True or None, ``send`` waits for a queue slot and memory; with
+            False, it fails immediately. ``send_nowait`` never waits.
         batching_enabled: Whether to group messages into batches.
-        batching_max_messages: Messages in a full batch, sent immediately.
-        batching_max_allowed_size_in_bytes: Payload bytes in a full batch.
-        batching_max_publish_delay_ms: Longest delay of an open batch.
-        chunking_enabled: Send a message above the broker's size limit in chunks; excludes batching.
-        message_routing_mode: Choice of the partition for messages without a key.
-        lazy_start_partitioned_producers: Attach to a partition with its first message.
-        properties: Sent to the broker, and shown in its statistics.
-        batching_type: Whether the messages of a batch share their key.
-        access_mode: Whether the topic may have further producers.
-        hashing_scheme: Hash for the partition of a key; fixed to this default in the official
-            client.
-        message_router: Chooses a message's partition; called with the message and the number of
-            partitions.
-        initial_subscription_name: A subscription to create with the topic.
-        interceptors: Called for each message, in order.
+        batching_max_messages: Number of messages at which a batch is full and sent immediately.
+        batching_max_allowed_size_in_bytes: Payload bytes at which a batch is full and sent
+            immediately.
+        batching_max_publish_delay_ms: Longest time in milliseconds for which messages are collected
+            in a batch.
+        chunking_enabled: Whether to send a message above the broker's size limit in chunks;
+            excludes batching.
+        message_routing_mode: How a partition is chosen for messages without a key.
+        lazy_start_partitioned_producers: Whether to attach to a partition only when a message is
+            sent to it.
+        properties: Properties of the producer, shown in the broker's statistics.
+        batching_type: Whether all messages of a batch must have the same key.
+        access_mode: Whether the topic may have other producers.
+        hashing_scheme: Hash function that maps a key to a partition. The official client always
+            uses this default.
+        message_router: Function that returns the partition's index, given the message and the
+            number of partitions.
+        initial_subscription_name: Name of a subscription to create with the topic.
+        interceptors: Interceptors called for each message, in this order.
         encryption_key: Refused: encryption is not supported.
         crypto_key_reader: Refused: encryption is not supported.
 
@@ -104,10 +111,10 @@ class ProducerOptions:
 
     @property
     def waits(self) -> bool:
-        """True if ``send`` waits for a queue slot and memory."""
+        """True if ``send`` waits for a queue slot and memory, instead of failing."""
         return self.block_if_queue_full is not False
 
     @property
     def send_timeout_seconds(self) -> float | None:
-        """The send timeout in seconds, or None."""
+        """The send timeout in seconds; None if there is none."""
         return self.send_timeout_millis / 1000 or None

@@ -1,4 +1,4 @@
-"""A producer of a partitioned topic: one producer per partition."""
+"""The producer of a partitioned topic, made of one producer for each partition."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PARTITIONS_SECONDS = 60.0
-"""Interval of lookups for new partitions in seconds (upstream: autoUpdatePartitions)."""
+"""Interval in seconds at which new partitions are looked up (upstream: autoUpdatePartitions)."""
 
 
 class PartitionedProducer:
-    """The producers of a topic's partitions, and the choice of the partition for each message.
+    """The producers of a topic's partitions, which choose a partition for each message.
 
     Args:
-        context: The client's context.
+        context: State that the client shares with all its producers and consumers.
         topic: Full name, without a partition's suffix.
         partitions: Number of partitions.
         options: Producer options.
@@ -58,7 +58,7 @@ class PartitionedProducer:
         self._closed = False
 
     async def open(self, due: float) -> None:
-        """Attach to all partitions until ``due``; with lazy start, attach to none yet.
+        """Attach to all partitions, until the time ``due``; with lazy start, attach to none yet.
 
         Raises:
             PulsarException: A partition refused; no partition is attached.
@@ -69,7 +69,10 @@ class PartitionedProducer:
 
     @property
     def _is_lazy(self) -> bool:
-        """True for a lazy start; exclusive access requires all partitions immediately."""
+        """True if partitions are attached with their first message.
+
+        Exclusive access needs all partitions at once, and so excludes a lazy start.
+        """
         shared = self._options.access_mode is ProducerAccessMode.Shared
         return self._options.lazy_start_partitioned_producers and shared
 
@@ -90,7 +93,7 @@ class PartitionedProducer:
         return TopicProducer(self._context, f"{self.topic}-partition-{index}", self._options)
 
     def _start(self, index: int) -> TopicProducer:
-        """Attach to a partition; its first messages wait in the producer's queue."""
+        """Start attaching to a partition; messages wait in its producer's queue meanwhile."""
         producer = self._started[index] = self._producer(index)
         self._tasks.start(self._open_one(index, producer))
         return producer
@@ -106,7 +109,7 @@ class PartitionedProducer:
             await producer.close()
 
     async def _watch_partitions(self) -> None:
-        """Add new partitions, periodically."""
+        """Look up new partitions periodically, and attach to them."""
         while True:
             await clock_sleep(self._context.clock, PARTITIONS_SECONDS)
             try:
@@ -123,18 +126,18 @@ class PartitionedProducer:
     # -- the program's side -------------------------------------------------------------------
 
     def submit(self, message: PendingMessage) -> None:
-        """Route a message to its partition's producer; see TopicProducer."""
+        """Choose a message's partition, and pass it to that partition's producer."""
         self._check_open()
         index = message.partition = self._router.partition(message, self._partitions)
         (self._started.get(index) or self._start(index)).submit(message)
 
     def withdraw(self, message: PendingMessage) -> None:
-        """Withdraw a cancelled caller's message, unless already sent."""
+        """Remove the message of a cancelled ``send``, unless it was sent already."""
         if (producer := self._started.get(message.partition)) is not None:
             producer.withdraw(message)
 
     async def flush(self) -> None:
-        """Wait until all messages submitted before are answered; raise the first failure."""
+        """Wait until all messages submitted earlier have a receipt; raise their first error."""
         self._check_open()
         flushing = (producer.flush() for producer in self._started.values())
         for error in await asyncio.gather(*flushing, return_exceptions=True):
@@ -146,28 +149,28 @@ class PartitionedProducer:
             raise AlreadyClosed(f"the producer of {self.topic} was closed")
 
     async def close(self) -> None:
-        """Close the producers of all partitions; idempotent."""
+        """Close the producers of all partitions; further calls do nothing."""
         self._closed = True
         self._tasks.cancel()
         await _close_all(self._started.values(), self._tasks.finished())
 
     @property
     def name(self) -> str:
-        """The name of the first started partition's producer, or ""."""
+        """The name of the first attached partition's producer; "" if none is attached yet."""
         return next((one.name for _, one in sorted(self._started.items())), "")
 
     @property
     def last_sequence_id(self) -> int:
-        """The partitions' largest acknowledged sequence id, or -1."""
+        """The largest sequence id acknowledged in any partition, or -1."""
         return max((one.last_sequence_id for one in self._started.values()), default=-1)
 
     @property
     def is_connected(self) -> bool:
-        """True if all started producers are attached."""
+        """True if all producers started so far are attached to their brokers."""
         return all(one.is_connected for one in self._started.values())
 
     def statistics(self) -> ProducerStatistics:
-        """Return a snapshot of the statistics, summed over the partitions."""
+        """Return the current statistics, summed over the partitions."""
         start = ProducerStatistics(self.topic, self.name, is_connected=self.is_connected)
         return reduce(
             ProducerStatistics.plus,
@@ -177,7 +180,7 @@ class PartitionedProducer:
 
 
 async def _close_all(producers: Iterable[TopicProducer], *others: Awaitable[object]) -> None:
-    """Close producers concurrently, each to its end, and await cancelled tasks."""
+    """Close producers concurrently, and wait for tasks that were cancelled."""
     every = tuple(producers)
     try:
         closing = (producer.close() for producer in every)
@@ -188,7 +191,9 @@ async def _close_all(producers: Iterable[TopicProducer], *others: Awaitable[obje
 
 
 def options_of_each(options: ProducerOptions, partitions: int) -> ProducerOptions:
-    """Return the options for a single partition, with its share of the queue slots.
+    """Return the options for the producer of a single partition.
+
+    The queue slots are divided evenly between the partitions.
 
     Source: upstream PartitionedProducerImpl.
     """

@@ -1,4 +1,4 @@
-"""The public producer."""
+"""The public class Producer, and the function that opens one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 
 class Producer(Generic[ValueT]):
-    """A producer publishing messages to a topic; made by ``Client.create_producer``.
+    """A producer, which publishes messages to a topic.
+
+    ``Client.create_producer`` creates it.
 
     Example:
         async with await client.create_producer("orders") as producer:
@@ -72,24 +74,26 @@ class Producer(Generic[ValueT]):
         deliver_at: int | None = None,
         deliver_after: timedelta | None = None,
     ) -> MessageId:
-        """Publish a message, and return its id after the broker's receipt.
+        """Publish a message; wait for the broker's receipt, and return the message's id.
 
         Waits for a queue slot and memory, in order of calls, unless ``block_if_queue_full=False``.
         Cancelled during the wait, the message is not sent; cancelled later, the message is still
         sent, and holds its memory until answered.
 
         Args:
-            content: A value of the schema (of AvroSchema, also encoded as bytes); bytes without a
-                schema. None is a null value: compaction removes its key.
-            properties: The program's properties.
-            partition_key: Key for partition, Key_Shared and compaction.
-            ordering_key: Key for Key_Shared, instead of partition_key.
-            sequence_id: Number for the broker's deduplication; None counts up.
-            replication_clusters: Target clusters; None for the namespace's.
+            content: A value of the schema, or bytes without a schema; with AvroSchema also encoded
+                bytes. None is a null value, which makes compaction remove the key.
+            properties: Properties that the application attaches to the message.
+            partition_key: Key that determines the partition, the Key_Shared consumer and
+                compaction.
+            ordering_key: Key that determines the Key_Shared consumer instead of partition_key.
+            sequence_id: Number by which the broker recognizes duplicates; None uses the next
+                number.
+            replication_clusters: Clusters to replicate to; None for the namespace's.
             disable_replication: Whether to keep the message in the local cluster.
-            event_timestamp: The program's timestamp, in ms since 1970.
-            deliver_at: Earliest delivery to Shared consumers, in ms since 1970.
-            deliver_after: Earliest delivery, relative to now.
+            event_timestamp: Event time set by the application, in ms since 1970.
+            deliver_at: Earliest time of delivery to Shared consumers, in ms since 1970.
+            deliver_after: Shortest time until delivery to Shared consumers.
 
         Raises:
             Timeout: No receipt in time.
@@ -134,7 +138,7 @@ class Producer(Generic[ValueT]):
         deliver_at: int | None = None,
         deliver_after: timedelta | None = None,
     ) -> asyncio.Future[MessageId]:
-        """Publish a message without waiting, and return a future of its id.
+        """Publish a message without waiting, and return a future of its message id.
 
         The arguments are those of :meth:`send`. Ignoring or cancelling the future does not stop the
         message.
@@ -187,7 +191,7 @@ class Producer(Generic[ValueT]):
         self._interceptors.on_send_acknowledgement(self, message, message_id, error)
 
     async def flush(self) -> None:
-        """Send open batches, and wait until all messages sent before are answered.
+        """Send open batches, and wait until all messages sent earlier have a receipt.
 
         Raises:
             AlreadyClosed, TopicTerminated, ProducerFenced: The producer has ended.
@@ -196,10 +200,10 @@ class Producer(Generic[ValueT]):
         await self._sending.flush()
 
     async def close(self) -> None:
-        """Send pending messages, wait for their receipts, and close; idempotent.
+        """Send pending messages, wait for their receipts, and close the producer.
 
-        Messages without a receipt fail then. Cancellation closes immediately. Concurrent calls
-        return when the producer has closed.
+        Messages that have no receipt by then fail. Cancellation closes the producer immediately.
+        Further calls do nothing but wait until the producer has closed.
         """
         is_first, self._closed = not self._closed, True
         try:
@@ -210,33 +214,33 @@ class Producer(Generic[ValueT]):
                 self._interceptors.on_close()
 
     def topic(self) -> str:
-        """Return the topic's full name."""
+        """Return the full name of the topic."""
         return self._sending.topic
 
     def producer_name(self) -> str:
-        """Return the producer's name, chosen by the program or the broker."""
+        """Return the producer's name, which the application or the broker has chosen."""
         return self._sending.name
 
     def last_sequence_id(self) -> int:
-        """Return the sequence id of the newest acknowledged message; -1 for none.
+        """Return the sequence id of the last acknowledged message; -1 if there is none.
 
         Includes earlier producers of the same name.
         """
         return self._sending.last_sequence_id
 
     def is_connected(self) -> bool:
-        """Tell whether the producer is attached to its broker."""
+        """Return True if the producer is attached to its broker."""
         return self._sending.is_connected
 
     def statistics(self) -> ProducerStatistics:
-        """Return a snapshot of the statistics."""
+        """Return the producer's current statistics."""
         return self._sending.statistics()
 
 
 async def open_producer(
     context: ClientContext, topic: str, options: ProducerOptions
 ) -> Producer[Any]:
-    """Return a producer attached to its topic, or to all of its partitions.
+    """Return a producer that is attached to its topic, or to all partitions of it.
 
     Raises:
         InvalidTopicName: The name is not a topic's.

@@ -1,4 +1,4 @@
-"""Routing of messages to partitions, as in the official clients."""
+"""Choice of a partition for each message, as in the official clients."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _WORD_BYTES = 8
 
 
 def key_hash(scheme: HashingScheme, key: str) -> int:
-    """Return the hash of a key: 0 to 2^31 - 1."""
+    """Return the hash of a key, from 0 to 2^31 - 1."""
     return _HASHES[scheme](key)
 
 
 def boost_hash(key: str) -> int:
-    """Return Boost's hash of a string: default of the C++, Python and Node clients.
+    """Return Boost's hash of a string, the default of the C++, Python and Node clients.
 
     The algorithm of Boost 1.81 and later, on 64-bit machines: eight-byte words, and the rest as a
     final word, are multiplied into the hash, folding the halves of each product by XOR.
@@ -56,7 +56,7 @@ def _folded_product(value: int) -> int:
 
 
 def java_string_hash(key: str) -> int:
-    """Return the hash of a Java string: default of the Java and Go clients."""
+    """Return Java's hash of a string, the default of the Java and Go clients."""
     value = 0
     units = key.encode("utf-16-le", errors="surrogatepass")
     for at in range(0, len(units), 2):
@@ -65,7 +65,7 @@ def java_string_hash(key: str) -> int:
 
 
 def murmur3_32_hash(key: str) -> int:
-    """Return the 32-bit Murmur3 hash with seed 0, available in every client."""
+    """Return the 32-bit Murmur3 hash of a string with seed 0, available in every client."""
     data = key.encode(errors="surrogateescape")
     return mmh3.hash(data, 0, signed=False) & _31_BITS
 
@@ -82,7 +82,7 @@ _NOBODY = SendingProducer(0, "")
 
 
 def unsent_message(message: PendingMessage, topic: str) -> Message[Any]:
-    """Return a message with all of the program's fields, and no id."""
+    """Convert a message before sending into a Message without an id, for a message router."""
     command = pb.CommandMessage(consumer_id=0, message_id=_NOWHERE)
     # The producer assigns the sequence id at sending.
     number, message.sequence_id = message.sequence_id, max(message.sequence_id, 0)
@@ -94,7 +94,7 @@ def unsent_message(message: PendingMessage, topic: str) -> Message[Any]:
 
 
 class Router:
-    """The choice of a message's partition: by key, or without a key by the routing mode.
+    """The chooser of a message's partition: by key, or without a key by the routing mode.
 
     With batching, messages without a key stay on a partition until a batch would be full or due,
     then move to the next partition: otherwise no batches would form.
@@ -125,7 +125,7 @@ class Router:
         self._since = clock.now()
 
     def partition(self, message: PendingMessage, partitions: int) -> int:
-        """Return the index of a message's partition.
+        """Return the index of the partition for a message.
 
         Raises:
             InvalidConfiguration: The program's router returned an invalid partition.

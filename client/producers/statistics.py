@@ -1,4 +1,4 @@
-"""Statistics of producers."""
+"""Statistics of producers, counted by the client."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 @dataclass(slots=True)
 class SendCounts:
-    """A producer's running counts; see ProducerStatistics."""
+    """The running counts of a producer; see ProducerStatistics."""
 
     sent: int = 0
     bytes: int = 0
@@ -20,23 +20,25 @@ class SendCounts:
 
 @dataclass(frozen=True, slots=True)
 class ProducerStatistics:
-    """A snapshot of a producer's statistics: bytes where named, otherwise counts.
+    """The current statistics of a producer.
+
+    Fields are counts, unless their names say bytes.
 
     Attributes:
-        topic: Full name.
-        producer_name: The producer's name; "" before attachment.
+        topic: Full name of the topic.
+        producer_name: The producer's name; "" before it is attached.
         is_connected: Whether the producer is attached.
-        pending_messages: Admitted messages without a receipt.
-        pending_bytes: Reserved part of the client's memory.
-        waiting_sends: Sends waiting for a slot or memory.
+        pending_messages: Messages or chunks with a queue slot and without a receipt.
+        pending_bytes: Bytes that the producer's messages reserve of the client's memory.
+        waiting_sends: Messages that wait for a queue slot or memory.
         messages_sent_total: Acknowledged messages.
         bytes_sent_total: Payload bytes of acknowledged messages.
         batches_sent_total: Entries sent as batches.
-        send_failures_total: Messages failed after admission.
-        send_timeouts_total: Messages failed by the send timeout.
-        queue_full_total: Sends refused for lack of a slot.
-        memory_full_total: Sends refused for lack of memory.
-        reconnections_total: Number of reconnections.
+        send_failures_total: Messages that failed after they had a slot and memory.
+        send_timeouts_total: Messages that failed because of the send timeout.
+        queue_full_total: Messages refused because no queue slot was free.
+        memory_full_total: Messages refused because no memory was free.
+        reconnections_total: Number of times that the producer was attached again.
     """
 
     topic: str
@@ -55,7 +57,7 @@ class ProducerStatistics:
     reconnections_total: int = 0
 
     def plus(self, other: ProducerStatistics) -> ProducerStatistics:
-        """Return the sum of two partitions' statistics."""
+        """Return the sum of these and another partition's statistics."""
         sums = {
             one.name: getattr(self, one.name) + getattr(other, one.name)
             for one in fields(self)

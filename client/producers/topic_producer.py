@@ -38,14 +38,14 @@ logger = logging.getLogger(__name__)
 
 
 class TopicProducer:
-    """A producer kept attached by a connection handler.
+    """A producer of one topic or partition, attached again after each lost connection.
 
     Unanswered entries are resent, in order, on each reconnection; the broker recognizes the
     producer by name, and drops repetitions where deduplication is on.
 
     Args:
-        context: The client's context.
-        topic: Full name; of a partition, with its suffix.
+        context: State that the client shares with all its producers and consumers.
+        topic: Full name of the topic or partition.
         options: Producer options.
 
     Attributes:
@@ -81,7 +81,7 @@ class TopicProducer:
     # -- attaching ----------------------------------------------------------------------------
 
     async def open(self, due: float) -> None:
-        """Attach until ``due`` at the latest.
+        """Attach the producer to its broker, until the time ``due`` at the latest.
 
         Raises:
             PulsarException: The broker refused, or was unreachable in time. All submitted messages
@@ -139,11 +139,14 @@ class TopicProducer:
         self._queue.attach(cnx, writer, success.last_sequence_id)
 
     def connection_lost(self) -> None:
-        """Reconnect after a lost connection."""
+        """Attach the producer again, because its connection is lost."""
         self._lost(self._handler.lost)
 
     def closed_by_broker(self, assigned_url: str | None) -> None:
-        """Reconnect after the broker closed the producer, possibly waiting for exclusive access."""
+        """Attach again after the broker closed the producer.
+
+        It may have been waiting for exclusive access.
+        """
         if self._asking is not None:
             cnx, command = self._asking
             turn = cnx.exclusive_turns.get(command.request_id)
@@ -160,14 +163,14 @@ class TopicProducer:
             attach_again()
 
     def _detach(self) -> None:
-        """Detach the producer from its lost connection."""
+        """Detach the producer from its connection, and keep its messages."""
         if self._cnx is not None:
             self._cnx.attached.producers.pop(self._id, None)
             self._cnx = None
         self._queue.detach()
 
     def _leave(self) -> None:
-        """Detach, and close the producer at its broker."""
+        """Detach the producer from its connection, and close it at the broker."""
         self._detach()
         self._forget()
 
@@ -180,7 +183,7 @@ class TopicProducer:
     # -- the broker's side --------------------------------------------------------------------
 
     def receipt_received(self, receipt: pb.CommandSendReceipt) -> None:
-        """Settle an entry's messages."""
+        """Complete the messages of the entry that the broker's receipt is for."""
         cnx = self._cnx
         if cnx is None:
             return  # The resent entry gets its own receipt.
@@ -194,7 +197,9 @@ class TopicProducer:
             cnx.abort()
 
     def send_refused(self, error: pb.CommandSendError) -> None:
-        """Fail an entry refused for good; for any other error reattach and resend.
+        """Fail an entry that the broker refused for good.
+
+        After any other error, attach again and resend.
 
         Source: upstream ClientCnx.handleSendError, closing the connection for all other errors.
         """
@@ -217,7 +222,7 @@ class TopicProducer:
     # -- the program's side -------------------------------------------------------------------
 
     def submit(self, message: PendingMessage) -> None:
-        """Accept a message; its future gets the result.
+        """Accept a message to send; its future gets the message id or an error.
 
         Raises:
             ProducerQueueIsFullError, MemoryBufferIsFullError: No capacity, and the message does not
@@ -227,11 +232,11 @@ class TopicProducer:
         self._queue.submit(message)
 
     def withdraw(self, message: PendingMessage) -> None:
-        """Withdraw a cancelled caller's message, unless already sent."""
+        """Remove the message of a cancelled ``send``, unless it was sent already."""
         self._queue.withdraw(message)
 
     async def flush(self) -> None:
-        """Send open batches, and wait until all messages submitted before are answered.
+        """Send open batches, and wait until all messages submitted earlier have a receipt.
 
         Raises:
             AlreadyClosed, TopicTerminated, ProducerFenced: The producer has ended.
@@ -242,7 +247,7 @@ class TopicProducer:
             raise raised_anew(error)
 
     async def close(self) -> None:
-        """Send open batches, wait for the last receipts, and end; unanswered messages fail.
+        """Send open batches, wait for the last receipts, and close; fail all other messages.
 
         Without a connection, or on cancellation, all messages fail immediately. Concurrent calls
         wait for the first.
@@ -267,7 +272,10 @@ class TopicProducer:
                 self._closed.set()
 
     def end(self) -> None:
-        """End immediately: pending messages fail. After ``close`` nothing is pending."""
+        """Close immediately, and fail all pending messages.
+
+        After ``close`` none is pending.
+        """
         self._leave()
         self._end_queue()
         self._handler.stop()
@@ -291,21 +299,21 @@ class TopicProducer:
 
     @property
     def name(self) -> str:
-        """The producer's name; "" before the first attachment."""
+        """The producer's name; "" before it is attached for the first time."""
         return self._name
 
     @property
     def last_sequence_id(self) -> int:
-        """The newest acknowledged message's sequence id; -1 for none."""
+        """The sequence id of the last acknowledged message; -1 if there is none."""
         return self._queue.last_sequence_id
 
     @property
     def is_connected(self) -> bool:
-        """True if the producer is attached."""
+        """True if the producer is attached to its broker."""
         return self._cnx is not None
 
     def statistics(self) -> ProducerStatistics:
-        """Return a snapshot of the statistics."""
+        """Return the producer's current statistics."""
         return self._queue.statistics(
             producer_name=self._name,
             is_connected=self.is_connected,

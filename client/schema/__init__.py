@@ -1,4 +1,4 @@
-"""Schemas, under the names of the official client's ``pulsar.schema``."""
+"""Schemas, with the names of the official client's ``pulsar.schema``."""
 
 from client.schema.avro_schema import AvroSchema
 from client.schema.compound_fields import Array, CustomEnum, Map

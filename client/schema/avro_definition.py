@@ -1,4 +1,4 @@
-"""Avro encoding and decoding of values by a definition."""
+"""Encoding and decoding of values as Avro, according to a parsed Avro schema."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 class AvroDefinition:
-    """A parsed Avro definition.
+    """A parsed Avro schema, which encodes and decodes values.
 
     The library's compiled reader is fast, but has no depth limit: bytes nesting ten thousand
     records crash the process. While skipping fields missing in a reader, it trusts every length and
     may never end. Such values are read by the library's Python reader.
 
     Args:
-        text: The definition as JSON.
+        text: The Avro schema as JSON.
 
     Raises:
         ValueError: Invalid JSON, a violation of Avro's rules, or an array with items of zero bytes,
@@ -52,7 +52,7 @@ class AvroDefinition:
         self._to_write: Any = None
 
     def written(self, value: Value) -> bytes:
-        """Return a value as Avro.
+        """Encode a value as Avro.
 
         Raises:
             ValueError: The value does not fit.
@@ -76,11 +76,11 @@ class AvroDefinition:
         return buffer.getvalue()
 
     def read(self, data: bytes, reader: AvroDefinition | None = None) -> Value:
-        """Return the value of bytes written by the definition.
+        """Decode a value from bytes that were written with this Avro schema.
 
         Args:
-            data: Avro's bytes.
-            reader: The definition for the resulting value; None for the same definition.
+            data: The value encoded as Avro.
+            reader: Avro schema that the resulting value should have; None for this same one.
 
         Raises:
             ValueError: The bytes do not fit.
@@ -101,7 +101,7 @@ class AvroDefinition:
         return read_data(_Decoder(data), self.schema, named, schema, {})  # type: ignore[no-untyped-call]
 
     def also_named(self, other: AvroDefinition) -> AvroDefinition:
-        """Return this definition with the name of another definition's outermost record as alias.
+        """Return this Avro schema with the name of another one's outermost record as an alias.
 
         To Pulsar, a renamed class is the same.
         """
@@ -113,7 +113,7 @@ class AvroDefinition:
 
 
 class _Decoder(BinaryDecoder):
-    """A decoder limiting numbers to ten bytes; the library's own has no limit."""
+    """An Avro decoder that limits encoded integers to ten bytes, unlike the library's own."""
 
     def __init__(self, data: bytes) -> None:
         self.fo = io.BytesIO(data)
@@ -155,10 +155,10 @@ def _kinds(part: Value) -> set[str]:
 
 
 class _Extent:
-    """Minimum size in bytes, and maximum depth, of values of a definition.
+    """The minimum size in bytes and the maximum depth of values of an Avro schema.
 
     Args:
-        named: The named types.
+        named: The types of the schema, keyed by name.
     """
 
     def __init__(self, named: dict[str, Any]) -> None:

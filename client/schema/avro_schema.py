@@ -1,4 +1,4 @@
-"""A schema whose values are sent as Avro, and read by their producer's schema."""
+"""A schema for Avro values, which are decoded by the schema of their producer."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 
 
 class AvroSchema(VersionedSchema[ValueT]):
-    """A schema sending values as Avro.
+    """A schema whose values are sent as Avro.
 
     A message is read by its producer's schema, requested from the broker once per version; the
     value is then resolved to the consumer's schema by Avro's rules.
 
     Args:
-        record_cls: A Record, a dataclass or a pydantic model; None: values are dicts.
-        schema_definition: The definition, if values are dicts.
+        record_cls: Class of the values: a Record, a dataclass or a pydantic model. With None,
+            values are dicts.
+        schema_definition: The Avro schema, if values are dicts.
 
     Raises:
         TypeError: Neither class nor definition is given, or no definition can be derived.
@@ -77,7 +78,7 @@ class AvroSchema(VersionedSchema[ValueT]):
         return definition
 
     def encode(self, value: Value) -> bytes:
-        """Return a value as Avro; bytes pass unchanged.
+        """Encode a value as Avro; return bytes unchanged.
 
         A large, slow value can therefore be encoded in a thread, and sent as bytes.
 
@@ -91,7 +92,7 @@ class AvroSchema(VersionedSchema[ValueT]):
         return self._definition.written(self._to_dict(value))
 
     def decode(self, data: bytes) -> Value:
-        """Return the value of bytes written by the same definition.
+        """Decode a value from bytes that were written with this same schema.
 
         Raises:
             ValueError: The bytes do not fit.
@@ -102,7 +103,7 @@ class AvroSchema(VersionedSchema[ValueT]):
         return fields if self._from_dict is None else self._from_dict(fields)
 
     def decoding_of(self, info: pb.Schema) -> _AsWritten:
-        """Return the decoder of values written by another version.
+        """Return the decoder of values written with another version of the topic's schema.
 
         Raises:
             ValueError: The version is not Avro, or breaks its rules.
@@ -116,12 +117,12 @@ class AvroSchema(VersionedSchema[ValueT]):
 
 
 class _AsWritten:
-    """A decoder of the values that one schema version's producers wrote.
+    """A decoder of the values written with one version of a topic's schema.
 
     Args:
-        schema: Creates the value.
-        writer: The version's definition.
-        reader: The schema's own definition; None if the same.
+        schema: Schema that creates the resulting values.
+        writer: Avro schema of the version that the values were written with.
+        reader: The schema's own Avro schema; None if it is the same.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Avro definitions of dataclasses and pydantic models."""
+"""Derivation of Avro schemas from dataclasses and pydantic models."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from client.schema.fields import Value
 
 Kind: TypeAlias = Any
-"""A class, or a form of typing such as ``list[int]``."""
+"""A class, or a generic type such as ``list[int]``."""
 Part: TypeAlias = Any
-"""A part of a definition: a name, an object, or a list for a union."""
+"""A type within an Avro schema: a name, an object, or a list for a union."""
 _ANNOTATED: tuple[Kind, ...] = (Annotated,)
 _MISSING = object()
 _PRIMITIVES: dict[Kind, str] = {
@@ -52,11 +52,12 @@ _REMEDY = "take another type, or give the definition yourself as schema_definiti
 
 
 class Derived(NamedTuple):
-    """A type's definition, and its decoder.
+    """The Avro schema derived from a type, and a converter of decoded values.
 
     Attributes:
-        definition: The definition.
-        read: Converts names of enum members to members; None without enums.
+        definition: The Avro schema.
+        read: Function that converts the names of enum members in a value to members; None if there
+            are no enums.
     """
 
     definition: Part
@@ -64,17 +65,17 @@ class Derived(NamedTuple):
 
 
 def is_described(kind: object) -> bool:
-    """Tell whether a class is a dataclass or a pydantic model."""
+    """Return True if an object is a dataclass or a pydantic model class."""
     is_class = isinstance(kind, type)
     return is_class and (dataclasses.is_dataclass(kind) or hasattr(kind, "model_fields"))
 
 
 def derived(kind: type, *, as_json: bool) -> Derived:
-    """Return the definition of a dataclass or pydantic model.
+    """Derive an Avro schema from a dataclass or pydantic model.
 
     Args:
-        kind: The class.
-        as_json: Whether values are sent as JSON, with dates and so on as text.
+        kind: The dataclass or pydantic model.
+        as_json: Whether values are sent as JSON, where dates and similar types are text.
 
     Raises:
         TypeError: A field's type is unknown to Avro.
@@ -83,7 +84,10 @@ def derived(kind: type, *, as_json: bool) -> Derived:
 
 
 class _Derivation:
-    """Derives the definition of a class; each class within is defined once, then named."""
+    """The derivation of an Avro schema from a class.
+
+    Each class within is defined once; later uses give its name.
+    """
 
     def __init__(self, others: dict[Kind, Part]) -> None:
         self._words = {**_PRIMITIVES, **others}
@@ -154,14 +158,14 @@ class _Derivation:
 
 
 def _plain(kind: Kind) -> Kind:
-    """Return a type without annotations and new names."""
+    """Return the underlying type of a NewType or Annotated type."""
     while isinstance(kind, NewType) or get_origin(kind) in _ANNOTATED:
         kind = kind.__supertype__ if isinstance(kind, NewType) else get_args(kind)[0]
     return kind
 
 
 def _fields_of(kind: Kind) -> Iterator[tuple[str, Kind, object]]:
-    """Yield each field's name, type and default."""
+    """Yield the name, type and default of each field of a class."""
     if dataclasses.is_dataclass(kind):
         hints = get_type_hints(kind)
         for one in dataclasses.fields(kind):
@@ -175,14 +179,17 @@ def _fields_of(kind: Kind) -> Iterator[tuple[str, Kind, object]]:
 
 
 def _made(factory: object, default: object) -> object:
-    """Return a field's default; call a factory only if it surely makes an empty value."""
+    """Return the default of a field.
+
+    A factory is called only if it certainly creates an empty list or dict.
+    """
     if factory in (list, dict):
         return [] if factory is list else {}
     return default if factory in (None, dataclasses.MISSING) else _MISSING
 
 
 def _field(name: str, definition: Part, default: object) -> dict[str, Part]:
-    """Return a field's definition, with the default if expressible in Avro."""
+    """Return the Avro schema of a field, with its default if Avro can express it."""
     if isinstance(default, Enum):
         default = default.name
     plain = default is None or isinstance(default, bool | int | float | str | list | dict)

@@ -1,4 +1,4 @@
-"""Compound field types: enums, arrays, maps."""
+"""Types of record fields that contain other types: enums, arrays and maps."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ HeldT = TypeVar("HeldT")
 
 
 class CustomEnum(Typed[EnumT, EnumT | str | int]):
-    """A member of an enum; names and values are converted to members.
+    """A field whose value is an enum member; names and values are converted to members.
 
     Args:
-        enum_type: The enum.
+        enum_type: The enum class.
         default: As for Field, like the other arguments.
         required: As for Field.
         required_default: As for Field.
@@ -40,11 +40,11 @@ class CustomEnum(Typed[EnumT, EnumT | str | int]):
         super().__init__(default, required, required_default)
 
     def python_type(self) -> Value:
-        """Return the enum."""
+        """Return the enum class."""
         return self.enum_type
 
     def validate_type(self, name: str, val: Value) -> Value:
-        """Return a member, or None.
+        """Convert a member, name or value to the enum member; return None unchanged.
 
         Raises:
             TypeError: The enum has no such member.
@@ -62,11 +62,11 @@ class CustomEnum(Typed[EnumT, EnumT | str | int]):
             ) from None
 
     def _converted(self, val: Value) -> Value:
-        """Return the member of a name or value."""
+        """Convert the name or value of an enum member to the member."""
         return self.validate_type(self.enum_type.__name__, val)
 
     def schema_info(self, defined_names: set[str]) -> Definition:
-        """Return the enum with the names of its members."""
+        """Return the Avro schema of the enum, with the names of its members."""
         name = self.enum_type.__name__
         if name in defined_names:
             return name
@@ -75,7 +75,7 @@ class CustomEnum(Typed[EnumT, EnumT | str | int]):
 
 
 class Array(Typed[list[HeldT], list[HeldT]]):
-    """A list.
+    """A field whose value is a list with items of one type.
 
     Args:
         array_type: The type of its items.
@@ -98,7 +98,7 @@ class Array(Typed[list[HeldT], list[HeldT]]):
         super().__init__(default, required, required_default)
 
     def validate_type(self, name: str, val: Value) -> Value:
-        """Return a list, or None.
+        """Return the value after checking that it is a list of the right type, or None.
 
         Raises:
             TypeError: The value is not a list, or an item has another type.
@@ -113,18 +113,18 @@ class Array(Typed[list[HeldT], list[HeldT]]):
         return val
 
     def _converted(self, val: Value) -> Value:
-        """Return the list with every item converted."""
+        """Return the list with every item converted from its form in JSON or Avro."""
         if not isinstance(val, list):
             return val
         return [self.array_type._converted(item) for item in val]
 
     def schema_info(self, defined_names: set[str]) -> Definition:
-        """Return the array with the definition of its items."""
+        """Return the Avro schema of the array, with that of its items."""
         return {"type": "array", "items": self.array_type.schema_info(defined_names)}
 
 
 class Map(Typed[dict[str, HeldT], dict[str, HeldT]]):
-    """A dict with text keys.
+    """A field whose value is a dict with string keys and values of one type.
 
     Args:
         value_type: The type of its values.
@@ -147,7 +147,7 @@ class Map(Typed[dict[str, HeldT], dict[str, HeldT]]):
         super().__init__(default, required, required_default)
 
     def validate_type(self, name: str, val: Value) -> Value:
-        """Return a dict, or None.
+        """Return the value after checking that it is a dict of the right types, or None.
 
         Raises:
             TypeError: The value is not a dict, or a key or value has another type.
@@ -164,11 +164,11 @@ class Map(Typed[dict[str, HeldT], dict[str, HeldT]]):
         return val
 
     def _converted(self, val: Value) -> Value:
-        """Return the dict with every value converted."""
+        """Return the dict with every value converted from its form in JSON or Avro."""
         if not isinstance(val, dict):
             return val
         return {key: self.value_type._converted(item) for key, item in val.items()}
 
     def schema_info(self, defined_names: set[str]) -> Definition:
-        """Return the map with the definition of its values."""
+        """Return the Avro schema of the map, with that of its values."""
         return {"type": "map", "values": self.value_type.schema_info(defined_names)}

@@ -1,4 +1,4 @@
-"""Field types of records, under the official client's names."""
+"""Types of record fields, with the official client's names."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from typing import (
 )
 
 Value: TypeAlias = Any
-"""A value; only its field or schema knows the type."""
+"""A value whose type only its field or schema knows."""
 Definition: TypeAlias = dict[str, Any] | str
-"""A type in Avro's language: a name, or an object."""
+"""An Avro schema: the name of a type, or an object."""
 GotT = TypeVar("GotT")
 GivenT = TypeVar("GivenT")
 HeldT_co = TypeVar("HeldT_co", covariant=True)
 
 
 class Holds(Protocol[HeldT_co]):
-    """A field type or record in the eyes of type checkers, by the type of its values."""
+    """A field type or record as type checkers see it: generic in the type of its values."""
 
     def _held(self) -> HeldT_co: ...
 
 
 class Element:
-    """A part of a definition: a field type, or a record.
+    """The base of all types in a record's schema: field types and records.
 
     Args:
         default: The value of an unset field.
-        required: Whether null is excluded.
-        required_default: Whether the definition includes the default.
+        required: True if the value must not be null.
+        required_default: Whether the Avro schema includes the default.
     """
 
     _avro: ClassVar[str]
@@ -52,7 +52,7 @@ class Element:
 
     @classmethod
     def of(cls, found: object, where: str) -> Self:
-        """Return an element, instantiated if given as a class.
+        """Return a field type or record, created first if its class is given.
 
         Raises:
             TypeError: The argument is not an element.
@@ -64,15 +64,15 @@ class Element:
         raise TypeError(f"{where} is a Record or a Field such as String(), not {found!r:.80}")
 
     def type(self) -> str:
-        """Return the name of the element's type in Avro."""
+        """Return the name of this type in Avro."""
         return self._avro
 
     def python_type(self) -> Value:
-        """Return the class, or classes, of the element's values."""
+        """Return the Python class or classes of the values."""
         return self._python
 
     def validate_type(self, name: str, val: Value) -> Value:
-        """Return the value as stored in a record.
+        """Check the type of a value; return the value to store in a record.
 
         Raises:
             TypeError: The value has another type.
@@ -84,27 +84,27 @@ class Element:
         return val
 
     def _converted(self, val: Value) -> Value:
-        """Return the value for its JSON or Avro form."""
+        """Convert a value from its form in JSON or Avro."""
         return val
 
     def schema(self) -> Definition:
-        """Return the element's Avro definition."""
+        """Return the Avro schema of this type."""
         return self.schema_info(set())
 
     def schema_info(self, defined_names: set[str]) -> Definition:
-        """Return the Avro definition; only the name if it was already defined.
+        """Return the Avro schema of this type, or only its name if it is defined already.
 
         Args:
-            defined_names: Names already defined; new names are added.
+            defined_names: Names of types that are defined already; newly defined names are added.
         """
         return self.type()
 
     def default(self) -> Value:
-        """Return the value of an unset field."""
+        """Return the value that an unset field has."""
         return self._default
 
     def required_default(self) -> bool:
-        """Tell whether the definition includes the default."""
+        """Return True if the Avro schema includes the default."""
         return self._required_default
 
     def _unfit(self, name: str, val: object) -> TypeError:
@@ -112,7 +112,7 @@ class Element:
 
 
 class Field(Element):
-    """Base class of field types, also of a program's own."""
+    """Base class of field types, including those that an application defines."""
 
     if TYPE_CHECKING:  # for type checkers, attributes of records have their values' types
 
@@ -126,7 +126,7 @@ class Field(Element):
 
 
 class Typed(Field, Generic[GotT, GivenT]):
-    """A field with value types for type checkers: read type and assigned type.
+    """A field type that declares to type checkers which values it returns and accepts.
 
     The read type omits None, so that programs can use values without checks.
     """
@@ -143,13 +143,13 @@ class Typed(Field, Generic[GotT, GivenT]):
 
 
 class Null(Typed[None, None]):
-    """Only None."""
+    """A field whose value is always None."""
 
     _avro = "null"
     _python = type(None)
 
     def validate_type(self, name: str, val: Value) -> Value:
-        """Return None.
+        """Return None, after checking that the value is None.
 
         Raises:
             TypeError: The value is not None.
@@ -160,50 +160,50 @@ class Null(Typed[None, None]):
 
 
 class Boolean(Typed[bool, bool]):
-    """True or False; False if unset."""
+    """A field whose value is True or False; unset, it is False."""
 
     _avro = "boolean"
     _python = bool
 
     def default(self) -> Value:
-        """Return the default, or False."""
+        """Return the declared default, otherwise False."""
         return self._default if self._default is not None else False
 
 
 class Integer(Typed[int, int]):
-    """An integer of 32 bits."""
+    """A field whose value is a 32-bit integer."""
 
     _avro = "int"
     _python = int
 
 
 class Long(Integer):
-    """An integer of 64 bits."""
+    """A field whose value is a 64-bit integer."""
 
     _avro = "long"
 
 
 class Float(Typed[float, float]):
-    """A floating-point number of 32 bits."""
+    """A field whose value is a 32-bit floating-point number."""
 
     _avro = "float"
     _python = float, int
 
 
 class Double(Float):
-    """A floating-point number of 64 bits."""
+    """A field whose value is a 64-bit floating-point number."""
 
     _avro = "double"
 
 
 class Bytes(Typed[bytes, bytes | str]):
-    """Bytes; text becomes UTF-8."""
+    """A field whose value is bytes; a string is encoded as UTF-8."""
 
     _avro = "bytes"
     _python = bytes, str
 
     def validate_type(self, name: str, val: Value) -> Value:
-        """Return bytes, or None.
+        """Return the value as bytes, or None; a string is encoded as UTF-8.
 
         Raises:
             TypeError: The value is neither bytes nor text.
@@ -215,13 +215,13 @@ class Bytes(Typed[bytes, bytes | str]):
 
 
 class String(Typed[str, str | bytes]):
-    """Text; bytes are read as UTF-8."""
+    """A field whose value is a string; bytes are decoded as UTF-8."""
 
     _avro = "string"
     _python = str, bytes
 
     def validate_type(self, name: str, val: Value) -> Value:
-        """Return text.
+        """Return the value as a string; bytes are decoded as UTF-8.
 
         Raises:
             TypeError: The value is neither text nor bytes.
@@ -231,6 +231,6 @@ class String(Typed[str, str | bytes]):
 
 
 def class_names(kinds: Value) -> str:
-    """Return the names of a class or several, for a sentence."""
+    """Return the names of one or several classes, joined by "or" for an error text."""
     several = kinds if isinstance(kinds, tuple) else (kinds,)
     return " or ".join(kind.__name__ for kind in several)

@@ -1,4 +1,4 @@
-"""A schema whose values are sent as JSON: records, dataclasses, pydantic models."""
+"""A schema for JSON values: records, dataclasses and pydantic models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class JsonSchema(Schema[ValueT]):
-    """A schema sending values as JSON.
+    """A schema whose values are sent as JSON.
 
     Example:
         @dataclass
@@ -31,10 +31,10 @@ class JsonSchema(Schema[ValueT]):
         await producer.send(Order("anna"))
 
     Args:
-        record_cls: A Record, a dataclass or a pydantic model; dataclasses and models are validated
-            when read.
-        schema_definition: The Avro definition for the broker; None derives the definition from the
-            class.
+        record_cls: Class of the values: a Record, a dataclass or a pydantic model. Values of
+            dataclasses and models are validated when decoded.
+        schema_definition: The Avro schema that describes the values to the broker; None derives it
+            from the class.
 
     Raises:
         TypeError: Another kind of class, or a field without a derivable definition.
@@ -64,7 +64,7 @@ class JsonSchema(Schema[ValueT]):
         super().__init__(record_cls, pb.Schema.Json, definition, "JSON")
 
     def encode(self, value: ValueT) -> bytes:
-        """Return a value as JSON, without spaces.
+        """Encode a value as JSON without spaces.
 
         Raises:
             TypeError: The value has another class.
@@ -73,7 +73,7 @@ class JsonSchema(Schema[ValueT]):
         return self._as_json(value)
 
     def decode(self, data: bytes) -> ValueT:
-        """Return the value of JSON.
+        """Decode a value from JSON.
 
         Raises:
             ValueError: Invalid JSON, or a mismatch with a dataclass or model.

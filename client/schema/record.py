@@ -1,4 +1,4 @@
-"""Records: classes with an attribute per field."""
+"""Records, which are classes with one attribute for each field of a schema."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PLAIN = frozenset((str, int, float, bool, bytes, type(None)))
 
 
 class Record(Element):
-    """A value with named fields; subclasses declare a field per attribute.
+    """A value with named fields; a subclass declares each field as a class attribute.
 
     A field is a Field, a Record or an Enum; null is allowed unless ``required``.
 
@@ -32,11 +32,12 @@ class Record(Element):
         Order(customer="anna", lines=[Line(item="tea", count=2)])
 
     Args:
-        default: As a field of another record: the value of an unset field.
-        required_default: Whether the definition includes the default.
-        required: Whether null is excluded.
-        args: Without effect.
-        kwargs: The values of fields; unknown names, such as of a newer version, are ignored.
+        default: Value of this record as a field of another record, if unset.
+        required_default: Whether the Avro schema includes the default.
+        required: True if the value must not be null.
+        args: Has no effect.
+        kwargs: Values of the fields. Unknown names, for example of a newer schema version, are
+            ignored.
     """
 
     _avro_namespace: ClassVar[str | None] = None
@@ -88,27 +89,27 @@ class Record(Element):
         object.__setattr__(self, name, value)
 
     def type(self) -> str:
-        """Return the class's name."""
+        """Return the name of the record's class."""
         return type(self).__name__
 
     def python_type(self) -> Value:
-        """Return the class."""
+        """Return the record's class."""
         return type(self)
 
     def _converted(self, val: Value) -> Value:
-        """Return a record made of a dict of its fields."""
+        """Convert a dict of field values into a record."""
         return type(self)(**val) if isinstance(val, dict) else val
 
     @classmethod
     def schema(cls) -> dict[str, Any]:
-        """Return the definition."""
+        """Return the Avro schema of the record."""
         definition = cls.schema_info(set())
         assert isinstance(definition, dict)
         return definition
 
     @classmethod
     def schema_info(cls, defined_names: set[str]) -> Definition:
-        """Return the record's definition; only the full name if already defined."""
+        """Return the Avro schema of the record, or only its full name if it is defined already."""
         namespace = cls._avro_namespace
         full_name = cls.__name__ if namespace is None else f"{namespace}.{cls.__name__}"
         if full_name in defined_names:
@@ -132,7 +133,7 @@ class Record(Element):
 
 
 def values_of(record: Record) -> dict[str, Any]:
-    """Return a record's values by the names of their fields."""
+    """Return the values of a record, keyed by field name."""
     values = vars(record)
     return {name: values[name] for name in record._fields}
 
@@ -147,7 +148,7 @@ def _field(name: str, element: Element, defined_names: set[str]) -> dict[str, An
 
 
 def as_avro(value: Value, room: int = MAX_DEPTH) -> Value:
-    """Return a value in Avro's form: dicts for records, names for the members of enums.
+    """Convert a value for Avro: records become dicts, enum members become their names.
 
     Raises:
         ValueError: The value is deeper than MAX_DEPTH.

@@ -1,4 +1,4 @@
-"""Schemas, which encode values to message bytes, and decode them."""
+"""The base class of schemas, which encode and decode values, and two simple schemas."""
 
 from __future__ import annotations
 
@@ -14,26 +14,29 @@ if TYPE_CHECKING:
 
 
 class WriterSchemas(Protocol):
-    """The schemas of a topic's producers."""
+    """The schema versions that a topic's producers have used to encode messages."""
 
     def known(self, entry: EntryHead) -> bool:
-        """Set an entry's decoder to its own schema; return false if still unknown."""
+        """Set the decoder of an entry for its schema version.
+
+        Return False if the version must be fetched first.
+        """
 
     async def learn(self, entry: EntryHead) -> None:
-        """Set an entry's decoder to its own schema, requested from the broker."""
+        """Set the decoder of an entry for its schema version, fetched from the broker if needed."""
 
 
 class Schema(Generic[ValueT]):
-    """A schema: encodes and decodes values, and describes them to the broker.
+    """A schema, which encodes and decodes values and describes them to the broker.
 
     Base class of a program's own schemas, with ``encode`` and ``decode``; ``Schema[Order]`` has
     values of class Order.
 
     Args:
         record_cls: The class of values.
-        schema_type: The type, ``pb.Schema.Type``; None for plain bytes.
-        schema_definition: The definition, as JSON values.
-        schema_name: The name.
+        schema_type: The schema's type, ``pb.Schema.Type``; None for plain bytes.
+        schema_definition: The schema's definition, as a JSON value.
+        schema_name: The schema's name.
     """
 
     def __init__(
@@ -54,7 +57,7 @@ class Schema(Generic[ValueT]):
             )
 
     def encode(self, value: ValueT) -> bytes:
-        """Return the bytes of a value.
+        """Encode a value as the bytes of a message.
 
         Raises:
             TypeError: The value has another type.
@@ -62,23 +65,25 @@ class Schema(Generic[ValueT]):
         raise NotImplementedError(f"{type(self).__name__} does not say how values are encoded")
 
     def decode(self, data: bytes) -> ValueT:
-        """Return the value of bytes."""
+        """Decode a value from the bytes of a message."""
         raise NotImplementedError(f"{type(self).__name__} does not say how values are decoded")
 
     def decode_message(self, message: Message[Any]) -> ValueT:
-        """Return the value of a message."""
+        """Decode the value of a received message."""
         return self.decode(message.data())
 
     def schema_info(self) -> pb.Schema | None:
-        """Return the schema's description for the broker; None for plain bytes."""
+        """Return the description of the schema for the broker; None for plain bytes."""
         return self._schema_info
 
     def writer_schemas(self, cluster: PulsarClient, topic: str) -> WriterSchemas | None:
-        """Return the resolver of a topic's schema versions; None if decoding needs none.
+        """Return an object that fetches the versions of a topic's schema.
+
+        It is None if decoding does not depend on versions.
 
         Args:
-            cluster: The client for requests of versions.
-            topic: Full name.
+            cluster: The client that fetches the schema versions.
+            topic: Full name of the topic.
         """
         return None
 
@@ -94,33 +99,33 @@ class Schema(Generic[ValueT]):
 
 
 class BytesSchema(Schema[bytes]):
-    """A schema passing bytes unchanged."""
+    """A schema whose values are bytes, sent unchanged."""
 
     def __init__(self) -> None:
         super().__init__(bytes, None, None, "BYTES")
 
     def encode(self, value: bytes) -> bytes:
-        """Return the bytes themselves."""
+        """Return the bytes unchanged."""
         if not isinstance(value, bytes):
             self._validate_object_type(value)
         return value
 
     def decode(self, data: bytes) -> bytes:
-        """Return the bytes themselves."""
+        """Return the bytes unchanged."""
         return data
 
 
 class StringSchema(Schema[str]):
-    """A schema sending text as UTF-8."""
+    """A schema whose values are strings, sent as UTF-8."""
 
     def __init__(self) -> None:
         super().__init__(str, pb.Schema.String, None, "STRING")
 
     def encode(self, value: str) -> bytes:
-        """Return the text as UTF-8."""
+        """Encode a string as UTF-8."""
         self._validate_object_type(value)
         return value.encode()
 
     def decode(self, data: bytes) -> str:
-        """Return the text."""
+        """Decode a string from UTF-8."""
         return data.decode()

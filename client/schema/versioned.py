@@ -1,4 +1,4 @@
-"""Decoding of values by their producers' schema versions."""
+"""Decoding of each value with the schema version that its producer used."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from client.schema.fields import Value
 
 PATIENCE_SECONDS = 30.0
-"""Timeout of a request for a schema version, which delays the messages behind.
+"""Timeout of fetching a schema version, which delays all later messages.
 
-After a failure, messages of the version fail for the same time without a request.
+After a failure, messages of this version fail for the same time without a further request.
 """
 
 MAX_VERSIONS = 100
-"""Maximum number of remembered versions of a topic; beyond, the least recently used is evicted."""
+"""Maximum number of stored schema versions of a topic; the least recently used is removed."""
 
 
 class VersionedSchema(Schema[ValueT]):
-    """A schema decoding each value by its producer's version."""
+    """A schema that decodes each value with the schema version that its producer used."""
 
     def decoding_of(self, info: pb.Schema) -> Decoding:
-        """Return the decoder of a version.
+        """Return the decoder of values written with a version of the topic's schema.
 
         Raises:
             ValueError: The schema cannot decode the version.
@@ -45,19 +45,19 @@ class VersionedSchema(Schema[ValueT]):
         )
 
     def writer_schemas(self, cluster: PulsarClient, topic: str) -> TopicVersions:
-        """Return the resolver of a topic's schema versions."""
+        """Return an object that fetches the versions of a topic's schema."""
         return TopicVersions(self, cluster, topic)
 
 
 class TopicVersions:
-    """The versions of a topic's schema, each requested at its first message.
+    """The versions of a topic's schema, each fetched when its first message arrives.
 
     Values of unavailable or unsupported versions are not guessed: ``Message.value`` raises.
 
     Args:
-        schema: Decodes the values.
-        cluster: The client for requests of versions.
-        topic: Full name.
+        schema: Schema that decodes the values.
+        cluster: The client that fetches the schema versions.
+        topic: Full name of the topic.
     """
 
     def __init__(self, schema: VersionedSchema[Any], cluster: PulsarClient, topic: str) -> None:
@@ -68,7 +68,10 @@ class TopicVersions:
         self._unknown: dict[bytes, tuple[float, _Unknown]] = {}  # With expiry times.
 
     def known(self, entry: EntryHead) -> bool:
-        """Set an entry's decoder by its version; return false if still unknown."""
+        """Set the decoder of an entry for its schema version.
+
+        Return False if the version must be fetched first.
+        """
         version = entry.metadata.schema_version
         if not version:
             return True
@@ -80,7 +83,7 @@ class TopicVersions:
         return True
 
     async def learn(self, entry: EntryHead) -> None:
-        """Request an entry's version if unknown, and set the entry's decoder."""
+        """Set the decoder of an entry for its schema version, fetched from the broker if needed."""
         if self.known(entry):
             return
         version, clock = entry.metadata.schema_version, self._cluster.clock
@@ -109,7 +112,7 @@ class TopicVersions:
 
 
 class _Unknown:
-    """The schema of messages whose schema version could not be fetched."""
+    """The decoder of messages whose schema version could not be fetched; it raises an error."""
 
     def __init__(self, reason: str) -> None:
         self._reason = reason
@@ -119,12 +122,12 @@ class _Unknown:
 
 
 async def get_schema(cluster: PulsarClient, topic: str, version: bytes) -> pb.Schema:
-    """Return a version of a topic's schema from the broker.
+    """Fetch a version of a topic's schema from the broker.
 
     Args:
         cluster: The client.
-        topic: Full name.
-        version: As in messages; b"" for the newest.
+        topic: Full name of the topic.
+        version: The schema version as messages contain it; b"" for the newest.
 
     Raises:
         PulsarException: The broker lacks the version, or is unreachable.
@@ -144,17 +147,17 @@ async def get_schema(cluster: PulsarClient, topic: str, version: bytes) -> pb.Sc
 
 
 class AutoConsumeSchema(VersionedSchema[Any]):
-    """A schema decoding each message by its producer's schema; for consumers and readers only.
+    """A schema that decodes each message with its producer's schema.
 
-    Avro and JSON become dicts, String text, numbers and booleans their Python types; everything
-    else stays bytes.
+    Only consumers and readers can use it. Avro and JSON values become dicts, String values become
+    text, and numbers and booleans become Python's types; all other values stay bytes.
     """
 
     def __init__(self) -> None:
         super().__init__(None, None, None, "AUTO_CONSUME")
 
     def encode(self, value: Value) -> bytes:
-        """Refuse to encode.
+        """Raise TypeError, because this schema only decodes.
 
         Raises:
             TypeError: Always.
@@ -162,11 +165,11 @@ class AutoConsumeSchema(VersionedSchema[Any]):
         raise TypeError("AutoConsumeSchema reads only: give a producer the topic's own schema")
 
     def decode(self, data: bytes) -> bytes:
-        """Return the bytes themselves."""
+        """Return the bytes unchanged."""
         return data
 
     def decoding_of(self, info: pb.Schema) -> _Reading:
-        """Return the decoder of a version.
+        """Return the decoder of values written with a version of the topic's schema.
 
         Raises:
             ValueError: An Avro definition is invalid.

@@ -1,1 +1,1 @@
-"""Statistics of a client: as values, for Prometheus and for OpenTelemetry."""
+"""Statistics of a client: as Python values, for Prometheus, and for OpenTelemetry."""

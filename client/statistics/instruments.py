@@ -1,4 +1,4 @@
-"""The instruments of a client's memory, producers and consumers.
+"""The definitions of metrics for a client's memory, producers and consumers.
 
 Prometheus (``client/statistics/metrics.py``) and OpenTelemetry (``client/statistics/otel.py``) read
 the same rows. To add an instrument, add a row with the attribute to read.
@@ -44,7 +44,7 @@ def _rows(
 
 
 def _reading(sources: Sources, attribute: str) -> Callable[[ClientStatistics], Labelled]:
-    """Return a function that reads an attribute.
+    """Return a function that reads one attribute of all producers or consumers.
 
     Producers of the same name and topic, and consumers of the same name, subscription and topic,
     are summed: a metrics library has a single place for each.
@@ -140,4 +140,8 @@ INSTRUMENTS: Table[ClientStatistics] = (
         counts=True,
     ),
 )
-"""All have their client's name; producers and consumers have their names and topics as well."""
+"""All metrics.
+
+Each is labeled with the client's name; those of producers and consumers also have their names and
+topics.
+"""

@@ -1,4 +1,4 @@
-"""A client's statistics for Prometheus."""
+"""Export of a client's statistics to Prometheus."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ if TYPE_CHECKING:
 
 
 class ClientMetrics(Collector):
-    """A client's statistics, read at each scrape; create in the client's loop.
+    """A Prometheus collector of a client's statistics.
 
-    Empty after the loop has ended, or while the loop does not answer.
+    Create it in the client's event loop; it reads the statistics at each scrape. It yields no
+    metrics after the loop has ended, or while the loop does not answer.
 
     Example:
         REGISTRY.register(ClientMetrics(client))
 
     Args:
         client: The client.
-        name: The label ``client``; by default ``client-1`` and so on.
+        name: Value of the label ``client``; by default ``client-1`` and so on.
     """
 
     def __init__(self, client: HasStatistics, name: str | None = None) -> None:
@@ -38,11 +39,11 @@ class ClientMetrics(Collector):
         self._labels = {"client": name or client_name(client)}
 
     def describe(self) -> list[Metric]:
-        """Return nothing: skips Prometheus' check for duplicate names, and a read."""
+        """Return nothing, so that Prometheus skips its check for duplicate metric names."""
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """Read the client and return all metric families."""
+        """Read the client's statistics, and yield all metric families."""
         try:
             statistics = self._reader.read()
         except TimeoutError:  # an error would cost the program all of its metrics

@@ -1,4 +1,4 @@
-"""A client's statistics for OpenTelemetry.
+"""Export of a client's statistics to OpenTelemetry.
 
 Imported only for OpenTelemetry: the import costs time and memory.
 """
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def create_instruments(meter: Meter, client: HasStatistics, name: str | None = None) -> None:
-    """Create the instruments of a client; call in the client's loop.
+    """Create OpenTelemetry instruments for a client; call this in the client's event loop.
 
     The meter reads them; empty after the loop has ended, or while the loop does not answer.
 
     Args:
-        meter: Creates the instruments.
+        meter: Meter that creates the instruments.
         client: The client.
-        name: As for client.statistics.metrics.ClientMetrics.
+        name: Value of the attribute ``client``; by default ``client-1`` and so on.
     """
     labels, readings = {"client": name or client_name(client)}, _Readings(client)
     for row in INSTRUMENTS:
@@ -35,7 +35,7 @@ def create_instruments(meter: Meter, client: HasStatistics, name: str | None = N
 
 
 class _Readings:
-    """A reading of the statistics that all instruments share within a collection."""
+    """A snapshot of the statistics that all instruments share during one collection."""
 
     def __init__(self, client: HasStatistics) -> None:
         self._reader = StatisticsReader(client)

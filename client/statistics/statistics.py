@@ -1,4 +1,4 @@
-"""Statistics of a client's memory, producers, consumers and waiters, and their periodic log."""
+"""Statistics of a client's memory, producers and consumers, and their periodic logging."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ANSWER_SECONDS = 5.0
-"""Longest wait of another thread for the client's loop, in seconds."""
+"""Longest time in seconds for which another thread waits for the client's event loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A blocked operation.
+    """A producer or consumer with calls that wait, and what they wait for.
 
     Attributes:
         who: The producer or consumer.
-        what: The awaited resource.
-        count: Number of waiters: sends, receives, or 1.
+        what: What the calls wait for.
+        count: Number of waiting sends or receives; 1 for any other operation.
     """
 
     who: str
@@ -50,12 +50,12 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class ClientStatistics:
-    """A snapshot of a client's statistics.
+    """The current statistics of a client.
 
     Attributes:
-        memory: The memory limit, including all clients sharing the limit.
-        producers: The producers.
-        consumers: The consumers and readers, including table views' readers.
+        memory: The memory limit, with the usage of all clients that share it.
+        producers: Statistics of the producers.
+        consumers: Statistics of the consumers and readers, including those of table views.
     """
 
     memory: MemoryLimitStatistics
@@ -63,7 +63,7 @@ class ClientStatistics:
     consumers: tuple[ConsumerStatistics, ...]
 
     def waiting(self) -> Iterator[Waiting]:
-        """Yield the blocked operations, producers first."""
+        """Yield the producers and then the consumers that have waiting calls."""
         for producer in self.producers:
             yield from _producer_waiting(producer)
         for consumer in self.consumers:
@@ -90,7 +90,7 @@ def _consumer_waiting(consumer: ConsumerStatistics) -> Iterator[Waiting]:
 
 
 def client_statistics(parts: Iterable[Part], memory: MemoryLimitController) -> ClientStatistics:
-    """Return the current statistics."""
+    """Return the current statistics of producers, consumers and memory."""
     found = [part.statistics() for part in tuple(parts)]
     return ClientStatistics(
         memory=memory.statistics(),
@@ -100,10 +100,10 @@ def client_statistics(parts: Iterable[Part], memory: MemoryLimitController) -> C
 
 
 class HasStatistics(Protocol):
-    """A client, as seen by metrics."""
+    """A client from which metrics read statistics."""
 
     def statistics(self) -> ClientStatistics:
-        """Return the current statistics."""
+        """Return the current statistics of the client."""
 
 
 _names: WeakKeyDictionary[HasStatistics, str] = WeakKeyDictionary()
@@ -111,16 +111,17 @@ _numbers = count(1)
 
 
 def client_name(client: HasStatistics) -> str:
-    """Return a name for a client without one: ``client-1`` and so on, per process."""
+    """Return a name for a client: ``client-1`` and so on, counted in this process."""
     if client not in _names:
         _names[client] = f"client-{next(_numbers)}"
     return _names[client]
 
 
 class StatisticsReader:
-    """A reader of a client's statistics for any thread; created in the client's loop.
+    """A reader of a client's statistics that any thread may use.
 
-    Metrics collectors have threads of their own; a client belongs to its loop's thread.
+    Create it in the client's event loop. Metrics collectors have threads of their own; a client
+    belongs to its loop's thread.
     """
 
     def __init__(self, client: HasStatistics) -> None:
@@ -129,7 +130,7 @@ class StatisticsReader:
         self._thread = threading.get_ident()
 
     def read(self) -> ClientStatistics:
-        """Return the current statistics.
+        """Return the client's current statistics, read in its event loop.
 
         Raises:
             TimeoutError: The loop has ended, or did not answer for seconds.
@@ -156,11 +157,11 @@ MOST_AT_ONCE = 50
 
 
 class StatisticsLog:
-    """A periodic log of a client's memory, producers, consumers and readers, a line each.
+    """A periodic log of a client's memory, producers, consumers and readers, one line each.
 
     Args:
         clock: The source of time.
-        seconds: The interval; 0 for never.
+        seconds: The interval in seconds; 0 for never.
         parts: The producers, consumers, readers.
         memory: The client's memory limit.
     """
@@ -173,7 +174,7 @@ class StatisticsLog:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Start logging; idempotent."""
+        """Start logging, if an interval is set; further calls do nothing."""
         if self._task is None and self._seconds:
             self._task = asyncio.get_running_loop().create_task(self._repeat())
 
@@ -189,5 +190,5 @@ class StatisticsLog:
                     await asyncio.sleep(0)
 
     async def close(self) -> None:
-        """Stop logging; idempotent."""
+        """Stop logging; further calls do nothing."""
         await ended(self._task)

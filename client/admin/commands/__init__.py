@@ -1,1 +1,1 @@
-"""The command line `floodgate-admin`: one module per subject."""
+"""The command line ``floodgate-admin``, with one module for each group of commands."""

@@ -1,4 +1,4 @@
-"""``floodgate-admin brokers``, ``floodgate`` and ``faults``."""
+"""The commands ``floodgate-admin brokers``, ``floodgate`` and ``faults``."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def _line(fault: dict[str, Any]) -> str:
 
 
 async def _listed(asked: Asked, output: Output) -> None:
-    """Show the faults, a line each."""
+    """Write the active injected faults, one per line."""
     found = await asked.rest.value(asked.method, asked.path)
     faults = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
     output.either(faults, lambda faults: map(_line, faults))
 
 
 def parsed_fault(text: str) -> dict[str, Any]:
-    """Parse the JSON document of a fault.
+    """Parse the JSON document that describes a fault to inject.
 
     Raises:
         typer.BadParameter: The text is not a fault.
@@ -107,7 +107,7 @@ floodgate = group("floodgate", "Functions that only a Floodgate broker has.", "l
 
 
 async def _limiter(asked: Asked, output: Output) -> None:
-    """Show the limiter's state; for people, the table that the server renders."""
+    """Write the limiter's state as JSON, or as the readable table that the server renders."""
     if output.as_json:
         output.json(await asked.mapping())
     else:

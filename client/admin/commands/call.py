@@ -1,4 +1,4 @@
-"""A call of ``floodgate-admin``: server, output and errors.
+"""The run of one command of ``floodgate-admin``: its server, its output and its errors.
 
 The boundary for exceptions: any failure of a server or network ends in a single sentence on
 standard error and exit status 1.
@@ -56,16 +56,16 @@ _REMEDIES = (
     (412, "non-dynamic configuration",
      "`floodgate-admin brokers list-dynamic-config` shows the keys that can change"),
 )  # fmt: skip
-"""Hints for refusals: HTTP status, part of the reason, hint."""
+"""Hints to add to error responses: HTTP status, part of the server's reason, hint."""
 
 
 class Shown(NamedTuple):
-    """References to the credentials of a command, from its options or environment variables.
+    """The location of a command's credentials, from its options or environment variables.
 
     Attributes:
-        plugin: ``token``, ``basic`` or ``tls``; empty: a token.
-        params: The credentials' location; empty: none.
-        trust_certs_file_path: Trusted CA certificates; empty: the system's.
+        plugin: ``token``, ``basic`` or ``tls``; if empty, ``token``.
+        params: Location of the credentials, such as a file; if empty, no credentials are sent.
+        trust_certs_file_path: File of trusted CA certificates; if empty, the system's are trusted.
     """
 
     plugin: str = ""
@@ -73,14 +73,14 @@ class Shown(NamedTuple):
     trust_certs_file_path: str = ""
 
     def over(self, before: Shown) -> Shown:
-        """Return the merged references; earlier references fill the gaps."""
+        """Return this location of credentials, with empty fields taken from ``before``."""
         own = self if self.params or self.plugin else before
         return Shown(
             own.plugin, own.params, self.trust_certs_file_path or before.trust_certs_file_path
         )
 
     def credentials(self) -> tuple[Authentication | None, str | None]:
-        """Return the credentials, and the file of trusted CA certificates.
+        """Return the credentials, and the path of the file with trusted CA certificates.
 
         Raises:
             AdminCredentialsError: The credentials are unreadable, or appear on the command line
@@ -97,7 +97,7 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The options common to all verbs."""
+    """The options common to all commands: the server's address, output format and credentials."""
 
     admin_url: str
     as_json: bool
@@ -105,7 +105,7 @@ class Call:
     shown: Shown = field(default_factory=Shown)
 
     def then(self, given: Mapping[str, Any]) -> Call:
-        """Return the call merged with the options after the verb, which have precedence."""
+        """Return these options overridden by the options written after the command's name."""
         names = ("auth_plugin", "auth_params", "tls_trust_certs")
         return Call(
             given["admin_url"] or self.admin_url,
@@ -121,7 +121,7 @@ class Call:
         work: Callable[[PulsarAdmin], Awaitable[object]],
         **details: object,
     ) -> None:
-        """Make a change, and report ``done``, such as ``created topic``."""
+        """Send a change to the server, and report ``done``, such as ``created topic``."""
 
         async def write(admin: PulsarAdmin, output: Output) -> None:
             await work(admin)
@@ -130,11 +130,11 @@ class Call:
         self.run(asked, write)
 
     def run(self, asked: str, work: Callable[[PulsarAdmin, Output], Awaitable[None]]) -> None:
-        """Run work against the server with the admin client.
+        """Run a command's coroutine with a connected admin client and the output.
 
         Args:
-            asked: The request, completing the sentence "cannot ...".
-            work: Sends requests and writes the answers.
+            asked: The request in words that complete the error text "cannot ...".
+            work: Coroutine function that sends the requests and writes the results.
 
         Raises:
             typer.Exit: The work failed; standard error says why.
@@ -144,7 +144,7 @@ class Call:
         self._end_where_it_fails(asked, self._with(PulsarAdmin, work))
 
     def ask(self, asked: str, work: Callable[[AdminRest, Output], Awaitable[None]]) -> None:
-        """Run work against the server with plain REST; see :meth:`run`."""
+        """Run a command's coroutine with a plain REST client; see :meth:`run`."""
         from client.admin.rest import AdminRest
 
         self._end_where_it_fails(asked, self._with(AdminRest, work))
@@ -160,7 +160,7 @@ class Call:
             self.fail(sentence(asked, error), status)
 
     def fail(self, text: str, exit_status: int, **more: object) -> NoReturn:
-        """Print an error, as JSON with further members, and exit.
+        """Write an error and exit; as JSON, ``more`` adds members to the error's object.
 
         Raises:
             typer.Exit: Always.
@@ -183,13 +183,13 @@ class Call:
 
 
 def say(text: str, *, as_json: bool, **more: object) -> None:
-    """Write a sentence to standard error; in JSON with further members."""
+    """Write a sentence to standard error; as JSON, ``more`` adds members to the object."""
     said = json.dumps({"error": text, **more}) if as_json else f"{PROGRAM}: {printable(text)}"
     sys.stderr.write(f"{said}\n")
 
 
 def sentence(asked: str, error: AdminError) -> str:
-    """Return an error's text: the failed request, the reason, and a hint."""
+    """Return an error as a sentence: what could not be done, the reason, and a hint."""
     if isinstance(error, AdminRefusedError):
         words = f"{error.reason.rstrip('.')} (HTTP {error.status})"
         hints = (one[2] for one in _REMEDIES if one[0] == error.status and one[1] in error.reason)

@@ -1,4 +1,4 @@
-"""``floodgate-admin``: the admin REST of a Floodgate broker or a real Pulsar, by hand.
+"""``floodgate-admin``: command-line access to the admin REST API of Floodgate or a real Pulsar.
 
 Verbs and options are pulsar-admin's. Exit status: 0 done, 1 the broker refused or cannot be
 reached, 2 the command line is wrong, 130 interrupted.
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from client.admin.rest import AdminRest, Body
 
 _AS_WRITTEN = "/%?=&:@!$'()*+,;~"
-"""Characters of a path sent unencoded; all others are percent-encoded."""
+"""Characters of a path that are sent as written; all others are percent-encoded."""
 
 
 def _body(text: str) -> Body:
@@ -61,7 +61,7 @@ _OPTIONS = {
 def _request(
     call: Call, method: str, path: str, body: Body | None, query: list[tuple[str, str]] | None
 ) -> None:
-    """Send any call of the admin REST, and show the answer.
+    """Send any request to the admin REST API, and write the response.
 
     Examples:
     floodgate-admin request GET persistent/acme/orders/eu/stats
@@ -88,11 +88,11 @@ REQUEST = Function("request", _request, _OPTIONS)
 
 
 _CREDENTIALS = ("AUTH_PLUGIN", "AUTH_PARAMS", "TLS_TRUST_CERTS_FILE_PATH")
-"""Names defined in client.authentication.access, copied because --help should not import it."""
+"""Variable names from client.authentication.access, copied so that --help need not import it."""
 
 
 def say_version(asked: bool) -> None:
-    """Print the version and exit, if requested."""
+    """Write the program's version and exit, if ``--version`` was given."""
     if asked:
         typer.echo(f"Floodgate {VERSION}")
         raise typer.Exit
@@ -135,7 +135,7 @@ for group in (
 
 
 def _floodgate_admin(context: typer.Context, **given: Any) -> None:  # noqa: ANN401 - typer's
-    """Store the options before the verb; the same options may follow the verb."""
+    """Store the options written before the command; the same options may follow the command."""
     shown = Shown(*(os.environ.get(f"FLOODGATE_{name}", "") for name in _CREDENTIALS))
     context.obj = Call(DEFAULT_ADMIN_URL, False, REQUEST_TIMEOUT_SECONDS, shown).then(given)
 
@@ -150,7 +150,7 @@ app.callback()(taking(_BEFORE_THE_VERB, _floodgate_admin))
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line ``floodgate-admin``."""
     ready_streams()
     as_json, status = "--json" in sys.argv, 0
     try:
@@ -179,5 +179,5 @@ def _status(*, as_json: bool) -> int:
 
 @cache
 def _program() -> Any:  # noqa: ANN401 - Typer names no type for it
-    """Return Typer's command with all verbs, built in 40 ms."""
+    """Return the command line with all commands as a Click command; building it takes 40 ms."""
     return typer.main.get_command(app)

@@ -1,4 +1,4 @@
-"""``floodgate-admin topics``: messages, subscriptions, statistics, and the life of topics."""
+"""``floodgate-admin topics``: commands for messages, subscriptions, statistics and lifecycle."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def reset_cursor(
     message_id: MessageId | None = None,
     exclude: bool = False,
 ) -> None:
-    """Move a subscription back to a time, or to a message.
+    """Move a subscription back to an earlier time, or to a message.
 
     Examples:
     floodgate-admin topics reset-cursor acme/orders/eu -s billing -t 1h
@@ -52,7 +52,7 @@ def reset_cursor(
 
 
 async def _peek(asked: Asked, output: Output) -> None:
-    """Show the next messages, as many as exist."""
+    """Write the next unacknowledged messages of a subscription, as many as exist."""
     found: list[dict[str, Any]] = []
     for place in range(1, asked.values["count"] + 1):
         try:

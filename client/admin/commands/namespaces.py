@@ -1,4 +1,4 @@
-"""``floodgate-admin namespaces``, ``tenants`` and ``clusters``, and the permissions of roles."""
+"""``floodgate-admin namespaces``, ``tenants``, ``clusters``, and commands for permissions."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ clusters = group("clusters", "Clusters and their addresses.", "list", "get stand
 def create_tenant(
     call: Call, tenant: str, admin_roles: list[str], allowed_clusters: list[str]
 ) -> None:
-    """Create a tenant. Without -c it may use all clusters.
+    """Create a tenant; without -c it may use all clusters.
 
     Examples:
     floodgate-admin tenants create acme
@@ -79,7 +79,7 @@ def create_tenant(
 def update_tenant(
     call: Call, tenant: str, admin_roles: list[str], allowed_clusters: list[str]
 ) -> None:
-    """Change the roles or the clusters of a tenant; an option that is not given changes nothing.
+    """Change the roles or the clusters of a tenant; an omitted option changes nothing.
 
     Examples:
     floodgate-admin tenants update acme -r ann
@@ -92,7 +92,7 @@ def update_tenant(
 
 
 async def _clusters(asked: Asked, output: Output) -> None:
-    """Show the clusters, with the contacted cluster marked."""
+    """Write the names of the clusters, with a mark at the contacted broker's own cluster."""
     names = await asked.rest.strings(asked.path)
     if asked.values["current"]:
         found = await asked.rest.mapping("/admin/v2/brokers/configuration/runtime")
@@ -126,7 +126,7 @@ app = group("namespaces", "Namespaces, their policies and permissions.", "create
 
 
 def _ranges(found: dict[str, Any]) -> list[str]:
-    """Return the hash ranges between the boundaries in the answer."""
+    """Return the hash ranges that lie between the boundaries in a response."""
     return [f"{low}_{high}" for low, high in pairwise(found.get("boundaries") or [])]
 
 

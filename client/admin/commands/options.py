@@ -1,4 +1,4 @@
-"""The options of ``floodgate-admin``: each declared once for all verbs."""
+"""The options of ``floodgate-admin``, each declared once and used by many commands."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 REQUIRED: Any = ...
-"""The default of a mandatory option."""
+"""Marks an option as mandatory, in place of a default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option or argument of a command line.
+    """The declaration of an option or argument of the command line.
 
     Attributes:
-        kind: The type of the value.
+        kind: The Python type of the value.
         spellings: ``--force -f``; empty for an argument.
         text: The help text.
         metavar: The value's placeholder in help; None for the type.
         default: The default value; REQUIRED for a mandatory option.
-        parser: Parses a word to a value.
-        least: The smallest number.
-        made: Converts the value, or the list of a repeated option, for the verb.
-        panel: The panel in help.
-        envvar: The environment variable, as an alternative.
+        parser: Function that parses the text on the command line to the value.
+        least: The smallest number allowed.
+        made: Function that converts the value, or the list of a repeated option, for the command.
+        panel: Heading in the help text below which the option is listed.
+        envvar: Environment variable that is read if the option is absent.
         example: The argument's value in examples.
-        at_once: Action of a flag before other options are processed.
+        at_once: Function that a flag calls before other options are processed.
     """
 
     kind: Any
@@ -69,13 +69,13 @@ class Option:
     at_once: Callable[[bool], None] | None = None
 
     def of(self, value: Any) -> object:  # noqa: ANN401 - depends on the kind
-        """Return an option's text or texts, converted for the verb."""
+        """Convert an option's value, or the list of a repeated option, for the command."""
         return self.made(value) if self.made else value
 
 
 @cache
 def parameter(name: str, option: Option) -> inspect.Parameter:
-    """Return an option as a parameter of a Typer function."""
+    """Return an option as the parameter of a function that Typer can call."""
     kind = option.kind | None if option.default is None else option.kind
     declared = (typer.Option if option.spellings else typer.Argument)(
         *option.spellings.split(), metavar=option.metavar, help=option.text, parser=option.parser,
@@ -96,36 +96,36 @@ def flag(
     default: object = False,
     made: Callable[[bool], object] | None = None,
 ) -> Option:
-    """Return an option without a value."""
+    """Return an on-off option, which has no value on the command line."""
     return Option(bool, spellings, text, None, default, made=made)
 
 
 def number(spellings: str, text: str, default: object = REQUIRED) -> Option:
-    """Return an option for an integer."""
+    """Return an option whose value is an integer."""
     return Option(int, spellings, text, "N", default)
 
 
 def parsed(
     parser: Callable[[str], int], spellings: str, text: str, default: object = REQUIRED
 ) -> Option:
-    """Return an option for a time or a size."""
+    """Return an option whose value is a time or a size, such as ``10m`` or ``16G``."""
     metavar = "SIZE" if parser in (size_bytes, megabytes) else "TIME"
     return Option(int, spellings, text, metavar, default, parser)
 
 
 def name_of(spellings: str, text: str, *names: str, default: object = REQUIRED) -> Option:
-    """Return an option for one of several names, listed in its text."""
+    """Return an option that accepts one of the given names and lists them in its help text."""
     listed = f"{text}: {', '.join(names)}."
     return Option(str, spellings, listed, "NAME", default, one_of(*names))
 
 
 def words(spellings: str, text: str, default: object = REQUIRED) -> Option:
-    """Return a repeatable option for comma-separated words."""
+    """Return a repeatable option whose value is a comma-separated list."""
     return Option(list[str], spellings, text, "A,B", default, made=words_of)
 
 
 def pairs(spellings: str, text: str, default: object = None) -> Option:
-    """Return a repeatable option for properties."""
+    """Return a repeatable option whose value is properties, ``k1=v1,k2=v2``."""
     repeated = f"{text} May be repeated."
     return Option(list[Pairs], spellings, repeated, "K=V,...", default, parsed_pairs, made=merged)
 
@@ -212,7 +212,7 @@ OPTIONS = {
     "with_namespaces": flag(_FORCE, "Delete its namespaces too, if the broker allows it."),
     "all_versions": flag(_FORCE, "Delete all versions: the next one is version 0."),
 }  # fmt: skip
-"""The options of verbs, by their names in rows and functions."""
+"""The options of all commands, keyed by the names that rows and functions use."""
 
 _COMMON = {
     "admin_url": Option(
@@ -238,4 +238,4 @@ _COMMON = {
         "FILE", None),
 }  # fmt: skip
 COMMON = {name: replace(option, panel="Everywhere") for name, option in _COMMON.items()}
-"""The options of every verb, also accepted before the verb."""
+"""The options that every command has, also accepted before the command's name."""

@@ -1,4 +1,4 @@
-"""The standard output of ``floodgate-admin``: for people, or as JSON.
+"""The standard output of ``floodgate-admin``, as readable text or as JSON.
 
 Names are written one per line, for pipes. For people, unprintable characters are escaped: a topic's
 creator chooses its name freely, and terminals obey control characters.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def ready_streams() -> None:
-    """Make both streams accept any text; a closed stream discards all text."""
+    """Prepare standard output and error for any text; if closed, make them discard it."""
     # First of all: a socket must not get a closed stream's number.
     sys.stdout, sys.stderr = _open(sys.stdout), _open(sys.stderr)
     # A name may contain characters missing in the terminal's encoding.
@@ -34,7 +34,7 @@ def _open(stream: TextIO | None) -> TextIO:
 
 
 def unreadable(arguments: Sequence[str]) -> str | None:
-    """Return a complaint about arguments outside UTF-8, or None.
+    """Return an error text if an argument is not valid UTF-8, otherwise None.
 
     Python keeps undecodable bytes, and a later encoding would fail.
     """
@@ -49,7 +49,7 @@ def unreadable(arguments: Sequence[str]) -> str | None:
 
 @contextmanager
 def nobody_need_read() -> Iterator[None]:
-    """Write the output of a block; end quietly after the reader has closed the pipe.
+    """Flush standard output after a block; end quietly if the reader has closed the pipe.
 
     Raises:
         OSError: Standard output failed for another reason, such as a full disk.
@@ -64,7 +64,7 @@ def nobody_need_read() -> Iterator[None]:
 
 
 def forget_output() -> None:
-    """Discard buffered output, which the interpreter would write again at exit."""
+    """Discard buffered output, which Python would otherwise try to write again at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
@@ -73,9 +73,9 @@ def forget_output() -> None:
 T = TypeVar("T")
 UNSET = "-"
 MAX_KEY_COLUMNS = 40
-"""Maximum width of the column of keys, half of a terminal: some keys have 80 characters."""
+"""Maximum width of the key column, half of a terminal, although some keys have 80 characters."""
 MAX_BATCHES_AHEAD = 2_048
-"""Maximum number of texts, about 100 KB each, read from the server ahead of the output."""
+"""Maximum number of texts, about 100 KB each, read from the server before they are written."""
 _INDENT = 2
 _END = ""
 _NONE = "There are none."
@@ -83,13 +83,13 @@ _NOT_SET = "It is not set."
 
 
 class Output:
-    """A writer of results to standard output."""
+    """A writer of a command's results to standard output."""
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
 
     async def stream(self, batches: AsyncGenerator[list[str], None]) -> None:
-        """Write names as they arrive: one per line, or as an array.
+        """Write names while they are received: one per line, or as a JSON array.
 
         Reads up to MAX_BATCHES_AHEAD while a pager waits: a server disconnects a non-reading peer
         after half a minute.
@@ -118,7 +118,7 @@ class Output:
         return f"[\n  {body}" if first else f",\n  {body}"
 
     def names(self, names: Sequence[str]) -> None:
-        """Write a short list of names."""
+        """Write a short list of names: one per line, or as a JSON array."""
         if self.as_json:
             self.json(list(names))
         elif names:
@@ -127,7 +127,10 @@ class Output:
             self.note(_NONE)
 
     def table(self, values: Mapping[str, Any], *, hide_unset: bool = False) -> None:
-        """Write keys and values in two aligned columns; nested members as ``a.b``."""
+        """Write an object as two aligned columns, or as JSON.
+
+        In the columns a nested member's key is ``a.b``.
+        """
         if self.as_json:
             self.json(values)
             return
@@ -141,7 +144,7 @@ class Output:
             self.note(f"{hidden} more are not set; --json shows them.")
 
     def value(self, value: object) -> None:
-        """Write any JSON: an object as a table, an array of texts one per line."""
+        """Write any JSON value: an object as a table, an array of strings one per line."""
         if self.as_json:
             self.json(value)
         elif isinstance(value, dict):
@@ -154,7 +157,7 @@ class Output:
             self.say(cell(value) if isinstance(value, str) else json.dumps(value))
 
     def messages(self, found: Sequence[Mapping[str, Any]]) -> None:
-        """Write messages of a topic, separated by empty lines."""
+        """Write messages of a topic, separated by empty lines, or as a JSON array."""
         if self.as_json:
             self.json(found)
             return
@@ -164,18 +167,18 @@ class Output:
             self.table(message)
 
     def text(self, text: str, key: str) -> None:
-        """Write a text: bare, or as the member ``key`` of an object."""
+        """Write a plain text, or a JSON object with the text in the member ``key``."""
         if self.as_json:
             self.json({key: text})
         else:
             self.say(text)
 
     def say(self, line: str) -> None:
-        """Write a line for people."""
+        """Write a line of readable output, with control characters escaped."""
         sys.stdout.write(f"{printable(line)}\n")
 
     def either(self, found: T, lines: Callable[[T], Iterable[str]]) -> None:
-        """Write a value as JSON; for people, write the lines that ``lines`` makes of the value."""
+        """Write a value as JSON, or as the readable lines that ``lines`` returns for it."""
         if self.as_json:
             self.json(found)
         else:
@@ -183,7 +186,10 @@ class Output:
                 self.say(line)
 
     def changed(self, done: str, details: Mapping[str, object]) -> None:
-        """Report a change, such as ``created topic``: a sentence, or ``{"created": "topic"}``."""
+        """Report a completed change, such as ``created topic``, as a sentence or as JSON.
+
+        The JSON object is ``{"created": "topic"}``.
+        """
         if self.as_json:
             verb, _, thing = done.partition(" ")
             self.json({verb: thing, **details})
@@ -191,17 +197,17 @@ class Output:
             self.say(f"{done[0].upper()}{done[1:]}.")
 
     def json(self, value: object) -> None:
-        """Write a value as JSON."""
+        """Write a value as indented JSON."""
         sys.stdout.write(f"{json.dumps(value, indent=_INDENT)}\n")
 
     def note(self, sentence: str) -> None:
-        """Write a note for a person at a terminal, but not to a pipe."""
+        """Write a note to a person at a terminal; write nothing if output goes to a pipe."""
         if sys.stdout.isatty() and not self.as_json:
             sys.stderr.write(f"{sentence}\n")
 
 
 async def _put(ahead: asyncio.Queue[str], writing: asyncio.Task[None], text: str) -> None:
-    """Queue text for the writing task; raise the error of a failed task."""
+    """Queue text for the task that writes output; raise its error if it has failed."""
     putting = asyncio.ensure_future(ahead.put(text))
     await asyncio.wait({putting, writing}, return_when=asyncio.FIRST_COMPLETED)
     if writing.done():
@@ -210,13 +216,13 @@ async def _put(ahead: asyncio.Queue[str], writing: asyncio.Task[None], text: str
 
 
 async def _write_all(ahead: asyncio.Queue[str]) -> None:
-    """Write queued text in a thread: a pager may block."""
+    """Write queued text in a thread, because a pager may block the write."""
     while (text := await ahead.get()) != _END:
         await asyncio.to_thread(sys.stdout.write, text)
 
 
 def printable(text: str) -> str:
-    """Return a text with control characters escaped like in Python."""
+    """Return a text with its control characters escaped as in Python's string literals."""
     if text.isprintable():
         return text
     return "".join(
@@ -225,12 +231,12 @@ def printable(text: str) -> str:
 
 
 def printable_all(names: Sequence[str]) -> Iterable[str]:
-    """Return names with control characters escaped; the common case takes a single check."""
+    """Return names with control characters escaped; a single check covers names without any."""
     return names if "".join(names).isprintable() else map(printable, names)
 
 
 def flat_rows(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the rows of a table; nested members as ``a.b``."""
+    """Yield the keys and values of an object; a nested member's key is ``a.b``."""
     for key, value in values.items():
         if isinstance(value, dict) and value:
             yield from flat_rows(value, f"{prefix}{key}.")
@@ -239,7 +245,7 @@ def flat_rows(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str
 
 
 def cell(value: object) -> str:
-    """Return a value as text for people."""
+    """Return a JSON value as readable text for a table."""
     if value is None or value == "" or value == [] or value == {}:
         return UNSET
     if isinstance(value, str):
@@ -250,7 +256,7 @@ def cell(value: object) -> str:
 
 
 def _print_rows(rows: Sequence[tuple[str, str]]) -> None:
-    """Write aligned columns; longer keys push their values to the right."""
+    """Write keys and values in two aligned columns; a very long key shifts its value right."""
     from rich.console import Console  # 0.1 s, avoided by lists of names
     from rich.text import Text
 

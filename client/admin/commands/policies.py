@@ -1,4 +1,7 @@
-"""Verbs of policies, from a single table: ``floodgate-admin namespaces`` and ``topicPolicies``."""
+"""The commands that get, set and remove policies, generated from a single table.
+
+They belong to ``floodgate-admin namespaces`` and ``topicPolicies``.
+"""
 
 from __future__ import annotations
 
@@ -26,20 +29,20 @@ topic_policies = group("topicPolicies", "Policies of single topics.",
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The verbs of a policy: get-NAME, set-NAME and remove-NAME.
+    """A policy, from which the commands get-NAME, set-NAME and remove-NAME are generated.
 
     Attributes:
-        name: pulsar-admin's name.
-        what: The policy in words.
-        example: Options of the set verb.
-        options: Of the set verb: a single option whose value is the body, or the members of the
-            body.
-        namespace: End of the path for namespaces; empty: unavailable, None: the name without
-            hyphens.
-        topic: End of the path for topics.
-        methods: HTTP methods of the set verb, for namespaces and for topics.
-        removable: Whether a remove verb exists, for namespaces and for topics.
-        in_query: Whether a topic's value is a query parameter instead of a body.
+        name: The name in pulsar-admin, which is also used here.
+        what: The policy in words, for help texts.
+        example: Options of the set command in its example.
+        options: Options of the set command: a single option whose value is the body, or the members
+            of the body.
+        namespace: Last segment of the REST path for namespaces. If empty, namespaces do not have
+            the policy; if None, it is the name without hyphens, in camel case.
+        topic: Last segment of the REST path for topics, in the same way.
+        methods: HTTP methods of the set command, for namespaces and for topics.
+        removable: Whether a remove command exists, for namespaces and for topics.
+        in_query: Whether a topic's value is sent as a query parameter instead of a body.
     """
 
     name: str
@@ -53,13 +56,16 @@ class Policy:
     in_query: bool = False
 
     def end(self, *, topics: bool) -> str:
-        """Return the last part of the policy's REST path; empty if the policy is unavailable."""
+        """Return the last segment of the policy's REST path.
+
+        It is empty if topics, or namespaces, do not have the policy.
+        """
         first, *others = self.name.split("-")
         end = self.topic if topics else self.namespace
         return first + "".join(map(str.capitalize, others)) if end is None else end
 
     def verbs(self, *, topics: bool) -> list[Verb]:
-        """Return the policy's verbs, for topics or for namespaces."""
+        """Return the policy's commands: for topics if ``topics``, otherwise for namespaces."""
         of, path, default = _TOPICS if topics else _NAMESPACES
         own = {_VALUE: self.options} if isinstance(self.options, Option) else self.options
         body = _VALUE if _VALUE in own else "*"
@@ -81,7 +87,7 @@ class Policy:
 
 _TOPICS = ("topic", "{topic}", "that of its namespace")
 _NAMESPACES = ("namespace", "namespaces/{namespace}", "the default of the broker")
-"""For policies of namespaces: the subject in help, the REST path, the value of an unset policy."""
+"""For policies of namespaces: the subject in help texts, the REST path, the value if unset."""
 _APPLIED = ("", "?applied={applied}")
 _VALUE = "limit"
 _NEVER = (False, False)
@@ -207,7 +213,7 @@ _QUOTA = {
 
 
 def _quotas(*, topics: bool) -> tuple[Verb, ...]:
-    """Return the verbs of backlog quotas, with one quota for each of two types."""
+    """Return the commands for backlog quotas, which have a separate quota for size and for age."""
     of, path, _ = _TOPICS if topics else _NAMESPACES
     one = f"{path}/backlogQuota?backlogQuotaType={{quota_type}}"
     return (
@@ -226,7 +232,7 @@ def _quotas(*, topics: bool) -> tuple[Verb, ...]:
 
 
 def policy_verbs(*, topics: bool) -> Iterator[Verb]:
-    """Yield the verbs of all policies of topics, or of namespaces."""
+    """Yield the commands of all policies: of topics if ``topics``, otherwise of namespaces."""
     for row in POLICIES:
         if row.end(topics=topics):
             yield from row.verbs(topics=topics)

@@ -1,4 +1,4 @@
-"""``floodgate-admin tokens``: keys and tokens, created and inspected without a server.
+"""``floodgate-admin tokens``: commands that create and inspect keys and tokens, without a server.
 
 Secrets are given as a file or an environment variable: all users of the machine can read command
 lines.
@@ -27,14 +27,17 @@ if TYPE_CHECKING:
     from client.admin.commands.call import Call
 
 SECRET_BYTES = {"HS256": 32, "HS384": 48, "HS512": 64}
-"""Minimum length of a secret in bytes, by algorithm."""
+"""Minimum length of a secret key in bytes, for each signature algorithm."""
 CURVES = {"ES256": "SECP256R1", "ES384": "SECP384R1", "ES512": "SECP521R1"}
 RSA = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 _FILE = re.compile(r"file:(//)?")
 
 
 class KeyFileError(Exception):
-    """An unusable file or variable; ``str()`` says why, without secrets."""
+    """A file or variable holds no usable key or token.
+
+    ``str()`` gives the reason without secrets.
+    """
 
     def __init__(self, text: str, status: int = EXIT_FAILED) -> None:
         super().__init__(text)
@@ -42,7 +45,7 @@ class KeyFileError(Exception):
 
 
 def signing_key(secret: str | None, private: str | None, algorithm: str | None) -> tuple[Any, str]:
-    """Return the signing key of a token, and the algorithm."""
+    """Return the key for signing a token, and the name of the signature algorithm."""
     _one_of("--secret-key file:PATH or --private-key file:PATH", (secret, private))
     if private is not None:
         return _der_or_pem(named_secret("--private-key", private), "private"), algorithm or "RS256"
@@ -52,7 +55,7 @@ def signing_key(secret: str | None, private: str | None, algorithm: str | None) 
 def checking_key(
     secret: str | None, public: str | None, algorithm: str | None
 ) -> tuple[Any, list[str]]:
-    """Return the verification key of a token, and the permitted algorithms."""
+    """Return the key for verifying a token, and the permitted signature algorithms."""
     _one_of("--secret-key file:PATH or --public-key file:PATH", (secret, public))
     if public is not None:
         key = _der_or_pem(named_secret("--public-key", public), "public")
@@ -63,7 +66,7 @@ def checking_key(
 
 
 def given_token(file: str | None, named: str | None, *, stdin: bool) -> str:
-    """Return a token from a file, a variable or standard input."""
+    """Read a token from a file, an environment variable or standard input."""
     _one_of("--token-file, --token env:NAME or --stdin", (file, named, stdin or None))
     if stdin:
         return sys.stdin.read().strip()
@@ -74,12 +77,12 @@ def given_token(file: str | None, named: str | None, *, stdin: bool) -> str:
 
 
 def named_secret(option: str, source: str, *, is_text: bool = False) -> bytes:
-    """Return the content of a file or variable; refuse a literal secret.
+    """Read a secret from a file or environment variable; refuse a secret on the command line.
 
     Args:
-        option: The option's name, for errors.
+        option: Name of the command-line option, for error texts.
         source: ``file:PATH`` or ``env:NAME``.
-        is_text: A variable holds plain text; otherwise a key as base64 or PEM.
+        is_text: True if the variable holds plain text; False if it holds a key as base64 or PEM.
     """
     if source.startswith("file:"):
         return _read(_FILE.sub("", source, count=1))
@@ -133,7 +136,7 @@ def _der_or_pem(found: bytes, kind: str) -> Any:  # noqa: ANN401 - one of many k
 
 
 def _decoded(name: str, value: str) -> bytes:
-    """Return the key in a variable; refuse any other text, such as a path."""
+    """Decode the key in an environment variable; refuse any other text, such as a path."""
     encoded = value.removeprefix("data:;base64,")
     if encoded.startswith("-----BEGIN"):
         return encoded.encode()
@@ -194,7 +197,7 @@ def create_secret_key(
     algorithm: str = "HS256",
     as_base64: bool = False,
 ) -> None:
-    """Create a secret key that signs and checks tokens, in a file for its owner alone.
+    """Create a secret key that signs and verifies tokens, in a file that only its owner can read.
 
     Examples:
     floodgate-admin tokens create-secret-key --output my-secret.key
@@ -214,7 +217,7 @@ def create_key_pair(
     public_file: str,
     algorithm: str = "RS256",
 ) -> None:
-    """Create a private key that signs tokens and a public key that checks them, as DER.
+    """Create a private key that signs tokens and a public key that verifies them, in DER format.
 
     Examples:
     floodgate-admin tokens create-key-pair --output-private-key p.key --output-public-key pub.key
@@ -252,7 +255,7 @@ def create(  # noqa: PLR0913 - pulsar-admin's options
     algorithm: str | None,
     headers: list[str] | None,
 ) -> None:
-    """Create a token, and print it.
+    """Create a signed token, and print it.
 
     Examples:
     floodgate-admin tokens create --secret-key file:my-secret.key --subject ann
@@ -279,7 +282,7 @@ def validate(  # noqa: PLR0913 - pulsar-admin's options
     token: str | None,
     stdin: bool,
 ) -> None:
-    """Check the signature and the times of a token, and print its claims.
+    """Verify the signature and the expiry time of a token, and print its claims.
 
     Examples:
     floodgate-admin tokens validate --secret-key file:my-secret.key --token-file ann.jwt
@@ -295,7 +298,7 @@ def validate(  # noqa: PLR0913 - pulsar-admin's options
 
 
 def show(call: Call, token_file: str | None, token: str | None, stdin: bool) -> None:
-    """Print the header and the claims of a token, unchecked, without its signature.
+    """Print the header and the claims of a token, without verifying its signature.
 
     Examples:
     floodgate-admin tokens show --token-file ann.jwt
@@ -312,7 +315,7 @@ def show(call: Call, token_file: str | None, token: str | None, stdin: bool) -> 
 
 @contextmanager
 def _sentences(call: Call) -> Iterator[None]:
-    """Turn errors of keys and tokens into a sentence, and exit."""
+    """Report an error of keys or tokens as a sentence, and exit."""
     import jwt
 
     try:

@@ -1,4 +1,4 @@
-"""``floodgate-admin topics`` and ``schemas``: topics, their partitions, properties and schemas."""
+"""``floodgate-admin topics`` and ``schemas``: commands for topics, partitions and schemas."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _PATH = "schemas/{topic.namespace}/{topic.local_name}"
 
 
 class SchemaFile(dict[str, object]):
-    """A schema in the form of pulsar-admin's files and the admin REST."""
+    """A schema as JSON: the format of pulsar-admin's files and of the admin REST API."""
 
 
 def parsed_file(text: str) -> SchemaFile:
-    """Read a file with ``type``, ``schema`` and ``properties``.
+    """Read a schema from a JSON file with ``type``, ``schema`` and ``properties``.
 
     Raises:
         typer.BadParameter: The file is unreadable, or has another form.
@@ -101,7 +101,7 @@ def list_topics(
     include_system_topic: bool,
     with_properties: Pairs,
 ) -> None:
-    """List the topics of a namespace, one name a line; each partition is a name.
+    """List the topics of a namespace, one name per line; each partition has its own name.
 
     Without -td persistent topics come first, then non-persistent ones.
     -p is a filter of the broker; brokers without a property plug-in ignore it.
@@ -145,7 +145,7 @@ def list_partitioned_topics(
 def create_partitioned_topic(
     call: Call, topic: TopicName, partitions: int, partitioned_metadata: Pairs
 ) -> None:
-    """Create a topic and its partitions.
+    """Create a partitioned topic, and all its partitions.
 
     Examples:
     floodgate-admin topics create-partitioned-topic acme/orders/us -p 4

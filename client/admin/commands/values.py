@@ -1,4 +1,4 @@
-"""Parsers of command-line values, like pulsar-admin's: names, properties, times, sizes, ids."""
+"""Parsers of option values, compatible with pulsar-admin: names, properties, times, sizes, ids."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ _ID = re.compile(r"(-?\d+):(-?\d+)")
 
 
 def seconds(text: str) -> int:
-    """Parse ``90``, ``90s``, ``10m``, ``3h``, ``2d``, ``5w``; negative numbers stay unchanged.
+    """Parse a time such as ``90``, ``90s``, ``10m``, ``3h``, ``2d`` or ``5w`` into seconds.
+
+    A negative number stays unchanged.
 
     Raises:
         typer.BadParameter: The text has another form.
@@ -37,12 +39,12 @@ def seconds(text: str) -> int:
 
 
 def milliseconds(text: str) -> int:
-    """Parse a time into milliseconds."""
+    """Parse a time such as ``10m`` into milliseconds."""
     return seconds(text) * 1000
 
 
 def minutes(text: str) -> int:
-    """Parse a time of whole minutes.
+    """Parse a time such as ``10m`` into minutes.
 
     Raises:
         typer.BadParameter: The time is not in whole minutes.
@@ -54,7 +56,9 @@ def minutes(text: str) -> int:
 
 
 def size_bytes(text: str) -> int:
-    """Parse ``4096``, ``64K``, ``10M``, ``16G``, ``3T``; negative numbers stay unchanged.
+    """Parse a size such as ``4096``, ``64K``, ``10M``, ``16G`` or ``3T`` into bytes.
+
+    A negative number stays unchanged.
 
     Raises:
         typer.BadParameter: The text has another form.
@@ -67,7 +71,7 @@ def size_bytes(text: str) -> int:
 
 
 def megabytes(text: str) -> int:
-    """Parse a size of whole megabytes.
+    """Parse a size such as ``16G`` into megabytes.
 
     Raises:
         typer.BadParameter: The size is not in whole megabytes.
@@ -79,7 +83,7 @@ def megabytes(text: str) -> int:
 
 
 def one_of(*names: str) -> Callable[[str], str]:
-    """Return a case-insensitive parser of enumerated names.
+    """Return a parser that accepts one of the given names in any case.
 
     A broker would treat an unknown name like no name.
     """
@@ -94,7 +98,7 @@ def one_of(*names: str) -> Callable[[str], str]:
 
 
 def document(text: str) -> Any:  # noqa: ANN401 - JSON
-    """Parse JSON, or ``@FILE`` with JSON.
+    """Parse a JSON text; ``@FILE`` reads the text from a file.
 
     Raises:
         typer.BadParameter: The text is not JSON, or the file is unreadable.
@@ -108,11 +112,11 @@ def document(text: str) -> Any:  # noqa: ANN401 - JSON
 
 
 class MessageId(dict[str, int]):
-    """A message id in the form of the admin REST."""
+    """A message id as the JSON object that the admin REST API accepts."""
 
 
 def message_id(text: str) -> MessageId:
-    """Parse ``LEDGER:ENTRY``, ``earliest`` or ``latest``.
+    """Parse a message id: ``LEDGER:ENTRY``, ``earliest`` or ``latest``.
 
     Raises:
         typer.BadParameter: The text has another form.
@@ -124,7 +128,7 @@ def message_id(text: str) -> MessageId:
 
 
 class Entries(int):
-    """A number of entries: ``10`` in a path, ``10 entries`` in a sentence."""
+    """A number of entries, which reads ``10`` in a path and ``10 entries`` in a sentence."""
 
     def __format__(self, _: str) -> str:
         return "1 entry" if self == 1 else f"{int(self)} entries"
@@ -135,14 +139,14 @@ class Pairs(dict[str, str]):
 
 
 class TopicDomain(StrEnum):
-    """Pulsar's two topic domains, in pulsar-admin's spelling."""
+    """Pulsar's two topic domains, spelled as in pulsar-admin."""
 
     PERSISTENT = "persistent"
     NON_PERSISTENT = "non_persistent"
 
 
 class Mode(StrEnum):
-    """The kinds of topics to list, in pulsar-admin's spelling."""
+    """The kinds of topics that a listing can include, spelled as in pulsar-admin."""
 
     PERSISTENT = "persistent"
     NON_PERSISTENT = "non_persistent"
@@ -150,12 +154,12 @@ class Mode(StrEnum):
 
 
 def domains_of(domain: TopicDomain | None) -> Sequence[str]:
-    """Return the requested domain in the spelling of topic names, or both."""
+    """Return the requested topic domain as topic names spell it; both domains for None."""
     return DOMAINS if domain is None else (domain.value.replace("_", "-"),)
 
 
 def parsed_topic(text: str) -> TopicName:
-    """Parse a topic's name.
+    """Parse a topic's name from the command line.
 
     Raises:
         typer.BadParameter: The name is invalid.
@@ -170,7 +174,7 @@ def parsed_topic(text: str) -> TopicName:
 
 
 def parsed_namespace(text: str) -> NamespaceName:
-    """Parse a namespace's name.
+    """Parse a namespace's name, ``tenant/namespace``, from the command line.
 
     Raises:
         typer.BadParameter: The name is invalid.
@@ -182,7 +186,7 @@ def parsed_namespace(text: str) -> NamespaceName:
 
 
 def parsed_pairs(text: str) -> Pairs:
-    """Parse ``k1=v1,k2=v2``.
+    """Parse properties written as ``k1=v1,k2=v2``.
 
     Raises:
         typer.BadParameter: A part has no ``=``, or no key.
@@ -197,11 +201,11 @@ def parsed_pairs(text: str) -> Pairs:
 
 
 def merged(several: Sequence[Pairs] | None) -> Pairs:
-    """Return the merged properties of a repeated option."""
+    """Merge the properties of a repeated option; later values override earlier ones."""
     return Pairs({key: value for pairs in several or () for key, value in pairs.items()})
 
 
 def words_of(several: Sequence[str] | None) -> list[str]:
-    """Return the words of a repeated ``a,b`` option."""
+    """Return all words of a repeated option whose values are ``a,b``."""
     words = [word.strip() for text in several or () for word in text.split(",")]
     return [word for word in words if word]

@@ -1,4 +1,4 @@
-"""Verbs of ``floodgate-admin``: rows of a table, or functions for longer work.
+"""Commands of ``floodgate-admin``, declared as rows of a table or as functions.
 
 A row describes a request; the names in braces determine the verb's options.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A verb's request to the server, with the values of the command line's options."""
+    """A command's request to the server, with the values of its options."""
 
     rest: AdminRest
     method: str
@@ -36,11 +36,11 @@ class Asked:
     values: Mapping[str, Any]
 
     async def mapping(self) -> dict[str, Any]:
-        """Send the request, and return the JSON object of the answer."""
+        """Send the request, and return the JSON object in the response."""
         return await self.rest.mapping(self.path, self.method, self.body)
 
     async def text(self) -> str:
-        """Send the request, and return the text of the answer."""
+        """Send the request, and return the text of the response."""
         return await self.rest.text(self.method, self.path, self.body)
 
 
@@ -48,42 +48,42 @@ Show: TypeAlias = "Callable[[Asked, Output], Awaitable[None]]"
 
 
 async def table(asked: Asked, output: Output) -> None:
-    """Send a request, and show the answer, a JSON object, as a table."""
+    """Send a request, and write the JSON object in the response as a table."""
     output.table(await asked.mapping())
 
 
 async def sorted_table(asked: Asked, output: Output) -> None:
-    """Send a request, and show the answer, a JSON object, as a table sorted by key."""
+    """Send a request, and write the JSON object in the response as a table sorted by key."""
     output.table(dict(sorted((await asked.mapping()).items())))
 
 
 async def set_members(asked: Asked, output: Output) -> None:
-    """Send a request, and show those members of the answer, a JSON object, that are set."""
+    """Send a request, and write the JSON object in the response without its unset members."""
     output.table(await asked.mapping(), hide_unset=True)
 
 
 async def names(asked: Asked, output: Output) -> None:
-    """Send a request, and show the answer, a list of names, as it arrives."""
+    """Send a request, and write the names in the response while they are received."""
     await output.stream(asked.rest.names([asked.path]))
 
 
 async def sorted_names(asked: Asked, output: Output) -> None:
-    """Send a request, and show the answer, a short list of names, sorted."""
+    """Send a request, and write the short list of names in the response, sorted."""
     output.names(sorted(await asked.rest.strings(asked.path)))
 
 
 async def value(asked: Asked, output: Output) -> None:
-    """Send a request, and show the answer, any JSON."""
+    """Send a request, and write the response, which may be any JSON value."""
     output.value(await asked.rest.value(asked.method, asked.path, asked.body))
 
 
 async def message(asked: Asked, output: Output) -> None:
-    """Send a request, and show the answer, a message of a topic."""
+    """Send a request, and write the topic's message in the response."""
     output.messages([await asked.rest.message(asked.path)])
 
 
 def text(key: str) -> Show:
-    """Return an action that shows an answer's text; with --json, under ``key``."""
+    """Return a function that writes a response's text; as JSON, in the member ``key``."""
 
     async def show(asked: Asked, output: Output) -> None:
         output.text((await asked.text()).strip(), key)
@@ -92,7 +92,10 @@ def text(key: str) -> Show:
 
 
 def lines(of: Callable[[dict[str, Any]], Iterable[str]]) -> Show:
-    """Return an action that shows an answer, a JSON object; for people, as the lines of ``of``."""
+    """Return a function that writes the JSON object in a response.
+
+    For readable output, it writes the lines that ``of`` returns for the object.
+    """
 
     async def show(asked: Asked, output: Output) -> None:
         output.either(await asked.mapping(), of)
@@ -102,19 +105,20 @@ def lines(of: Callable[[dict[str, Any]], Iterable[str]]) -> Show:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """An action that sends a change, and reports it.
+    """A callable that sends a change to the server, and reports it as done.
 
     Attributes:
-        words: ``created {topic}``: the first word is the key in JSON, the rest its value.
-        details: Further members for JSON: names of options, or ``key=name``; a name without an
-            option is a literal.
+        words: The report in words, such as ``created {topic}``. In JSON, the first word is the key
+            and the rest its value.
+        details: Further members of the JSON object: names of options, or ``key=name``. A name that
+            is no option is used as the value.
     """
 
     words: str
     details: str = ""
 
     async def __call__(self, asked: Asked, output: Output) -> None:
-        """Send the request, and report the change."""
+        """Send the request, and report the change as done."""
         await asked.text()
         pairs = (one.rpartition("=") for one in self.details.split())
         details = {key or name: _plain(asked.values.get(name, name)) for key, _, name in pairs}
@@ -137,18 +141,20 @@ _BREAKS = TextWrapper(
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """A verb making a single call of the admin REST.
+    """A command that sends a single request to the admin REST API.
 
     Attributes:
-        name: pulsar-admin's name.
+        name: The name in pulsar-admin, which is also used here.
         text: The help text.
-        request: ``METHOD path?query body``, the path below ``/admin/v2`` or from a first slash on.
-            ``{option}`` is the value of an option, ``{option?}`` of an optional option; ``{*}`` is
-            an object of all own options. Empty values are omitted.
-        asked: The request, completing the sentence "cannot ...".
-        show: Sends the request, and writes the answer.
-        examples: Command lines after the name, one per line; the argument is filled in.
-        own: Options specific to the verb.
+        request: The request as ``METHOD path?query body``. The path starts below ``/admin/v2``,
+            unless it begins with a slash. ``{option}`` stands for the value of an option,
+            ``{option?}`` for that of an optional one, and ``{*}`` for an object of all own options.
+            Empty values are omitted.
+        asked: The request in words that complete the error text "cannot ...".
+        show: Function that sends the request, and writes the response.
+        examples: Example command lines after the command's name, one per line. The argument is
+            inserted.
+        own: Options that only this command has.
     """
 
     name: str
@@ -160,7 +166,7 @@ class Verb:
     own: dict[str, Option] = field(default_factory=dict)
 
     def help(self, before: str) -> str:
-        """Return the help text with examples, prefixed with the words before the name."""
+        """Return the command's help text with examples; ``before`` is the text before its name."""
         thing = next((f"{one.example} " for one in self.options().values() if one.example), "")
         lines = (
             line if line[:1].isalnum() else f"{thing}{line}" for line in self.examples.split("\n")
@@ -169,7 +175,7 @@ class Verb:
         return f"{self.text}\n\nExamples:\n{examples}"
 
     def options(self) -> dict[str, Option]:
-        """Return the options in the order of help."""
+        """Return the command's options in the order of the help text."""
         optional = {name: bool(mark) for name, _, mark in _PLACE.findall(self.request)}
         known = {name: one for name, one in OPTIONS.items() if not one.spellings}
         known |= {name: one for name, one in self.own.items() if name not in OPTIONS}
@@ -181,7 +187,7 @@ class Verb:
         }
 
     def call(self, call: Call, **given: Any) -> None:  # noqa: ANN401 - depends on the options
-        """Send the request with the values of the options, and write the answer."""
+        """Send the request with the options' values, and write the response."""
         own = {name: given[name] for name in self.own if given[name] not in (None, [])}
         values = {**given, _OWN: own}
         method, target, *body = self.request.split(" ")
@@ -202,7 +208,7 @@ class Verb:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A verb implemented by a function, whose first argument is the :class:`Call`.
+    """A command implemented by a function, whose first argument is the :class:`Call`.
 
     The further arguments are options, named as in the common table or in ``own``.
     """
@@ -212,7 +218,7 @@ class Function:
     own: dict[str, Option] = field(default_factory=dict)
 
     def options(self) -> dict[str, Option]:
-        """Return the options in the order of the function's arguments."""
+        """Return the command's options in the order of the function's arguments."""
         known = {**OPTIONS, **self.own}
         arguments = list(inspect.signature(self.call).parameters.values())[1:]
         return {
@@ -223,7 +229,7 @@ class Function:
         }
 
     def help(self, _: str) -> str:
-        """Return the help text with examples."""
+        """Return the command's help text with examples, from the function's docstring."""
         return inspect.cleandoc(self.call.__doc__ or "")
 
 
@@ -249,19 +255,19 @@ def _text(value: object) -> str | bool | None:
 
 
 def group(name: str, text: str, *examples: str) -> typer.Typer:
-    """Return a group of verbs.
+    """Return an empty group of commands, such as ``topics``.
 
     Args:
-        name: pulsar-admin's name.
+        name: The name in pulsar-admin, which is also used here.
         text: The help text.
-        examples: Command lines after the name.
+        examples: Example command lines after the group's name.
     """
     shown = _fitted("\n".join(f"{PROGRAM} {name} {example}" for example in examples))
     return typer.Typer(name=name, no_args_is_help=True, help=text, epilog=f"Examples:\n{shown}")
 
 
 def add(app: typer.Typer, *rows: Verb | Function) -> None:
-    """Add the verbs of rows to a group."""
+    """Add the commands that rows declare to a group."""
     for row in rows:
         command = _command(row)
         command.__doc__ = _fitted(row.help(f"{PROGRAM} {app.info.name}"))
@@ -279,7 +285,7 @@ def _command(row: Verb | Function) -> Callable[..., None]:
 
 
 def taking(options: Mapping[str, Option], function: Callable[..., None]) -> Callable[..., None]:
-    """Declare options as a function's parameters, as Typer reads them, after ``context``."""
+    """Give a function a signature with these options, which Typer reads."""
     together = [_CONTEXT, *(parameter(name, option) for name, option in options.items())]
     function.__annotations__ = {one.name: one.annotation for one in together}
     function.__signature__ = inspect.Signature(together)  # type: ignore[attr-defined]
@@ -287,7 +293,7 @@ def taking(options: Mapping[str, Option], function: Callable[..., None]) -> Call
 
 
 def _fitted(text: str) -> str:
-    """Break example commands wider than a terminal, keeping them pasteable."""
+    """Break example commands wider than a terminal, so that they can still be pasted."""
     lines = []
     for line in text.splitlines():
         is_example = line.startswith(f"{PROGRAM} ") and len(line) > _COLUMNS

@@ -1,1 +1,1 @@
-"""Acknowledgement and redelivery of the messages handed to the program."""
+"""Acknowledgement and redelivery of the messages that the application has received."""

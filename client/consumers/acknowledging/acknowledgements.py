@@ -1,4 +1,4 @@
-"""The unsent acknowledgements of one topic's consumer, grouped into few commands."""
+"""The acknowledgements that one topic's consumer has not sent yet, grouped into few commands."""
 
 from __future__ import annotations
 
@@ -18,27 +18,28 @@ if TYPE_CHECKING:
     from limiter.clock import Clock, TimerHandle
 
 MOST_PENDING = 100_000
-"""Maximum number of acknowledgements pending without a connection.
+"""Maximum number of acknowledgements that wait for a connection.
 
-Beyond the limit the oldest is dropped, its message is redelivered, and pending receipts fail.
+Beyond it, the oldest is discarded, so that its message is redelivered and receipts waited for fail.
 """
 MOST_IDS = 1_000
 """Maximum number of message ids in one command."""
 MOST_WORDS = 8_192
-"""Maximum number of words of bit sets in a command, which stays below brokers' size limits."""
+"""Maximum number of bit-set words in a command, which keeps it below brokers' size limits."""
 _UNSIGNED = 2**64
 
 
 class Acknowledgements:
-    """Unsent acknowledgements of one topic's consumer.
+    """The acknowledgements that one topic's consumer has not sent to the broker yet.
 
     After a lost connection, pending acknowledgements are sent on the next connection before the
     first permit, so their messages are not redelivered.
 
     Args:
         clock: The source of time.
-        options: Grouping time and size, and whether to wait for receipts.
-        link: Commands to the broker.
+        options: Longest time and size of a group of acknowledgements, and whether to wait for
+            receipts.
+        link: Sends the consumer's commands to its broker.
 
     Attributes:
         partial: Partly acknowledged batches.
@@ -66,15 +67,15 @@ class Acknowledgements:
 
     @property
     def pending(self) -> int:
-        """Number of unsent acknowledgements."""
+        """Number of acknowledgements not sent yet."""
         return len(self._whole) + len(self._parts) + (self._cumulative is not None)
 
     def is_pending(self, entry: Place) -> bool:
-        """Tell whether the acknowledgement of a whole entry is still to be sent."""
+        """Return True if a whole entry is acknowledged, but this is not sent to the broker yet."""
         return entry in self._whole or (self._up_to is not None and entry <= self._up_to)
 
     def individual(self, message_id: MessageId) -> bool:
-        """Acknowledge a message; return true if the whole entry is now acknowledged.
+        """Acknowledge a message; return True if its whole entry is now acknowledged.
 
         Raises:
             InvalidMessage: The id lacks the size of its batch.
@@ -99,14 +100,14 @@ class Acknowledgements:
         return True
 
     def entry(self, entry: Place) -> None:
-        """Acknowledge a whole entry."""
+        """Acknowledge all messages of an entry."""
         self.partial.forget(entry)
         self._parts.pop(entry, None)
         self._whole[entry] = None
         self._added()
 
     def left_out(self, entry: Place, size: int, indexes: Iterable[int]) -> None:
-        """Mark undeliverable messages of a batch as acknowledged.
+        """Treat messages of a batch that cannot be delivered as if they were acknowledged.
 
         Such messages were acknowledged before, or compacted away; acknowledging the rest completes
         the entry.
@@ -118,10 +119,11 @@ class Acknowledgements:
             self.entry(entry)
 
     def cumulative(self, message_id: MessageId) -> Place:
-        """Acknowledge all messages up to and including a message; return the last complete entry.
+        """Acknowledge all messages up to and including a message.
 
-        Without batch_index_ack_enabled, a message inside a batch acknowledges up to the entry
-        before the batch, the batch's last message the batch too.
+        Return the last entry that is then acknowledged as a whole. Without batch_index_ack_enabled,
+        acknowledging the last message of a batch acknowledges the batch; any other message of a
+        batch acknowledges only the entries before the batch.
         """
         entry, index, size = message_id.entry, message_id.batch_index(), message_id.batch_size
         words: tuple[int, ...] = ()
@@ -167,7 +169,7 @@ class Acknowledgements:
         self.flush()
 
     def flush(self) -> None:
-        """Send the pending acknowledgements; a no-op without a connection."""
+        """Send the pending acknowledgements; do nothing without a connection."""
         if not self.pending or self._link.cnx is None:
             return
         commands = list(self._commands())
@@ -182,7 +184,7 @@ class Acknowledgements:
         task.add_done_callback(self._tasks.pop)
 
     def flush_ahead(self) -> None:
-        """Send the pending acknowledgements before another command that depends on them.
+        """Send all pending acknowledgements now, before a command that depends on them.
 
         Requests with receipts are sent later, by a task: their acknowledgements are sent now, too.
         """
@@ -236,7 +238,7 @@ class Acknowledgements:
                 group.set_result(None)
 
     def receipt(self) -> asyncio.Future[None] | None:
-        """Return a future of the broker's receipt for the acknowledgement last accepted.
+        """Return a future of the broker's receipt for the most recent acknowledgement.
 
         None if receipts are disabled, or the acknowledgement sends no command yet.
         """
@@ -244,7 +246,7 @@ class Acknowledgements:
         return newest
 
     def drop(self, reason: PulsarException) -> None:
-        """Drop the pending acknowledgements: the subscription was reset, or ends."""
+        """Discard the pending acknowledgements, because the subscription is reset or ends."""
         self._forget()
         self.partial.clear()
         self._fail_group(reason)
@@ -262,13 +264,13 @@ class Acknowledgements:
             self._timer = None
 
     async def sent(self) -> None:
-        """Send the pending acknowledgements, and wait for their receipts."""
+        """Send the pending acknowledgements, and wait for the broker's receipts."""
         self.flush()
         if self._tasks:
             await asyncio.wait(tuple(self._tasks))
 
     def closed_by_broker(self) -> None:
-        """Stop waiting for receipts: the broker sends none for a consumer closed by it.
+        """Stop waiting for receipts, which the broker does not send after closing a consumer.
 
         After a reset, acknowledged messages of partly acknowledged batches may be redelivered;
         batches with pending acknowledgements are kept.
@@ -282,7 +284,7 @@ class Acknowledgements:
             task.cancel()
 
     def end(self) -> None:
-        """Drop the pending acknowledgements, and stop waiting for receipts."""
+        """Discard the pending acknowledgements, and stop waiting for receipts, for good."""
         reason = AlreadyClosed("the consumer was closed before it was acknowledged")
         self.drop(reason)
         self._cancel(reason)

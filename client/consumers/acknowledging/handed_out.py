@@ -1,4 +1,4 @@
-"""One topic's messages between handover to the program and acknowledgement."""
+"""The messages of one topic that the application has received and not yet acknowledged."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from limiter.clock import Clock, TimerHandle
 
 MOST_ENTRIES = 100_000
-"""Maximum number of pending entries; beyond the limit the oldest falls due immediately."""
+"""Maximum number of entries with a deadline; beyond it, the oldest entry is due immediately."""
 
 MOST_AT_ONCE = 1_000
-"""Maximum number of entries reported in one event-loop iteration."""
+"""Maximum number of due entries handled in one event-loop iteration."""
 
 
 class DueTimes:
-    """Pending entries, each with the time step of its deadline.
+    """Entries with a deadline each, grouped into time steps.
 
     Args:
         clock: The source of time.
-        step_seconds: Width of a step; entries of one step are reported together.
-        on_due: Called with due entries, already removed.
+        step_seconds: Width of a time step; the entries of a step are due together.
+        on_due: Function called with the due entries, which are removed before.
     """
 
     def __init__(
@@ -54,11 +54,11 @@ class DueTimes:
         return entry in self._step_of
 
     def __iter__(self) -> Iterator[Place]:
-        """Iterate over the pending entries, oldest first."""
+        """Iterate over the entries with a deadline, oldest first."""
         return iter(self._step_of)
 
     def add(self, entry: Place, delay_seconds: float) -> None:
-        """Schedule an entry; an entry already pending keeps its deadline."""
+        """Set the deadline of an entry, unless it has one already."""
         if entry in self._step_of:
             return
         step = int((self._clock.now() + delay_seconds) / self._step_seconds) + 1
@@ -74,7 +74,7 @@ class DueTimes:
         entries[entry] = None
 
     def remove(self, entry: Place) -> bool:
-        """Remove an entry; return false if absent."""
+        """Remove an entry and its deadline; return False if it has none."""
         step = self._step_of.pop(entry, None)
         if step is None:
             return False
@@ -82,7 +82,7 @@ class DueTimes:
         return True
 
     def clear(self) -> None:
-        """Remove all entries."""
+        """Remove all entries and their deadlines."""
         self._step_of.clear()
         self._steps.clear()
         self._order.clear()
@@ -122,19 +122,24 @@ _LEAST_STEP_SECONDS, _LONGEST_STEP_SECONDS = 0.01, 1.0
 
 
 class Redeliver(Protocol):
-    """A callback requesting the redelivery of entries."""
+    """A function that requests the redelivery of entries from the broker."""
 
     def __call__(self, entries: list[Place], *, timed_out: bool) -> None:
-        """Request redelivery; ``timed_out`` distinguishes the ack timeout from negative acks."""
+        """Request the redelivery of entries from the broker.
+
+        ``timed_out`` is true after an ack timeout, false after negative acknowledgements.
+        """
 
 
 class Redelivery:
-    """Deadlines of entries: ack timeouts and negative acknowledgements.
+    """The times at which entries are due for redelivery.
+
+    They follow from ack timeouts and negative acknowledgements.
 
     Args:
         clock: The source of time.
-        options: The timeout and the delays.
-        redeliver: Called with the due entries.
+        options: Ack timeout, and delays after negative acknowledgements.
+        redeliver: Function called with the entries due for redelivery.
 
     Source: upstream UnAckedMessageTracker, NegativeAcksTracker.
     """
@@ -153,25 +158,25 @@ class Redelivery:
 
     @property
     def watches(self) -> bool:
-        """True if entries have an ack timeout."""
+        """True if an ack timeout is configured."""
         return self._timeout_seconds > 0
 
     @property
     def unacknowledged(self) -> int:
-        """Number of entries with a running ack timeout."""
+        """Number of entries whose ack timeout is running."""
         return len(self._unacked)
 
     @property
     def refused(self) -> int:
-        """Number of negatively acknowledged entries pending redelivery."""
+        """Number of negatively acknowledged entries that await redelivery."""
         return len(self._refused)
 
     def taken(self, entry: Place) -> None:
-        """Start the ack timeout of an entry handed to the program."""
+        """Start the ack timeout of an entry that the application has received."""
         self._unacked.add(entry, self._timeout_seconds)
 
     def refuse(self, entry: Place, redelivery_count: int) -> None:
-        """Schedule an entry's redelivery."""
+        """Schedule the redelivery of a negatively acknowledged entry."""
         delay = self._delay_seconds
         if self._backoff is not None:
             delay = self._backoff.next(redelivery_count) / 1_000
@@ -179,19 +184,19 @@ class Redelivery:
         self._refused.add(entry, delay)
 
     def forget(self, entry: Place) -> None:
-        """Forget an entry: acknowledged, or redelivered."""
+        """Cancel the scheduled redelivery of an entry that was acknowledged or redelivered."""
         self._unacked.remove(entry)
         self._refused.remove(entry)
 
     def forget_up_to(self, entry: Place) -> None:
-        """Forget the entries up to and including an entry."""
+        """Cancel the scheduled redelivery of all entries up to and including an entry."""
         for times in (self._unacked, self._refused):
             if len(times):
                 for earlier in [one for one in times if one <= entry]:
                     times.remove(earlier)
 
     def clear(self) -> None:
-        """Forget all entries: the broker redelivers them."""
+        """Cancel all scheduled redeliveries, because the broker redelivers everything."""
         self._unacked.clear()
         self._refused.clear()
 
@@ -201,25 +206,26 @@ def _step(seconds: float) -> float:
 
 
 MOST_CHUNKED = 10_000
-"""Maximum number of chunked messages whose chunks are remembered.
+"""Maximum number of chunked messages whose chunk ids are stored.
 
-Beyond the limit the oldest is forgotten: only its last chunk gets acknowledged.
+Beyond it, the oldest is forgotten, and only its last chunk is acknowledged.
 """
 
 
 class HandedOut:
-    """The messages handed to the program, until acknowledgement or redelivery.
+    """The messages that the application has received, until acknowledged or redelivered.
 
     Args:
         clock: The source of time.
         options: Acknowledgement and redelivery options.
-        link: Commands to the broker.
-        redeliver: Called with the entries due for redelivery.
-        freed: Called with the released bytes; None if bytes are not counted until acknowledgement.
+        link: Sends the consumer's commands to its broker.
+        redeliver: Function called with the entries due for redelivery.
+        freed: Function called with the number of released bytes; None if messages do not count as
+            memory until acknowledged.
 
     Attributes:
-        acks: Unsent acknowledgements.
-        redelivery: Entries pending redelivery.
+        acks: Acknowledgements that are not sent yet.
+        redelivery: Entries with a scheduled redelivery.
     """
 
     def __init__(
@@ -239,7 +245,10 @@ class HandedOut:
         self._simple = freed is None and not self.redelivery.watches
 
     def taken(self, head: EntryHead, size_bytes: int) -> None:
-        """Track a message handed to the program; its bytes count in the memory until released."""
+        """Track a message that the application has received.
+
+        Its bytes count as client memory until released.
+        """
         if self._simple and not head.chunk_ids:
             return
         place = head.ledger_id, head.entry_id
@@ -253,7 +262,7 @@ class HandedOut:
             self._held[place] = self._held.get(place, 0) + size_bytes
 
     def acknowledge(self, message_id: MessageId) -> asyncio.Future[None] | None:
-        """Acknowledge a message with all of its chunks; see ``Acknowledgements.receipt``.
+        """Acknowledge a message and all its chunks; return what ``Acknowledgements.receipt`` does.
 
         Raises:
             InvalidMessage: See Acknowledgements.individual.
@@ -271,7 +280,9 @@ class HandedOut:
         return self.acks.receipt()
 
     def acknowledge_cumulative(self, message_id: MessageId) -> asyncio.Future[None] | None:
-        """Acknowledge all messages up to and including a message; see ``Acknowledgements.receipt``.
+        """Acknowledge all messages up to and including a message.
+
+        Return what ``Acknowledgements.receipt`` does.
 
         Raises:
             PulsarException: The consumer is closed, or failed.
@@ -285,7 +296,7 @@ class HandedOut:
         return self.acks.receipt()
 
     def refuse(self, message_id: MessageId, redelivery_count: int) -> None:
-        """Schedule the redelivery of a message, and so of its whole entry.
+        """Schedule the redelivery of a message, which redelivers its whole entry.
 
         Raises:
             PulsarException: The consumer is closed, or failed.
@@ -297,7 +308,10 @@ class HandedOut:
             self.returned((message_id.entry,))
 
     def returned(self, places: Iterable[Place]) -> list[Place]:
-        """Forget redelivered entries; return the entries with their preceding chunks."""
+        """Forget entries to be redelivered.
+
+        Return them together with the earlier chunks of their messages.
+        """
         everything = list(places)
         self._release(everything)
         for place in tuple(everything):
@@ -306,7 +320,7 @@ class HandedOut:
         return everything
 
     def clear(self) -> None:
-        """Forget all entries, about to be redelivered; keep the chunk ids of messages."""
+        """Forget all entries, because the broker redelivers them; keep the ids of chunks."""
         self.redelivery.clear()
         self._release(tuple(self._held))
 

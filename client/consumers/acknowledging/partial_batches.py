@@ -1,4 +1,4 @@
-"""Partly acknowledged batches."""
+"""Batches of which some messages are acknowledged and some are not."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ if TYPE_CHECKING:
     from client.messages.message_id import Place
 
 MOST_BATCHES = 10_000
-"""Maximum number of remembered batches.
+"""Maximum number of batches stored.
 
-Beyond the limit the least recently acknowledged batch is forgotten: its acknowledged messages may
+Beyond it, the least recently acknowledged batch is forgotten, so that its acknowledged messages may
 be redelivered.
 """
 _WORD_BITS = 64
 
 
 class PartialBatch:
-    """The acknowledged and unacknowledged messages of a batch.
+    """The acknowledged and unacknowledged messages of a batch, as a bit set.
 
     Attributes:
         left: Number of unacknowledged messages.
@@ -34,7 +34,10 @@ class PartialBatch:
         self.left = size
 
     def acknowledge(self, index: int) -> bool:
-        """Mark a message as acknowledged; return false if already marked, or not in the batch."""
+        """Mark a message as acknowledged.
+
+        Return False if it was marked before, or is not in the batch.
+        """
         place, bit = index >> 3, 1 << (index & 7)
         if place >= len(self._bits) or not self._bits[place] & bit:
             return False
@@ -43,23 +46,26 @@ class PartialBatch:
         return True
 
     def acknowledge_up_to(self, index: int) -> None:
-        """Mark the messages up to and including an index as acknowledged."""
+        """Mark all messages up to and including an index as acknowledged."""
         left = int.from_bytes(self._bits, "little") >> (index + 1) << (index + 1)
         self._bits = bytearray(left.to_bytes(len(self._bits), "little"))
         self.left = left.bit_count()
 
     def is_acknowledged(self, index: int) -> bool:
-        """Tell whether a message is acknowledged."""
+        """Return True if the message at an index is acknowledged."""
         place = index >> 3
         return place < len(self._bits) and not self._bits[place] & 1 << (index & 7)
 
     def ack_set(self) -> tuple[int, ...]:
-        """Return the words of Java's BitSet; bit 1 means unacknowledged."""
+        """Return the batch as the 64-bit words of a Java BitSet.
+
+        A set bit means that the message is unacknowledged.
+        """
         return struct.unpack(f"<{len(self._bits) // 8}q", self._bits)
 
 
 class PartialBatches:
-    """Partly acknowledged batches of one topic's consumer, MOST_BATCHES at most."""
+    """The partly acknowledged batches of one topic's consumer, at most MOST_BATCHES."""
 
     def __init__(self) -> None:
         self._batches: dict[Place, PartialBatch] = {}
@@ -68,11 +74,11 @@ class PartialBatches:
         return len(self._batches)
 
     def get(self, entry: Place) -> PartialBatch | None:
-        """Return a partly acknowledged batch, or None."""
+        """Return the partly acknowledged batch of an entry, or None."""
         return self._batches.get(entry)
 
     def begin(self, entry: Place, size: int) -> PartialBatch:
-        """Return an entry's batch; create the batch if absent."""
+        """Return the batch of an entry, created with no message acknowledged if absent."""
         batch = self._batches.pop(entry, None)
         if batch is None:
             batch = PartialBatch(size)
@@ -82,19 +88,19 @@ class PartialBatches:
         return batch
 
     def forget(self, entry: Place) -> None:
-        """Forget a batch: the whole entry is acknowledged."""
+        """Forget the batch of an entry, because the whole entry is acknowledged."""
         self._batches.pop(entry, None)
 
     def forget_up_to(self, entry: Place) -> None:
-        """Forget the batches up to and including an entry."""
+        """Forget the batches of all entries up to and including an entry."""
         for earlier in [one for one in self._batches if one <= entry]:
             del self._batches[earlier]
 
     def keep(self, entries: Container[Place]) -> None:
-        """Forget all batches except the given entries."""
+        """Forget all batches except those of the given entries."""
         for entry in [one for one in self._batches if one not in entries]:
             del self._batches[entry]
 
     def clear(self) -> None:
-        """Forget all batches."""
+        """Forget all partly acknowledged batches."""
         self._batches.clear()

@@ -1,1 +1,1 @@
-"""The path of messages from the connection to the program."""
+"""The path of messages from the connection to the application."""

@@ -1,4 +1,4 @@
-"""The path of one topic's entries from the connection to the queue, and the joining of chunks."""
+"""Decoding of one topic's entries before they are queued, and assembly of chunked messages."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ if TYPE_CHECKING:
 
 
 class Arriving(Protocol):
-    """Callbacks of the consumer for arriving entries."""
+    """The methods that are called on a consumer for its received entries."""
 
     def entry_arrived(self, entry: Entry, messages: int, size_bytes: int) -> None:
-        """Queue an entry whose permits and bytes are already counted."""
+        """Queue a decoded entry, whose permits and bytes are already counted."""
 
     def count_arrived(self, messages: int, size_bytes: int) -> None:
-        """Count the permits that an entry used, and its bytes as held from now on."""
+        """Subtract the permits that a received entry used, and start counting its bytes."""
 
     def count_freed(self, messages: int, size_bytes: int) -> None:
-        """Release the counts of messages that are never queued."""
+        """Stop counting the permits and bytes of messages that will not be queued."""
 
     def broken(self, place: Place, error: BrokenEntryError) -> None:
-        """Handle an unreadable entry."""
+        """Handle an entry that cannot be decoded."""
 
     def chunks_dropped(self, ids: Sequence[MessageId], *, acknowledge: bool) -> None:
-        """Acknowledge or redeliver the chunks of an abandoned message."""
+        """Acknowledge the chunks of an incomplete message, or have them redelivered."""
 
 
 class Arrivals:
-    """Entries that are being read or decompressed, before they are queued.
+    """Received entries that are being decoded or decompressed before they are queued.
 
     Slow decompression runs in a thread, and an unknown schema version is requested; later entries
     wait meanwhile, to keep the order.
 
     Args:
-        consumer: Owner of the entries.
-        cluster: Source of time and of schema versions.
-        topic: Full name.
+        consumer: The consumer that the entries are for.
+        cluster: Provides the clock, and fetches schema versions.
+        topic: Full name of the topic.
         options: The schema, and the limits on chunks.
-        most_bytes: Largest decompressed message in bytes.
+        most_bytes: Maximum size of a decompressed message in bytes.
     """
 
     def __init__(
@@ -87,21 +87,22 @@ class Arrivals:
 
     @property
     def waiting(self) -> int:
-        """Number of messages not yet queued."""
+        """Number of received messages that are not queued yet."""
         return sum(messages for _, messages, _ in self._line)
 
     @property
     def incomplete(self) -> int:
-        """Number of incomplete chunked messages."""
+        """Number of chunked messages of which chunks are still missing."""
         return len(self._assembly)
 
     def read(self, message: pb.CommandMessage, frame: Frame, *, dropped: bool) -> None:
-        """Take an entry from a connection.
+        """Decode an entry received from a connection.
 
         Args:
             message: The command.
             frame: The command's frame.
-            dropped: Whether to count the entry without delivering: redelivered later, or unwanted.
+            dropped: Whether to count the entry without delivering it, because it is redelivered
+                later or not wanted.
         """
         try:
             entry = read_entry(message, frame, self._source)
@@ -184,7 +185,7 @@ class Arrivals:
             await asyncio.get_running_loop().run_in_executor(None, entry.uncompress)
 
     def clear(self) -> None:
-        """Drop the entries not yet queued: the broker redelivers them."""
+        """Discard the entries that are not queued yet; the broker redelivers them."""
         line, self._line = self._line, []
         if self._task is not None:
             self._task.cancel()
@@ -200,7 +201,7 @@ def _place(message: pb.CommandMessage) -> Place:
 
 
 def _messages(entry: Entry, message: pb.CommandMessage) -> int:
-    """Return the permits used by an entry: its messages not acknowledged before."""
+    """Return how many permits an entry uses: its messages that are not acknowledged yet."""
     size = entry.head.batch_size
     if not size or not message.ack_set:
         return max(1, size)

@@ -1,4 +1,4 @@
-"""Merged queue of a consumer's topics, with its waiters."""
+"""The merged queue of messages from a consumer's topics, and the callers waiting for one."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 
 class Source(Protocol):
-    """One topic's queue of arrived messages."""
+    """The queue of one topic's received messages."""
 
     def take(self) -> Message[Any] | None:
-        """Remove and return the first message; None if empty."""
+        """Remove and return the first message of the queue; return None if it is empty."""
 
     def found_nothing(self) -> None:
-        """React to a program that waits while the queue is empty."""
+        """Request messages, because the application waits and the queue is empty."""
 
     @property
     def more_may_come(self) -> bool:
-        """True if the broker has permits to send further messages."""
+        """True if the broker has permits left to send further messages."""
 
 
 class Inbox:
-    """The queues of topics, merged round robin, with the waiters for messages.
+    """The message queues of all topics, read in turn, and the callers waiting for a message.
 
     A message leaves its topic's queue in the same event-loop iteration in which the program gets
     it; a cancelled waiter therefore loses no message.
@@ -41,9 +41,9 @@ class Inbox:
         clock: The source of time.
 
     Attributes:
-        queued: Messages in the queues of all topics.
-        queued_bytes: Bytes in the queues of all topics.
-        ended: Why no message will arrive any more.
+        queued: Number of messages in the queues of all topics.
+        queued_bytes: Number of bytes in the queues of all topics.
+        ended: The error that says why no further message will arrive, or None.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -66,12 +66,13 @@ class Inbox:
         return len(self._waiters) + len(self._batch_waiters)
 
     def add(self, source: Source, *, always_told: bool = False) -> None:
-        """Add a topic's queue.
+        """Add the queue of a topic.
 
         Args:
             source: The topic's queue.
-            always_told: Whether to notify the source at every empty take, for sources without a
-                receiver queue; other sources are notified once until the next arrival.
+            always_told: True for a topic without a receiver queue, which is notified whenever a
+                caller finds all queues empty. Other topics are then notified only once until their
+                next message.
         """
         self._sources[source] = False
         self._untold[source] = None
@@ -79,11 +80,11 @@ class Inbox:
             self._always_told[source] = None
 
     def tell_again(self, source: Source) -> None:
-        """Include a source again in the notification that the program waits."""
+        """Notify a topic's queue again the next time the application waits for messages."""
         self._untold[source] = None
 
     def remove(self, source: Source) -> None:
-        """Remove a topic's queue, already empty."""
+        """Remove the queue of a topic, which must be empty."""
         if self._sources.pop(source, False):
             self._ready.remove(source)
         self._untold.pop(source, None)
@@ -92,7 +93,7 @@ class Inbox:
             self._latest = None
 
     def arrived(self, source: Source, messages: int, size_bytes: int) -> None:
-        """Count arrived messages of a topic, and wake as many waiters."""
+        """Count messages that a topic has received, and wake as many waiting callers."""
         self.queued += messages
         self.queued_bytes += size_bytes
         self._latest = source
@@ -106,15 +107,15 @@ class Inbox:
             _wake(self._batch_waiters)
 
     def left(self, messages: int, size_bytes: int) -> None:
-        """Count messages taken or dropped from a queue."""
+        """Stop counting messages that were removed from a topic's queue."""
         self.queued -= messages
         self.queued_bytes -= size_bytes
 
     def end(self, reason: PulsarException | None) -> None:
-        """Raise an error in present and future waiters.
+        """Raise an error in current and future callers that wait for a message.
 
         Args:
-            reason: The error; None: messages arrive again.
+            reason: The error to raise; None if messages can arrive again.
         """
         if self._stopped and reason is None:
             return
@@ -124,12 +125,12 @@ class Inbox:
             _wake(self._batch_waiters)
 
     def stop(self, reason: PulsarException) -> None:
-        """Stop handing out messages for good, even arrived messages."""
+        """Stop returning messages for good, including those already received."""
         self._stopped = True
         self.end(reason)
 
     def take(self) -> Message[Any] | None:
-        """Remove and return the next topic's message; None if empty."""
+        """Remove and return a message, from each topic in turn; None if all queues are empty."""
         if self._stopped:
             return None
         ready = self._ready
@@ -145,7 +146,7 @@ class Inbox:
         return None
 
     async def receive(self) -> Message[Any]:
-        """Return the next message; wait if empty.
+        """Return the next message, waiting for one if necessary.
 
         Raises:
             PulsarException: No message will arrive.
@@ -155,7 +156,10 @@ class Inbox:
         return message
 
     async def _something(self) -> None:
-        """Wait for a message. A waiter cancelled after its wake-up wakes the next waiter."""
+        """Wait until a message has arrived.
+
+        A caller that is cancelled after being woken wakes the next one instead.
+        """
         if self.ended is not None:
             raise self.ended
         self.tell_sources()
@@ -174,7 +178,7 @@ class Inbox:
         del waiters[waiter]
 
     def tell_sources(self) -> None:
-        """Notify the sources that the program waits at an empty inbox.
+        """Notify the topics' queues that the application waits for a message.
 
         With thousands of topics, notify only the topics not notified since their last arrival, and
         the topic of the latest arrival.
@@ -188,11 +192,12 @@ class Inbox:
     async def receive_batch(
         self, policy: ConsumerBatchReceivePolicy, most: int
     ) -> list[Message[Any]]:
-        """Return the messages of a batch, or the messages arrived within the policy's timeout.
+        """Return a full batch of messages, or those that have arrived at the policy's timeout.
 
         Args:
             policy: Limits of the batch.
-            most: Maximum number of messages ever queued: waiting for more would be futile.
+            most: Maximum number of messages that are ever queued, so that waiting for more would
+                not end.
 
         Raises:
             PulsarException: No message will arrive.

@@ -1,4 +1,4 @@
-"""One topic's messages, from the connection until taken by the program."""
+"""The messages of one topic, from the connection until the application receives them."""
 
 from __future__ import annotations
 
@@ -33,30 +33,34 @@ logger = logging.getLogger(__name__)
 
 
 class Incoming:
-    """The arriving messages of one topic: counted, read, queued, and bounded by permits.
+    """The messages of one topic that the application has not received yet.
+
+    They are counted, decoded and queued; permits limit how many the broker sends.
 
     Args:
-        cluster: Source of time and of schema versions.
-        options: Consumer options; ``receiver_queue_size`` is the topic's share.
-        link: Commands to the broker.
-        handed_out: Tracks taken messages.
+        cluster: Provides the clock, and fetches schema versions.
+        options: Consumer options, with this topic's share of ``receiver_queue_size``.
+        link: Sends the consumer's commands to its broker.
+        handed_out: Tracks the messages that the application has received.
         inbox: The merged queue of all topics.
-        open_queue: Creates the topic's receiver queue.
-        dead_letter: Takes an entry redelivered too often, with its messages and bytes, counted
-            until ``count_freed``; returns false to deliver the entry.
-        progress: Start position of a non-durable subscription.
+        open_queue: Function that creates the topic's receiver queue.
+        dead_letter: Function that queues an entry redelivered too often as a dead letter, with its
+            messages and bytes, which count until ``count_freed``. It returns False if the entry
+            should be delivered.
+        progress: Start position of a reader's (non-durable) subscription.
         durable: Whether the broker stores the subscription.
-        most_bytes: Largest decompressed message in bytes.
+        most_bytes: Maximum size of a decompressed message in bytes.
 
     Attributes:
         queue: The receiver queue, with its permits.
-        arrivals: Arrived entries not ready yet.
-        received: Ready messages not taken yet.
-        outstanding: The broker's permits; negative after a batch larger than the permits.
-        progress: Position in the topic.
+        arrivals: Received entries that are not decoded yet.
+        received: Decoded entries that the application has not received yet.
+        outstanding: Permits that the broker still has; negative after a batch larger than the
+            permits.
+        progress: Position that the consumer has reached in the topic.
         losses: Number of lost connections.
-        seeking: Whether a seek is in progress: arriving entries are dropped.
-        messages_received, bytes_received, broken_entries: Counted since creation.
+        seeking: Whether a seek is in progress, during which arriving entries are discarded.
+        messages_received, bytes_received, broken_entries: Counts since the consumer was created.
     """
 
     def __init__(  # noqa: PLR0913 - many collaborators
@@ -92,7 +96,7 @@ class Incoming:
     # -- arrivals -----------------------------------------------------------------------------
 
     def message_received(self, message: pb.CommandMessage, frame: Frame) -> None:
-        """Take an entry from the connection."""
+        """Process an entry received from the connection."""
         place = message.message_id.ledgerId, message.message_id.entryId
         progress = self.progress
         dropped = self.seeking or (
@@ -108,7 +112,7 @@ class Incoming:
         self.arrivals.read(message, frame, dropped=dropped)
 
     def entry_arrived(self, entry: Entry, messages: int, size_bytes: int) -> None:
-        """Queue an entry whose permits and bytes are already counted."""
+        """Queue a decoded entry, whose permits and bytes are already counted."""
         head, start = entry.head, self.progress.start
         if self._acks.is_pending((head.ledger_id, head.entry_id)):
             self.count_freed(messages, size_bytes)
@@ -120,12 +124,12 @@ class Incoming:
             self._inbox.arrived(self, messages, size_bytes)
 
     def count_arrived(self, messages: int, size_bytes: int) -> None:
-        """Count the permits that an entry used, and its bytes as held from now on."""
+        """Subtract the permits that a received entry used, and start counting its bytes."""
         self.outstanding -= messages
         self.queue.arrived(messages, size_bytes)
 
     def count_freed(self, messages: int, size_bytes: int) -> None:
-        """Release the counts of messages that are never queued."""
+        """Stop counting the permits and bytes of messages that will not be queued."""
         self.queue.taken(messages, size_bytes)
         self.queue.acknowledged(size_bytes)
         if self._inbox.waiting and self.queue.current_size:
@@ -134,13 +138,16 @@ class Incoming:
             self._inbox.tell_again(self)
 
     def gone(self, messages: int, size_bytes: int) -> None:
-        """Release the counts of messages dropped from the queue undelivered."""
+        """Stop counting messages that were removed from the queue without being delivered."""
         if messages or size_bytes:
             self._inbox.left(messages, size_bytes)
             self.count_freed(messages, size_bytes)
 
     def broken(self, place: Place, error: BrokenEntryError) -> None:
-        """Handle an unreadable entry; report it to the broker unless another client can read it."""
+        """Skip an entry that cannot be decoded.
+
+        Report it to the broker as broken, unless another client can decode it.
+        """
         logger.warning("%s: entry %d:%d was not delivered: %s", self._link.topic, *place, error)
         self.broken_entries += 1
         self._pass(place)
@@ -157,7 +164,7 @@ class Incoming:
         self._link.acknowledge(ack)
 
     def chunks_dropped(self, ids: Sequence[MessageId], *, acknowledge: bool) -> None:
-        """Acknowledge or redeliver the chunks of an abandoned message."""
+        """Acknowledge the chunks of an incomplete message, or have them redelivered."""
         if not self._durable:
             for one in ids:
                 self._pass(one.entry)
@@ -169,7 +176,7 @@ class Incoming:
                 self._handed_out.redelivery.refuse(one.entry, 0)
 
     def read(self, entry: Entry) -> list[Message]:
-        """Return the wanted messages among an entry's next messages."""
+        """Decode further messages of an entry; return those that should be delivered."""
         left = entry.left
         messages = entry.take()
         head = entry.head
@@ -196,7 +203,10 @@ class Incoming:
         self.progress.passed = max(self.progress.passed, place)
 
     def _acknowledge_unwanted(self, ids: Iterable[MessageId]) -> None:
-        """Acknowledge messages before the sought position, as the broker would redeliver them."""
+        """Acknowledge messages before the seek target.
+
+        Otherwise the broker would redeliver them.
+        """
         if self._durable:
             for message_id in ids:
                 self._acks.individual(message_id)
@@ -205,21 +215,21 @@ class Incoming:
 
     @property
     def queued(self) -> int:
-        """Number of messages arrived and not taken."""
+        """Number of messages received from the broker, but not yet by the application."""
         return self.received.queued + self.arrivals.waiting
 
     @property
     def missing(self) -> int:
-        """Number of messages the application awaits, neither queued nor covered by permits."""
+        """Number of messages that callers wait for and that are neither queued nor permitted."""
         return self._inbox.waiting - self.queued - self.outstanding
 
     @property
     def more_may_come(self) -> bool:
-        """True if the broker has permits to send further messages."""
+        """True if the broker has permits left to send further messages."""
         return self.outstanding > 0
 
     def take(self) -> Message | None:
-        """Remove and return the first message; None if empty."""
+        """Remove and return the first message of the queue; return None if it is empty."""
         taken = self.received.pop()
         if taken is None:
             return None
@@ -234,18 +244,18 @@ class Incoming:
         return message
 
     def found_nothing(self) -> None:
-        """React to a program that waits while the queue is empty."""
+        """Request messages, because the application waits and the queue is empty."""
         if self._link.cnx is not None:
             self.queue.found_nothing()
 
     def grant(self, permits: int) -> None:
-        """Grant further permits to the broker (FLOW)."""
+        """Permit the broker to send this many further messages (FLOW)."""
         if self._link.cnx is not None and permits > 0:
             self.outstanding += permits
             self._link.grant(permits)
 
     async def more_is_pending(self) -> bool:
-        """Tell whether the broker holds messages beyond its permits."""
+        """Return True if the broker has more messages than it is permitted to send."""
         if self._link.alone:
             last, acknowledged = await self._link.last_message_id()
             newest = self.progress.newest
@@ -257,12 +267,12 @@ class Incoming:
     # -- drops --------------------------------------------------------------------------------
 
     def drop(self) -> None:
-        """Drop messages not yet taken: redelivered, or unwanted."""
+        """Discard queued messages, because they are redelivered or not wanted."""
         self.arrivals.clear()
         self.received.clear()
 
     def connection_lost(self) -> None:
-        """Drop the messages of a lost connection, and reset their counts."""
+        """Discard the queued messages of a lost connection, and reset their counts."""
         self.losses += 1
         self.outstanding = 0
         self.progress.connection_lost()

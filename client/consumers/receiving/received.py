@@ -1,4 +1,4 @@
-"""Arrived entries of one topic, taken message by message."""
+"""The queue of one topic's received entries, from which single messages are removed."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 
 
 class Taken(NamedTuple):
-    """A message taken from the queue.
+    """A message removed from the queue, with the messages and bytes to stop counting.
 
     Attributes:
         message: The message.
-        messages: Released message count; above 1 if part of the entry was unwanted.
-        size_bytes: Released bytes.
+        messages: Number of messages to stop counting; above 1 if other messages of the entry are
+            not wanted.
+        size_bytes: Number of bytes to stop counting.
     """
 
     message: Message
@@ -31,25 +32,25 @@ class Taken(NamedTuple):
 
 
 class Receiving(Protocol):
-    """Callbacks of the consumer for queued entries."""
+    """The methods that the queue of entries calls on its consumer."""
 
     def read(self, entry: Entry) -> list[Message]:
-        """Return the wanted messages among an entry's next messages.
+        """Decode further messages of an entry; return those that should be delivered.
 
         Raises:
             BrokenEntryError: The (rest of the) entry is unreadable.
         """
 
     def gone(self, messages: int, size_bytes: int) -> None:
-        """Release the counts of messages dropped from the queue undelivered."""
+        """Stop counting messages that were removed from the queue without being delivered."""
 
     def broken(self, place: Place, error: BrokenEntryError) -> None:
-        """Handle an entry unreadable in whole or in part."""
+        """Handle an entry whose messages, or remaining messages, cannot be decoded."""
 
 
 @dataclass(slots=True, eq=False)
 class _Queued:
-    """An entry with its remaining counts."""
+    """A queued entry with the messages and bytes still counted for it."""
 
     entry: Entry
     messages: int
@@ -61,10 +62,10 @@ class _Queued:
 
 
 class Received:
-    """A queue of entries read as messages, a thousand messages of a batch at a time.
+    """A queue of entries, decoded into messages in steps of a thousand.
 
     Args:
-        consumer: The queue's owner.
+        consumer: The consumer that owns the queue.
 
     Attributes:
         queued: Number of queued messages.
@@ -79,13 +80,13 @@ class Received:
         self.queued_bytes = 0
 
     def append(self, entry: Entry, messages: int, size_bytes: int) -> None:
-        """Queue an entry with its counted messages and bytes."""
+        """Queue an entry with the messages and bytes counted for it."""
         self._entries.append(_Queued(entry, messages, size_bytes))
         self.queued += messages
         self.queued_bytes += size_bytes
 
     def pop(self) -> Taken | None:
-        """Remove and return the first message."""
+        """Remove and return the first message; return None if the queue is empty."""
         while not self._messages:
             if not self._entries:
                 return None
@@ -124,13 +125,13 @@ class Received:
         self._consumer.gone(messages, size_bytes)
 
     def clear(self) -> None:
-        """Drop all entries."""
+        """Discard all queued entries."""
         self._entries.clear()
         self._messages.clear()
         self._gone(self.queued, self.queued_bytes)
 
     def drop(self, places: Container[Place]) -> None:
-        """Drop the entries at the given places: the broker redelivers them."""
+        """Discard the entries with the given ids; the broker redelivers them."""
         if not self._entries:
             return
         if self._entries[0].place in places:

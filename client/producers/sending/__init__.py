@@ -1,1 +1,1 @@
-"""Path of a producer's messages from the program's call to the broker's receipt."""
+"""The path of a producer's messages from the application's call to the broker's receipt."""

@@ -1,4 +1,4 @@
-"""A producer's open batches."""
+"""A producer's batches that still accept messages."""
 
 from __future__ import annotations
 
@@ -19,30 +19,31 @@ MOST_IN_A_BATCH = 8_192
 """Maximum number of messages in a batch: a receipt answers them all in one event-loop iteration."""
 
 HEAD_BYTES = 64
-"""Maximum bytes a batched message takes besides payload, keys and properties."""
+"""Maximum number of bytes that a batched message takes besides payload, keys and properties."""
 WRITTEN_FOR_HELD = 7
-"""Maximum bytes written per byte of keys and properties, which may be very short."""
+"""Maximum number of bytes written for each byte of keys and properties, as these may be short."""
 
 
 class OpenBatch(NamedTuple):
-    """A batch under construction, with its messages."""
+    """A batch that still accepts messages, with the messages in it."""
 
     builder: BatchBuilder
     messages: list[PendingMessage]
 
 
 class OpenBatches:
-    """The open batches: a single batch, or one batch per key.
+    """The batches that still accept messages: a single one, or one for each key.
 
     Bounded: every message holds a queue slot and memory.
 
     Args:
         options: Producer options.
         clock: The source of time.
-        due: Called after the first message's longest delay.
+        due: Function called when the first message has waited for the longest delay.
 
     Attributes:
-        sent_sequence_id: The highest number sent, or known to the broker before.
+        sent_sequence_id: The highest sequence id that was sent, or that the broker has stored
+            before.
 
     Source: upstream BatchMessageContainerImpl and BatchMessageKeyBasedContainer.
     """
@@ -68,22 +69,23 @@ class OpenBatches:
 
     @property
     def full(self) -> bool:
-        """True if the batches are due immediately."""
+        """True if the batches are full and should be sent now."""
         return self._count >= self._most_messages or self._bytes >= self._most_bytes
 
     def takes(self, size_bytes: int) -> bool:
-        """Return False for a message as large as a batch, better sent alone."""
+        """Return False for a message as large as a whole batch, which is better sent alone."""
         return size_bytes < self._most_bytes
 
     def has_room(self, message: PendingMessage, most_written_bytes: int) -> bool:
-        """Return False if a message does not fit the open batch and needs a new one.
+        """Return False if a message does not fit into the open batches and needs a new one.
 
         A deduplicating broker judges a batch as a whole: its numbers must rise, and be either all
         repeated or all new (apache/pulsar 6326).
 
         Args:
-            message: Not added yet.
-            most_written_bytes: The broker's limit, with all keys and properties.
+            message: The message to add.
+            most_written_bytes: The broker's limit in bytes for a batch with all keys and
+                properties.
         """
         if not self._count:
             return True
@@ -101,7 +103,7 @@ class OpenBatches:
         return self._bytes + size <= self._most_bytes
 
     def add(self, message: PendingMessage) -> None:
-        """Add a message to its key's batch."""
+        """Add a message to the batch of its key."""
         key = self._key(message)
         batch = self._batches.get(key) or OpenBatch(BatchBuilder(), [])
         before = batch.builder.size_bytes
@@ -120,13 +122,16 @@ class OpenBatches:
         self._highest_sequence_id = message.sequence_id
 
     def _key(self, message: PendingMessage) -> str:
-        """Return the common key of a batch (upstream: the ordering key has precedence)."""
+        """Return the key of the batch that a message belongs to.
+
+        As upstream, the ordering key takes precedence over the partition key.
+        """
         if not self._by_key:
             return ""
         return message.ordering_key or message.partition_key or ""
 
     def take(self) -> list[OpenBatch]:
-        """Remove and return the batches, ordered by their last messages' numbers.
+        """Remove and return the batches, sorted by their last messages' sequence ids.
 
         A deduplicating broker takes a batch for a repetition after a later number.
         """

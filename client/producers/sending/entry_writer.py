@@ -1,4 +1,4 @@
-"""Conversion of messages to a broker's entries: a single message, a batch, or a chunk."""
+"""Encoding of messages as entries for a broker: a single message, a batch, or a chunk."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ Made: TypeAlias = "PendingEntry | Chunks"
 
 
 class Compressing:
-    """Entries of unbatched messages; large messages are compressed in a thread, one at a time.
+    """An encoder of unbatched messages, which compresses large ones in a thread.
 
     Meanwhile the message stays first in line, and the line is held. ``send_nowait`` compresses on
     the event loop: its message is sent immediately.
 
     Args:
         options: Producer options.
-        line: The message's send line.
-        go_on: Called after each finished entry.
+        line: The send line in which the message waits.
+        go_on: Function called after each entry that a thread has encoded.
     """
 
     def __init__(
@@ -46,11 +46,11 @@ class Compressing:
         self._made: tuple[PendingMessage, asyncio.Future[Made]] | None = None
 
     def has_made(self, message: PendingMessage) -> bool:
-        """Tell whether a thread has finished a message, and taken its payload."""
+        """Return True if a thread has encoded this message and taken over its payload."""
         return self._made is not None and self._made[0] is message
 
     def made(self, message: PendingMessage, writer: EntryWriter) -> Made | None:
-        """Return a message's entry or chunks; None while a thread compresses the message.
+        """Return the entry or chunks of a message; None while a thread compresses it.
 
         Raises:
             Exception: The entry cannot be made.
@@ -79,11 +79,11 @@ class Compressing:
 
 
 class EntryWriter:
-    """A writer of a producer's entries; contents move from the messages to the entries.
+    """An encoder of a producer's entries, which takes over the messages' payloads.
 
     Args:
         producer: The fields common to all entries.
-        max_message_bytes: The broker's payload limit.
+        max_message_bytes: The broker's limit on an entry's metadata and payload, in bytes.
         clock: The source of publish times.
     """
 
@@ -93,7 +93,7 @@ class EntryWriter:
         self._clock = clock
 
     def single(self, message: PendingMessage) -> PendingEntry:
-        """Return a message as a separate entry.
+        """Encode a message as an entry of its own.
 
         Raises:
             MessageTooBig: The entry exceeds the broker's limit.
@@ -104,13 +104,14 @@ class EntryWriter:
     def batch(
         self, batch: BatchBuilder, messages: Sequence[PendingMessage], *, beside_others: bool
     ) -> PendingEntry:
-        """Return messages as one entry; a single message goes without a batch.
+        """Encode messages as one entry; a single message is encoded without a batch.
 
         Args:
             batch: The batch holding the messages.
             messages: The same messages.
-            beside_others: Whether the numbers interleave with other batches. The entry then carries
-                its last number: with the first, a deduplicating broker might drop the entry.
+            beside_others: Whether sequence ids alternate with those of other batches. The entry
+                then carries its last id, as the broker's deduplication might drop an entry with the
+                first one.
 
         Raises:
             MessageTooBig: The entry exceeds the broker's limit.
@@ -123,7 +124,7 @@ class EntryWriter:
         return self._pending(entry, messages, _let_go(messages))
 
     def chunks(self, message: PendingMessage) -> Chunks:
-        """Return a message's chunks; a small message has a single chunk.
+        """Return the chunks of a message; a small message has a single chunk.
 
         Raises:
             MessageTooBig: The properties leave no space for payload.
@@ -133,7 +134,7 @@ class EntryWriter:
         return Chunks(chunked, _let_go((message,)))
 
     def next_chunk(self, message: PendingMessage, chunks: Chunks) -> PendingEntry:
-        """Return the next chunk of a message."""
+        """Encode the next chunk of a message as an entry."""
         entry = chunks.message.entry(chunks.sent)
         chunks.sent += 1
         return self._pending(entry, (message,), chunks.size_bytes, chunks)
@@ -155,7 +156,10 @@ class EntryWriter:
 
 
 def _let_go(messages: Sequence[PendingMessage]) -> int:
-    """Clear the contents of messages that an entry now holds; return the payload bytes."""
+    """Clear the payload and properties of messages that an entry now contains.
+
+    Return the payload bytes.
+    """
     size_bytes = 0
     for message in messages:
         size_bytes += message.size_bytes

@@ -1,4 +1,4 @@
-"""A producer's entries without a receipt, written again after a reconnection."""
+"""A producer's entries that have no receipt yet, which are resent after a reconnection."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class Answers:
-    """Completes the futures of answered messages with their message ids.
+    """A writer of message ids into the futures that ``send`` calls wait for.
 
     Args:
-        topic: Full name; of a partition, with its suffix.
+        topic: Full name of the topic or partition.
     """
 
     def __init__(self, topic: str) -> None:
@@ -32,7 +32,10 @@ class Answers:
         self._partition = partition_index(topic)
 
     def answer(self, entry: PendingEntry, position: pb.MessageIdData) -> None:
-        """Complete the messages of an acknowledged entry; chunked ones only at the last chunk."""
+        """Set the message ids for an acknowledged entry.
+
+        A chunked message gets its id with its last chunk.
+        """
         ledger_id, entry_id = MessageId.from_proto(position).entry
         if entry.chunks is not None:
             self._answer_part(entry.messages[0], entry.chunks, ledger_id, entry_id)
@@ -59,7 +62,7 @@ class Answers:
     def _answer_part(
         self, message: PendingMessage, chunks: Chunks, ledger_id: int, entry_id: int
     ) -> None:
-        """Keep the first chunk's id; the last chunk's id completes the message's id."""
+        """Store the first chunk's id; set the message's id after its last chunk."""
         ids = (self._partition, ledger_id, entry_id)
         if chunks.first is None and chunks.message.chunk_count > 1:
             chunks.first = MessageId(*ids, topic_name=self._topic)
@@ -70,7 +73,7 @@ class Answers:
 
 
 class Flushers:
-    """The waiting callers of ``flush``, each with the newest message it waits for.
+    """The callers waiting in ``flush``, each with the last message it waits for.
 
     Bounded: one item per caller, removed on cancellation.
     """
@@ -83,9 +86,9 @@ class Flushers:
         return bool(self._waiting)
 
     async def wait_for(self, serial: int) -> Exception | None:
-        """Wait until all messages up to a serial are answered; return the first error.
+        """Wait until all messages up to a serial number have a receipt or an error.
 
-        None: all messages were sent.
+        Return their first error, or None if all were sent.
         """
         done = asyncio.get_running_loop().create_future()
         self._waiting[done] = serial
@@ -97,13 +100,16 @@ class Flushers:
             self._errors.pop(done, None)
 
     def failed(self, serial: int, error: Exception) -> None:
-        """Record a failed message."""
+        """Record the error of a message for the callers that wait for it."""
         for done, newest in self._waiting.items():
             if newest >= serial:
                 self._errors.setdefault(done, error)
 
     def oldest_is(self, serial: int | None) -> None:
-        """Wake the callers that wait for no message older than this; all callers if None."""
+        """Wake the callers whose messages are all older than the oldest pending one.
+
+        ``serial`` is the oldest pending message's number; None if no message is pending.
+        """
         for done, newest in self._waiting.items():
             if serial is not None and newest >= serial:
                 return  # Later waiters await newer messages.
@@ -113,14 +119,14 @@ class Flushers:
 
 @dataclass(slots=True, eq=False)
 class PendingEntry:
-    """An entry without a receipt.
+    """An entry for which the broker has not sent a receipt yet.
 
     Attributes:
         sequence_id: The first message's sequence id.
         parts: The frame: head and payload.
         messages: The entry's messages; for a chunk, the chunked message.
         size_bytes: Payload bytes before compression.
-        chunks: The message's chunks, for a chunk.
+        chunks: All chunks of the message, if the entry is a chunk.
     """
 
     sequence_id: int
@@ -131,12 +137,12 @@ class PendingEntry:
 
     @property
     def places(self) -> int:
-        """Number of queue slots: one per message, or one for a chunk."""
+        """Number of queue slots that the entry uses: one for each message, or one for a chunk."""
         return 1 if self.chunks is not None else len(self.messages)
 
 
 class PendingEntries:
-    """A producer's entries in sending order, with the write position.
+    """A producer's entries without a receipt in sending order, sent and unsent.
 
     Behind backpressure entries stay here, where their memory is counted already. Bounded: every
     message holds a queue slot and memory.
@@ -155,11 +161,11 @@ class PendingEntries:
 
     @property
     def first(self) -> PendingEntry | None:
-        """The oldest entry."""
+        """The oldest entry without a receipt, or None."""
         return self._entries[0] if self._entries else None
 
     def add(self, entry: PendingEntry) -> None:
-        """Append an entry, and write the entry if the connection is writable."""
+        """Append an entry, and write it now if the connection is writable."""
         self._entries.append(entry)
         cnx = self._cnx
         if cnx is None:
@@ -171,14 +177,14 @@ class PendingEntries:
             cnx.turn_writer.add(*entry.parts)
 
     def pop_first(self) -> PendingEntry:
-        """Remove the oldest entry."""
+        """Remove and return the oldest entry."""
         entry = self._entries.popleft()
         if self._unsent and self._unsent[0] is entry:
             self._unsent.popleft()
         return entry
 
     def take_out(self, entry: PendingEntry) -> None:
-        """Remove an entry at any position."""
+        """Remove an entry, which need not be the oldest."""
         if entry is self.first:
             self.pop_first()
             return
@@ -187,7 +193,7 @@ class PendingEntries:
                 entries.remove(entry)
 
     def drop_parts_of(self, message: PendingMessage) -> int:
-        """Remove a message's chunks, which are adjacent; return their number."""
+        """Remove all chunks of a message, which are adjacent; return their number."""
         before = len(self._entries)
         for entries in (self._entries, self._unsent):
             while entries and entries[0].messages[0] is message:
@@ -202,20 +208,20 @@ class PendingEntries:
         return before - len(self._entries)
 
     def attach(self, cnx: ClientCnx) -> None:
-        """Write all entries, in order, on a new connection."""
+        """Write all entries again in their order, on a new connection."""
         self._cnx = cnx
         self._unsent = deque(self._entries)
         self._write()
 
     def detach(self) -> None:
-        """Stop writing until the next connection."""
+        """Stop writing entries until there is a new connection."""
         if self._cnx is not None:
             self._cnx.outbound.forget_listener(self._write)
         self._cnx = None
         self._unsent.clear()
 
     def _write(self) -> None:
-        """Write entries until the connection is not writable; continue when it is again."""
+        """Write entries while the connection is writable; continue once it is writable again."""
         cnx = self._cnx
         if cnx is None:
             return

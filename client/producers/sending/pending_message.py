@@ -1,4 +1,4 @@
-"""A message submitted by the program and not yet answered by the broker."""
+"""A message that the application sends and that has no receipt from the broker yet."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
 ONLY_HERE = "__local__"
-"""Upstream's cluster name for messages excluded from replication."""
+"""Name that upstream uses as the only target cluster of messages that are not replicated."""
 BYTES_AS_TEXT = "surrogateescape"
-"""Encoding of ordering keys as text: bytes that are no UTF-8 survive the round trip."""
+"""Error handler that lets ordering keys hold bytes that are not UTF-8 as text."""
 _MILLISECOND = timedelta(milliseconds=1)
 
 
 class MessageArguments:
-    """A builder of messages from the arguments of ``Producer.send``.
+    """A converter of the arguments of ``Producer.send`` into messages.
 
     Args:
-        schema: Encodes values; None takes bytes.
+        schema: Schema that encodes the values; with None, values are bytes.
         clock: The base of ``deliver_after``.
     """
 
@@ -53,7 +53,7 @@ class MessageArguments:
         *,
         waits: bool,
     ) -> PendingMessage:
-        """Return a message, not submitted yet.
+        """Create a message from the arguments of ``send``, without submitting it.
 
         Raises:
             TypeError: An argument has the wrong type.
@@ -96,7 +96,7 @@ class MessageArguments:
 
 
 def _number(name: str, value: object) -> int:
-    """Return a non-negative number."""
+    """Return an argument after checking that it is a non-negative 64-bit integer."""
     kind = "a number from 0 on"
     if not isinstance(value, int):
         raise _refusal(name, kind, value)
@@ -106,7 +106,7 @@ def _number(name: str, value: object) -> int:
 
 
 def _text(name: str, value: object, errors: str = "strict") -> str:
-    """Return a text encodable as UTF-8."""
+    """Return an argument after checking that it is a string that UTF-8 can encode."""
     if not isinstance(value, str):
         raise _refusal(name, "a str", value)
     if not value.isascii():
@@ -120,28 +120,31 @@ def _text(name: str, value: object, errors: str = "strict") -> str:
 
 
 def _truth(name: str, value: object) -> bool:
-    """Return True or False; False for None."""
+    """Return an argument as True or False; None counts as False."""
     if not isinstance(value, bool | None):
         raise _refusal(name, "True or False", value)
     return bool(value)
 
 
 def _milliseconds(name: str, value: object) -> int:
-    """Return a duration in milliseconds."""
+    """Convert a timedelta argument into milliseconds."""
     if not isinstance(value, timedelta):
         raise _refusal(name, "a timedelta", value)
     return value // _MILLISECOND
 
 
 def _texts(name: str, value: object) -> tuple[str, ...]:
-    """Return a sequence of texts as a tuple."""
+    """Return a sequence of strings as a tuple, after checking each of them."""
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise _refusal(name, "a list of str", value)
     return tuple(_text(name, text) for text in value)
 
 
 def _properties(value: object) -> dict[str, str]:
-    """Return a copy: the program may change its own mapping before sending."""
+    """Return a checked copy of the properties.
+
+    The application may change its own mapping before the message is sent.
+    """
     if not isinstance(value, Mapping):
         raise _refusal("properties", "a dict of str", value)
     return {
@@ -156,24 +159,24 @@ def _refusal(name: str, kind: str, value: object) -> TypeError:
 
 @dataclass(slots=True, eq=False)
 class PendingMessage(OutgoingMessage):
-    """A message in flight.
+    """A message that is being sent, until its receipt or error.
 
     Args:
         payload: Payload bytes; None for a null value.
-        sequence_id: Sequence id; -1 lets the producer count.
-        result: Future of the message's id or error.
-        waits: Whether to wait for a queue slot and memory, or fail.
+        sequence_id: Sequence id; with -1, the producer assigns the next one.
+        result: Future of the message's id, or of the error.
+        waits: Whether the message may wait for a queue slot and memory, instead of failing.
 
     Attributes:
-        result: As given.
-        waits: As given.
-        needs_bytes: Memory to reserve.
+        result: Future of the message's id, or of the error.
+        waits: Whether the message may wait for a queue slot and memory, instead of failing.
+        needs_bytes: Number of bytes of memory to reserve.
         partition: Index of the target partition.
-        placed: Whether the message itself holds a queue slot, not yet its entry.
-        reservation: Reserved memory, from admission to answer or failure.
-        chunks: The message's chunks, once sending in chunks.
-        serial: Order of submission to the producer.
-        created_at: Time of submission.
+        placed: Whether the message itself has a queue slot; later its entry has the slot.
+        reservation: Reserved memory, held until the message's receipt or error.
+        chunks: The message's chunks, once it is being sent in chunks.
+        serial: Serial number of the message in its producer.
+        created_at: Time at which the message was submitted.
     """
 
     _: KW_ONLY
@@ -189,12 +192,12 @@ class PendingMessage(OutgoingMessage):
 
     @property
     def is_admitted(self) -> bool:
-        """True for an unsent message with a queue slot and memory."""
+        """True if the message has a queue slot and memory of its own, but is not sent yet."""
         return self.placed and self.reservation is not None
 
     @property
     def held_bytes(self) -> int:
-        """Bytes to reserve: the payload, as upstream, with keys and properties."""
+        """Bytes of memory to reserve: the payload, as upstream, and the keys and properties."""
         size = self.size_bytes
         if self.properties:
             size += sum(map(_size, chain.from_iterable(self.properties.items())))
@@ -205,12 +208,12 @@ class PendingMessage(OutgoingMessage):
         return size
 
     def release(self) -> None:
-        """Release the memory; idempotent."""
+        """Release the reserved memory; further calls do nothing."""
         if self.reservation is not None:
             self.reservation.release()
 
     def fail(self, error: Exception) -> None:
-        """Set the error on the program's future, unless done."""
+        """Set an error on the future that the application waits for, unless it is done."""
         if not self.result.done():
             self.result.set_exception(raised_anew(error))
             # Retrieved: the interpreter does not log an ignored error.
@@ -218,5 +221,5 @@ class PendingMessage(OutgoingMessage):
 
 
 def _size(text: str) -> int:
-    """Return a text's bytes."""
+    """Return the size of a string in bytes of UTF-8."""
     return len(text) if text.isascii() else len(text.encode(errors="surrogateescape"))

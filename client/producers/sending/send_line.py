@@ -1,4 +1,4 @@
-"""A producer's queue slots and memory, and the sends waiting for both."""
+"""A producer's queue slots and memory, and the messages waiting for them."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from limiter.client_memory.reservation import MemoryWaiter
 
 MOST_WAITING = 10_000
-"""Maximum number of sends waiting in a producer's line; the next send fails."""
+"""Maximum number of messages waiting in a producer's line; a further ``send`` fails."""
 MOST_IN_A_TURN = 1_000
-"""Maximum number of messages admitted in one event-loop iteration."""
+"""Maximum number of waiting messages sent in one event-loop iteration."""
 BARE_MESSAGE_BYTES = 1_024
-"""Overhead of a message, counted where the number of messages is unbounded."""
+"""Memory overhead of a message in bytes, counted if the number of messages has no limit."""
 _CLOSED = "the client was closed"
 
 
 class SendLine:
-    """A producer's queue of messages waiting for a slot, then for memory, in order of arrival.
+    """A producer's messages that wait for a queue slot and then for memory, in order.
 
     Only the first in line requests memory: each producer of a client has one request in the
     controller's queue, so producers alternate regardless of their numbers of sends.
@@ -42,14 +42,14 @@ class SendLine:
     Args:
         memory: The client's memory limit.
         max_places: Maximum number of messages or chunks without a receipt; 0 for no limit.
-        take: Sends an admitted message, or its next chunk; returns whether the message is
-            completely sent. A message failed by ``take`` counts as sent.
-        turn_came: Called when postponed messages may continue in a new event-loop iteration;
-            ``go_on`` if None.
+        take: Function that sends a message with a slot and memory, or its next chunk. It returns
+            whether the message is completely sent or has failed.
+        turn_came: Function called in a new event-loop iteration to send the messages postponed to
+            it; None for ``go_on``.
 
     Attributes:
-        places: Number of used slots.
-        is_held: While true, no message is admitted.
+        places: Number of queue slots in use.
+        is_held: While True, no waiting message gets a slot or memory.
     """
 
     def __init__(
@@ -77,22 +77,22 @@ class SendLine:
 
     @property
     def _stands(self) -> bool:
-        """True while admission is paused."""
+        """True while no waiting message may get a slot or memory."""
         return self.is_held or self._rests
 
     @property
     def first(self) -> PendingMessage | None:
-        """The first waiting message."""
+        """The message that has waited longest, or None."""
         return next(iter(self._line), None)
 
     def has_places(self, count: int) -> bool:
-        """Tell whether enough slots are free."""
+        """Return True if this many queue slots are free."""
         return not self._max_places or self.places + count <= self._max_places
 
     # -- entering -----------------------------------------------------------------------------
 
     def enter(self, message: PendingMessage) -> None:
-        """Send a message immediately, or queue a waiting message.
+        """Send a message now, or queue it if it may wait.
 
         Raises:
             ProducerQueueIsFullError: No slot is free, or earlier messages wait.
@@ -122,7 +122,7 @@ class SendLine:
 
     @property
     def _all_are_admitted(self) -> bool:
-        """True if all waiting messages have a slot and memory, and only await the next iteration.
+        """True if all waiting messages have a slot and memory and are sent in the next iteration.
 
         A chunked message has precedence for freed slots.
         """
@@ -155,11 +155,14 @@ class SendLine:
     # -- admission ----------------------------------------------------------------------------
 
     def give_back(self, places: int = 1) -> None:
-        """Release slots; ``go_on`` reassigns them."""
+        """Release queue slots; ``go_on`` assigns them to waiting messages."""
         self.places -= places
 
     def go_on(self) -> None:
-        """Admit waiting messages, now and in later event-loop iterations."""
+        """Send waiting messages while slots and memory are free.
+
+        The work is spread over several event-loop iterations.
+        """
         turns_left = MOST_IN_A_TURN
         while not (self._stands or self._request) and (message := self.first) is not None:
             if not turns_left:
@@ -181,7 +184,7 @@ class SendLine:
                 self._line.pop(message, None)
 
     def rest(self) -> None:
-        """Pause admission until the next event-loop iteration."""
+        """Stop sending waiting messages until the next event-loop iteration."""
         self._rests = True
         asyncio.get_running_loop().call_soon(self._rested)
 
@@ -190,7 +193,7 @@ class SendLine:
         self._turn_came()
 
     def _has_memory(self, message: PendingMessage) -> bool:
-        """Request memory for the first waiting message, which keeps its slot meanwhile."""
+        """Request memory for the first waiting message; return False if it must wait or fails."""
         try:
             request = self._memory.request(message.needs_bytes)
         except MemoryReserveError as error:
@@ -223,7 +226,10 @@ class SendLine:
     # -- leaving ------------------------------------------------------------------------------
 
     def leave(self, message: PendingMessage) -> bool:
-        """Remove a waiting message, and release its resources; return false if absent."""
+        """Remove a waiting message and release its slot and memory.
+
+        Return False if it does not wait here.
+        """
         if message not in self._line:
             return False
         if self._request is not None and self.first is message:
@@ -237,7 +243,7 @@ class SendLine:
         return True
 
     def begin_with(self, messages: Sequence[PendingMessage]) -> None:
-        """Put admitted messages before all waiting messages, and continue admitting."""
+        """Put messages that have a slot and memory before all that wait, and continue sending."""
         if self._request is not None:
             # The former first requests again later: the new messages hold the awaited memory, and
             # the answer would go to the wrong message.

@@ -1,4 +1,4 @@
-"""A producer's messages, from the program's call to the broker's receipt."""
+"""A producer's messages, from the application's call to the broker's receipt."""
 
 from __future__ import annotations
 
@@ -39,28 +39,29 @@ if TYPE_CHECKING:
 
 
 LARGE_PART_BYTES = 1 << 20
-"""Size of a chunk so slow to write that the next waits for another event-loop iteration."""
+"""Size in bytes from which writing a chunk ends the sending in an event-loop iteration."""
 MOST_AT_ONCE = 8_192
-"""Maximum number of messages timed out in one event-loop iteration."""
+"""Maximum number of messages that the send timeout fails in one event-loop iteration."""
 
 
 class SendQueue:
-    """The pending messages of a producer, admitted, grouped into entries, and each settled once.
+    """The messages of a producer that have neither a receipt nor an error yet.
 
-    A message is in one place at a time: in the line, in the queue before the first attachment, in
-    an open batch, or in an entry without a receipt. A settled message first releases its slot and
-    memory, then completes its future.
+    They get a slot and memory, are grouped into entries, and each ends exactly once. A message is
+    in one place at a time: in the line, in the queue before the first attachment, in an open batch,
+    or in an entry without a receipt. A settled message first releases its slot and memory, then
+    completes its future.
 
     Differs: a send timeout fails only the expired messages; upstream fails all pending messages.
 
     Args:
         memory: The client's memory limit.
         clock: The source of time.
-        topic: Full name.
+        topic: Full name of the topic.
         options: Producer options.
 
     Attributes:
-        last_sequence_id: The newest acknowledged message's sequence id.
+        last_sequence_id: Sequence id of the last acknowledged message.
 
     Source: upstream ProducerImpl.
     """
@@ -89,18 +90,18 @@ class SendQueue:
 
     @property
     def ended(self) -> bool:
-        """True if no message is accepted any more."""
+        """True once no further message is accepted."""
         return self._end is not None
 
     def check_open(self) -> None:
-        """Raise the error that ended the queue, if any."""
+        """Raise the error with which the queue has ended, if it has."""
         if self._end is not None:
             raise raised_anew(self._end)
 
     # -- from the program ---------------------------------------------------------------------
 
     def submit(self, message: PendingMessage) -> None:
-        """Accept a message; see TopicProducer."""
+        """Accept a message to send; see TopicProducer."""
         if self._end is not None:
             self.check_open()
         if message.size_bytes > self._most_bytes:
@@ -125,12 +126,12 @@ class SendQueue:
             self._watch_time()
 
     def withdraw(self, message: PendingMessage) -> None:
-        """Remove a message from the line, unless partly sent."""
+        """Remove a waiting message, unless some of its chunks are sent."""
         if message.chunks is None and self._line.leave(message):
             self._go_on()
 
     async def flush(self) -> Exception | None:
-        """Send open batches; wait until all messages submitted before are answered.
+        """Send open batches, and wait until all messages submitted earlier have a receipt.
 
         Returns:
             The first error among the flushed messages; None if all were sent.
@@ -141,7 +142,7 @@ class SendQueue:
     # -- sending ------------------------------------------------------------------------------
 
     def attach(self, cnx: ClientCnx, writer: EntryWriter, last_sequence_id: int) -> None:
-        """Send all pending entries, in order, on a new connection."""
+        """Send all pending entries in their order, on a new connection."""
         is_first, self._writer = self._writer is None, writer
         if is_first:
             if self._options.initial_sequence_id is not None:
@@ -156,11 +157,11 @@ class SendQueue:
         self._go_on()
 
     def detach(self) -> None:
-        """Keep all messages until the next connection."""
+        """Stop sending after a lost connection; keep all messages for the next one."""
         self._entries.detach()
 
     def _take(self, message: PendingMessage) -> bool:
-        """Send an admitted message, or its next chunk; called by SendLine."""
+        """Send a message that has a slot and memory, or its next chunk; SendLine calls this."""
         writer = self._writer
         if writer is None:
             self._early.append(message)
@@ -182,7 +183,7 @@ class SendQueue:
             return True
 
     def _joins_a_batch(self, message: PendingMessage, most_written_bytes: int) -> bool:
-        """Add a message to a batch; return false if the message must go alone, after batches."""
+        """Add a message to a batch; return False if it must be sent alone, after the batches."""
         batches = self._batches
         if not (message.fits_batch and batches.takes(message.size_bytes)):
             self._send_batches()
@@ -195,7 +196,10 @@ class SendQueue:
         return True
 
     def _sent_alone(self, message: PendingMessage, writer: EntryWriter) -> bool:
-        """Send a message as an entry, or its next chunk; return false while chunks remain."""
+        """Send a message as an entry of its own, or its next chunk.
+
+        Return False if the message is not completely sent.
+        """
         chunks = message.chunks
         self._batches.sent_sequence_id = max(self._batches.sent_sequence_id, message.sequence_id)
         if chunks is None:
@@ -244,7 +248,7 @@ class SendQueue:
         self._entries.add(entry)
 
     def _hold_frame(self, entry: PendingEntry, messages: Sequence[PendingMessage]) -> None:
-        """Reserve memory for those bytes of a frame that its messages have not reserved."""
+        """Reserve memory for the bytes of a frame that exceed what its messages have reserved."""
         reserved = sum(one.reservation.size for one in messages if one.reservation is not None)
         more = sum(map(len, entry.parts)) - reserved
         first = messages[0].reservation
@@ -254,7 +258,10 @@ class SendQueue:
     # -- receipts -----------------------------------------------------------------------------
 
     def receipt_received(self, receipt: pb.CommandSendReceipt) -> bool:
-        """Settle the oldest entry; return false if the receipt belongs to a newer entry."""
+        """Complete the messages of the oldest entry, which has its receipt.
+
+        Return False if the receipt belongs to a newer entry.
+        """
         entry, number = self._entries.first, receipt.sequence_id
         if entry is None or number < entry.sequence_id:
             return True  # The message has timed out meanwhile.
@@ -275,7 +282,7 @@ class SendQueue:
         return True
 
     def refuse(self, sequence_id: int, error: PulsarException) -> None:
-        """Fail an entry refused by the broker for good.
+        """Fail the messages of an entry that the broker refused for good.
 
         Not necessarily the oldest: a broker refuses immediately, but acknowledges after storing.
         Upstream then waits for mismatching receipts, and resends everything.
@@ -289,12 +296,12 @@ class SendQueue:
     # -- failing ------------------------------------------------------------------------------
 
     def fail_pending(self, error: PulsarException) -> None:
-        """Fail all admitted messages."""
+        """Fail all messages that have a slot and memory."""
         self._fail(self._admitted_until(math.inf, sys.maxsize), error)
         self._go_on()
 
     def stop(self, error: PulsarException) -> None:
-        """Accept no more messages; fail those that wait, and send those already admitted."""
+        """Accept no further message; fail those without a slot and memory, and send the others."""
         self._end = error
         waiting = [one for one in self._line if one.chunks is None and not one.is_admitted]
         for message in waiting:
@@ -303,7 +310,10 @@ class SendQueue:
         self._send_batches()
 
     def end(self, error: PulsarException) -> None:
-        """Accept no more messages, and fail all, over several event-loop iterations. Idempotent."""
+        """Accept no further message, and fail all pending ones.
+
+        Failing is spread over several event-loop iterations. Further calls do nothing.
+        """
         if self._end is None:
             self._end = error
         self.detach()
@@ -319,9 +329,10 @@ class SendQueue:
             asyncio.get_running_loop().call_soon(self._fail_all, error)
 
     def _admitted_until(self, moment: float, most: int) -> list[PendingMessage]:
-        """Remove admitted messages submitted until ``moment``, and release their resources.
+        """Remove the messages that have a slot and memory and were submitted by ``moment``.
 
-        More may remain after ``most`` or slightly more messages.
+        Their slots and memory are released. After ``most`` or slightly more messages the rest is
+        left for a later call.
         """
         out: list[PendingMessage] = []
         while (entry := self._entries.first) is not None and _given(entry.messages) <= moment:
@@ -340,7 +351,7 @@ class SendQueue:
         return out + left
 
     def _out_until(self, moment: float) -> list[PendingMessage]:
-        """Remove messages submitted until ``moment``, sent or waiting; few per call."""
+        """Remove a limited number of messages submitted by ``moment``, sent or waiting."""
         out = self._admitted_until(moment, MOST_AT_ONCE)
         while len(out) < MOST_AT_ONCE and (first := self._line.first) is not None:
             if first.created_at > moment:
@@ -350,7 +361,7 @@ class SendQueue:
         return out
 
     def _taken_out(self, entry: PendingEntry) -> Sequence[PendingMessage]:
-        """Remove an entry, with all chunks of its message, and release its resources."""
+        """Remove an entry and all chunks of its message, and release their slots and memory."""
         self._entries.take_out(entry)
         places = entry.places
         for message in entry.messages:
@@ -359,7 +370,7 @@ class SendQueue:
         return entry.messages
 
     def _drop(self, message: PendingMessage, places: int) -> None:
-        """Release slots, and a message's resources in the line and in its chunks."""
+        """Release queue slots, a message's memory, and its remaining chunks."""
         if message.chunks is not None and message.chunks.message.chunk_count > 1:
             places += self._entries.drop_parts_of(message)
         self._line.leave(message)
@@ -376,7 +387,7 @@ class SendQueue:
     # -- time ---------------------------------------------------------------------------------
 
     def _watch_time(self) -> None:
-        """Arm the timer for the oldest message; a no-op if armed or empty."""
+        """Start the send-timeout timer for the oldest message, unless it runs already."""
         seconds, oldest = self._options.send_timeout_seconds, self._oldest()
         if seconds is not None and oldest is not None and self._send_timer is None:
             self._send_timer = self._clock.call_at(oldest.created_at + seconds, self._look_at_time)
@@ -391,7 +402,7 @@ class SendQueue:
         self._go_on()
 
     def _oldest(self) -> PendingMessage | None:
-        """Return the oldest unanswered message."""
+        """Return the oldest message without a receipt, or None."""
         if (entry := self._entries.first) is not None:
             return entry.messages[0]
         if self._batches:
@@ -401,7 +412,7 @@ class SendQueue:
     # -- admission ----------------------------------------------------------------------------
 
     def _go_on(self) -> None:
-        """Admit waiting messages into freed capacity."""
+        """Send waiting messages into freed queue slots, and wake finished ``flush`` calls."""
         self._line.go_on()
         while self._batches and (self._line or self._flushers):
             # Nothing can join the batches, and waiters need their capacity.
@@ -416,7 +427,7 @@ class SendQueue:
     def statistics(
         self, producer_name: str, *, is_connected: bool, reconnections: int
     ) -> ProducerStatistics:
-        """Return a snapshot of the statistics."""
+        """Return the producer's current statistics."""
         in_entries = chain.from_iterable(entry.messages for entry in self._entries)
         holding = {*in_entries, *self._batches, *self._early, *self._line}
         counts = self._counts
@@ -441,5 +452,5 @@ class SendQueue:
 
 
 def _given(messages: Sequence[PendingMessage]) -> float:
-    """Return when the first message of an entry was submitted."""
+    """Return the time at which the first message of an entry was submitted."""
     return messages[0].created_at
