@@ -26,7 +26,7 @@ def test_the_effective_values_of_a_broker_are_equal_in_rest_and_metrics(profile:
     assert {key: info[key] for key in INFO_KEYS} == {key: runtime[key] for key in INFO_KEYS}
 
 
-def test_configured_values_are_shown() -> None:
+def test_configured_values_appear_in_the_server_info() -> None:
     info = server_info(ProxyConfig.from_properties({**SETTINGS, "brokerServiceURL": "pulsar://a"}))
     told = {key: value for key, value in SETTINGS.items() if not key.startswith("brokerClient")}
     assert told.items() <= info.items()
@@ -55,7 +55,7 @@ def test_a_broker_shows_the_place_and_the_limits_of_its_message_store() -> None:
     assert "MessageStore" not in info_sentence("proxy", proxy)
 
 
-def test_no_secret_is_shown() -> None:
+def test_the_start_message_shows_effective_values_and_no_secret() -> None:
     sentence = info_sentence("broker", BrokerConfig.from_properties(SETTINGS))
     assert sentence.startswith(f"Floodgate broker {VERSION} with floodgateProfile=pulsar, ")
     assert "maxTopicListInFlightHeapMemSizeMB=7" in sentence

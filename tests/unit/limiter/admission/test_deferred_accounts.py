@@ -89,7 +89,7 @@ def test_a_deferred_account_is_served_when_no_other_account_waits(full: Full) ->
     assert deferred.done
 
 
-# -- a part of the limit ---------------------------------------------------------------------------
+# -- the part of the limit for deferred accounts ---------------------------------------------------
 
 
 def deferred_of(semaphore: AsyncSemaphore, *sizes: int) -> list[Waiter]:
@@ -255,7 +255,7 @@ def test_a_deferred_account_is_served_when_its_share_rises() -> None:
     assert waiter.done
 
 
-# -- no more --------------------------------------------------------------------------------------
+# -- accounts that are undeferred -----------------------------------------------------------------
 
 
 def test_an_undeferred_account_is_served_before_a_later_request(full: Full) -> None:

@@ -25,7 +25,7 @@ def test_the_default_overdraft_is_a_tenth_of_the_limit_and_at_least_1(limit, ove
 
 
 @pytest.mark.parametrize("configured", [0, 7])
-def test_a_configured_overdraft_is_used_at_any_limit(configured: int) -> None:
+def test_a_configured_overdraft_applies_at_any_limit(configured: int) -> None:
     rules = AdmissionRules(overdraft_max_permits=configured)
     assert rules.overdraft_max(1_000) == configured
 

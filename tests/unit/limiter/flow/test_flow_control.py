@@ -41,7 +41,7 @@ def paced() -> Paced:
     return paced
 
 
-def test_the_defaults_are_those_of_upstream() -> None:
+def test_the_default_flow_rules_match_upstream() -> None:
     assert FlowRules() == FlowRules(WriteBufferMarks(65_536, 32_768), False, CooldownRules(), 0)
 
 

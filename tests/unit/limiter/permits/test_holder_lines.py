@@ -137,7 +137,7 @@ async def test_only_the_largest_holders_are_listed_and_all_are_counted() -> None
     assert budget.count(0).lines() == ()
 
 
-async def test_among_equal_holders_the_largest_lack_comes_first() -> None:
+async def test_among_equal_holders_the_owner_lacking_most_bytes_comes_first() -> None:
     budget = Budget()
     await budget.semaphore.acquire(900, None, "one", NS)
     for size in (200, 400, 300):

@@ -259,7 +259,7 @@ async def test_growth_of_a_permit_released_before_cancellation_releases_everythi
     assert semaphore.acquired_permits == 0
 
 
-async def test_an_update_is_undone_once(semaphore: AsyncSemaphore) -> None:
+async def test_an_abandoned_update_is_undone_once(semaphore: AsyncSemaphore) -> None:
     permit = await semaphore.acquire(4)
     growth = semaphore.request_update(permit, 6)
     semaphore.abandon(growth)

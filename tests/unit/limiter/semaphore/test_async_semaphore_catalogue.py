@@ -215,7 +215,7 @@ async def test_after_a_timeout_later_waiters_are_served(rules: AdmissionRules) -
     assert (await small).size == 3
 
 
-async def test_a_small_request_never_overtakes_a_large_one() -> None:
+async def test_under_policy_fifo_a_small_request_never_overtakes_a_large_request() -> None:
     """Upstream: AsyncSemaphoreImplTest case 17; under fair a small request may, for a while."""
     semaphore, _ = bounded(10)
     holders = [await semaphore.acquire(2) for _ in range(5)]

@@ -298,7 +298,7 @@ def test_further_sent_bytes_do_not_restart_the_grace(world: World) -> None:
 
 
 @pytest.mark.parametrize("acknowledges", [True, False])
-def test_a_proxy_is_not_closed_while_it_makes_any_progress(acknowledges: bool) -> None:
+def test_a_proxy_making_any_progress_is_not_closed(acknowledges: bool) -> None:
     world = World()
     proxy = world.peer("proxy", LIMIT, many_clients=True)
     world.asks(10)

@@ -11,7 +11,7 @@ def sent_at(now: float) -> WriteProgress:
     return progress
 
 
-# -- standing still -------------------------------------------------------------------------------
+# -- stalled time ---------------------------------------------------------------------------------
 
 
 def test_a_peer_without_sent_bytes_is_not_stalled() -> None:
@@ -108,7 +108,7 @@ def test_a_peer_without_progress_has_a_drain_rate_of_zero() -> None:
     assert sent_at(0.0).drain_rate(10.0) == 0.0
 
 
-def test_acknowledging_fewer_than_the_least_bytes_is_no_progress_unless_everything_is() -> None:
+def test_a_few_acknowledged_bytes_are_no_progress_unless_none_are_outstanding() -> None:
     progress = WriteProgress()
     progress.sent(0.0)
     # When a few bytes arrive every second

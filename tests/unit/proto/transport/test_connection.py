@@ -261,7 +261,7 @@ async def test_large_frames_are_kept_by_default(peer: Peer) -> None:
     assert peer.taken == [5]
 
 
-# -- the boundary ---------------------------------------------------------------------------------
+# -- protocol violations and internal errors ------------------------------------------------------
 
 
 def not_utf8() -> bytes:

@@ -150,7 +150,7 @@ def test_a_cooldown_of_zero_or_less_does_not_limit(text: str) -> None:
 
 @ROLES
 @PROFILES
-def test_every_key_is_read(role: str, pulsar_compatible: bool) -> None:
+def test_every_flow_control_key_is_read(role: str, pulsar_compatible: bool) -> None:
     # Given values that differ from every default
     checked = read_keys(
         {**dict.fromkeys(ALL, "77"), PAUSE: "true"}, role, pulsar_compatible=pulsar_compatible
