@@ -15,7 +15,7 @@ async def bounded_wait(clock: ManualClock, seconds: float | None) -> None:
         await asyncio.Event().wait()
 
 
-async def test_a_block_that_takes_too_long_is_ended() -> None:
+async def test_a_block_is_ended_at_its_deadline() -> None:
     clock = ManualClock()
     waiting = await started(bounded_wait(clock, 25.0))
     clock.advance(24.9)
@@ -26,7 +26,7 @@ async def test_a_block_that_takes_too_long_is_ended() -> None:
         await waiting
 
 
-async def test_a_task_with_an_earlier_cancellation_has_deadlines_too() -> None:
+async def test_a_deadline_applies_to_a_task_with_an_earlier_cancellation() -> None:
     clock = ManualClock()
 
     async def goes_on() -> None:
@@ -42,7 +42,7 @@ async def test_a_task_with_an_earlier_cancellation_has_deadlines_too() -> None:
         await going_on
 
 
-async def test_a_block_that_ends_in_time_leaves_no_timer() -> None:
+async def test_a_block_that_ends_before_its_deadline_is_not_cancelled_later() -> None:
     clock = ManualClock()
     async with deadline(clock, 25.0):
         pass
@@ -50,7 +50,7 @@ async def test_a_block_that_ends_in_time_leaves_no_timer() -> None:
     await settle()
 
 
-async def test_without_a_deadline_a_block_waits_on() -> None:
+async def test_without_a_deadline_a_block_waits_indefinitely() -> None:
     clock = ManualClock()
     waiting = await started(bounded_wait(clock, None))
     clock.advance(1e9)
@@ -59,7 +59,7 @@ async def test_without_a_deadline_a_block_waits_on() -> None:
     waiting.cancel()
 
 
-async def test_a_nap_lasts_as_long_as_it_was_meant_to() -> None:
+async def test_a_sleep_lasts_for_its_duration() -> None:
     clock = ManualClock()
     sleeping = await started(clock_sleep(clock, 10.0))
     clock.advance(9.9)
@@ -69,7 +69,7 @@ async def test_a_nap_lasts_as_long_as_it_was_meant_to() -> None:
     await sleeping
 
 
-async def test_a_nap_that_is_cancelled_as_it_ends_ends_quietly() -> None:
+async def test_a_sleep_cancelled_in_the_turn_of_its_end_is_cancelled() -> None:
     clock = ManualClock()
     sleeping = await started(clock_sleep(clock, 10.0))
     sleeping.cancel()
@@ -78,7 +78,7 @@ async def test_a_nap_that_is_cancelled_as_it_ends_ends_quietly() -> None:
     assert sleeping.cancelled()
 
 
-async def test_the_loop_clock_is_the_loops() -> None:
+async def test_the_loop_clock_runs_and_cancels_timers_on_the_loop() -> None:
     clock, fired = LoopClock(), asyncio.Event()
     clock.call_at(clock.now(), fired.set)
     cancelled = clock.call_at(clock.now(), pytest.fail)

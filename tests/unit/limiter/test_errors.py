@@ -24,11 +24,11 @@ from limiter.errors import (
         (PermitAcquireClosedError(), "Semaphore is closed"),
     ],
 )
-def test_a_refusal_has_upstreams_sentence(error: PermitAcquireError, sentence: str) -> None:
+def test_a_refusal_has_the_message_of_upstream(error: PermitAcquireError, sentence: str) -> None:
     assert str(error) == sentence
 
 
-def test_a_request_that_can_never_be_granted_is_no_refusal() -> None:
+def test_a_request_that_can_never_be_granted_is_a_value_error_and_not_a_refusal() -> None:
     assert not isinstance(PermitTooLargeError(11, 10), PermitAcquireError)
     assert isinstance(PermitTooLargeError(11, 10), ValueError)
 
@@ -44,7 +44,7 @@ def test_a_request_that_can_never_be_granted_is_no_refusal() -> None:
         MemoryReserveTimeoutError(25.0),
     ],
 )
-def test_an_error_that_is_raised_anew_says_the_same_without_the_way_it_came(error) -> None:
+def test_a_reraised_error_is_an_equal_copy_without_a_traceback(error) -> None:
     with pytest.raises(type(error)):
         raise error
     new = raised_anew(error)

@@ -5,7 +5,7 @@ import pytest
 from limiter.extras import SERVERS, MissingExtraError, extra
 
 
-def test_the_sentence_names_the_package_and_the_extra() -> None:
+def test_a_missing_package_is_named_with_its_extra() -> None:
     with (
         pytest.raises(
             MissingExtraError,
@@ -17,7 +17,7 @@ def test_the_sentence_names_the_package_and_the_extra() -> None:
         import no_such_package  # type: ignore[import-not-found] # noqa: F401
 
 
-def test_a_package_that_is_too_old_is_to_be_upgraded() -> None:
+def test_an_outdated_package_is_reported_with_the_upgrade_command() -> None:
     remedy = r"^--import: the package email is too old: pip install --upgrade '"
     with (
         pytest.raises(MissingExtraError, match=remedy),

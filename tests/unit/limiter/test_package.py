@@ -13,16 +13,16 @@ ABOVE = ("proto", "client", "server", "broker", "proxy", "loadgen")
 DEAR = ("aiohttp", "numpy", "pyarrow", "google", "prometheus_client", "opentelemetry", "uvloop")
 
 
-def test_everything_that_is_offered_is_there() -> None:
+def test_every_exported_name_exists() -> None:
     assert [getattr(limiter, name).__name__ for name in limiter.__all__] == list(limiter.__all__)
 
 
-def test_what_is_not_offered_is_no_attribute() -> None:
+def test_a_name_that_is_not_exported_is_no_attribute() -> None:
     with pytest.raises(AttributeError, match="'limiter' has no attribute 'nothing'"):
         _ = limiter.nothing
 
 
-def test_all_of_it_is_imported_quickly_and_loads_nothing_above_it() -> None:
+def test_the_package_imports_quickly_and_loads_no_higher_or_expensive_package() -> None:
     # Processor time, because other processes must not make this test fail
     program = (
         "import sys, time; begun = time.process_time(); from limiter import *; "

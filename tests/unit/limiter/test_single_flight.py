@@ -32,7 +32,7 @@ class Work:
         return self.begun
 
 
-async def test_all_who_ask_meanwhile_share_one_piece_of_work() -> None:
+async def test_concurrent_callers_of_a_key_share_the_work() -> None:
     flights, work = SingleFlight[int](), Work()
     asking = [await started(flights.join("key", work)) for _ in range(5)]
     work.go_on.set()
@@ -40,14 +40,14 @@ async def test_all_who_ask_meanwhile_share_one_piece_of_work() -> None:
     assert (work.begun, len(flights)) == (1, 0)
 
 
-async def test_nothing_is_kept_for_who_asks_afterwards() -> None:
+async def test_a_result_is_not_kept_for_later_callers() -> None:
     flights, work = SingleFlight[int](), Work()
     work.go_on.set()
     first, second = await flights.join("key", work), await flights.join("key", work)
     assert (first, second) == (1, 2)
 
 
-async def test_nor_for_who_asks_in_the_turn_of_its_end() -> None:
+async def test_a_caller_joining_in_the_turn_of_the_end_starts_new_work() -> None:
     flights, work = SingleFlight[int](), Work()
     first = await started(flights.join("key", work))
     work.go_on.set()
@@ -58,7 +58,7 @@ async def test_nor_for_who_asks_in_the_turn_of_its_end() -> None:
     assert len(flights) == 0
 
 
-async def test_other_keys_are_other_work() -> None:
+async def test_different_keys_start_separate_work() -> None:
     flights, work = SingleFlight[int](), Work()
     asking = [await started(flights.join(key, work)) for key in ("a", "b")]
     assert (work.begun, len(flights)) == (2, 2)
@@ -66,7 +66,7 @@ async def test_other_keys_are_other_work() -> None:
     await asyncio.gather(*asking)
 
 
-async def test_who_leaves_takes_nothing_from_the_others() -> None:
+async def test_a_cancelled_caller_does_not_cancel_work_shared_with_another_caller() -> None:
     flights, work = SingleFlight[int](), Work()
     first = await started(flights.join("key", work))
     second = await started(flights.join("key", work))
@@ -77,7 +77,7 @@ async def test_who_leaves_takes_nothing_from_the_others() -> None:
     assert work.cancelled == 0
 
 
-async def test_the_last_who_leaves_ends_the_work_and_nobody_joins_it() -> None:
+async def test_cancelling_the_last_caller_cancels_the_work_and_a_later_caller_starts_anew() -> None:
     flights, work = SingleFlight[int](), Work()
     left = [await started(flights.join("key", work)) for _ in range(2)]
     for one in left:
@@ -89,7 +89,7 @@ async def test_the_last_who_leaves_ends_the_work_and_nobody_joins_it() -> None:
     assert await later == 2
 
 
-async def test_a_failure_is_told_to_all_who_waited_and_not_kept() -> None:
+async def test_a_failure_is_raised_to_all_waiting_callers_and_not_kept() -> None:
     flights, work = SingleFlight[int](), Work()
     asking = [await started(flights.join("key", work)) for _ in range(3)]
     work.error = ValueError("broken")
@@ -100,7 +100,7 @@ async def test_a_failure_is_told_to_all_who_waited_and_not_kept() -> None:
     assert await flights.join("key", work) == 2
 
 
-async def test_a_failure_that_nobody_waits_for_is_no_error_of_ours(caplog) -> None:
+async def test_a_failure_without_waiting_callers_is_not_logged(caplog) -> None:
     flights, work = SingleFlight[int](), Work()
 
     async def fails_when_cancelled() -> int:
@@ -124,7 +124,7 @@ class Asks:
 
 
 @pytest.mark.parametrize("places", [None, asyncio.Semaphore(1)])
-async def test_who_asked_for_work_that_failed_is_freed_at_once(places) -> None:
+async def test_the_caller_of_failed_work_is_released_from_memory_immediately(places) -> None:
     asks, flights = Asks(), SingleFlight[int](places)
     kept = ref(asks)
     gc.disable()
@@ -138,7 +138,7 @@ async def test_who_asked_for_work_that_failed_is_freed_at_once(places) -> None:
         gc.enable()
 
 
-async def test_stopping_ends_all_work_under_way() -> None:
+async def test_stopping_cancels_all_running_work() -> None:
     flights, work = SingleFlight[int](), Work()
     asking = [await started(flights.join(key, work)) for key in "ab"]
     flights.stop()
@@ -147,7 +147,7 @@ async def test_stopping_ends_all_work_under_way() -> None:
     assert all(each.cancelled() for each in asking)
 
 
-async def test_so_many_run_at_once_and_the_next_waits_for_its_turn() -> None:
+async def test_a_bounded_number_of_works_runs_at_a_time_and_the_next_waits() -> None:
     flights = SingleFlight[int](asyncio.Semaphore(2))
     works = {key: Work() for key in "abc"}
     asking = [await started(flights.join(key, work)) for key, work in works.items()]

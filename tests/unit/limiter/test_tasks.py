@@ -24,7 +24,7 @@ async def test_cancelled_tasks_end_without_a_report() -> None:
     assert (len(tasks), told) == (0, [])
 
 
-async def test_the_error_of_a_task_is_reported_and_the_others_go_on() -> None:
+async def test_the_error_of_a_task_is_reported_and_further_tasks_continue() -> None:
     told: list[BaseException] = []
     tasks, go_on, error = BackgroundTasks(told.append), asyncio.Event(), ValueError("broken")
 
@@ -40,7 +40,7 @@ async def test_the_error_of_a_task_is_reported_and_the_others_go_on() -> None:
     await tasks.finished()
 
 
-async def test_a_task_is_cancelled_and_awaited() -> None:
+async def test_an_ended_task_is_cancelled_and_awaited() -> None:
     task = asyncio.get_running_loop().create_task(asyncio.Event().wait())
     await ended(task)
     assert task.cancelled()

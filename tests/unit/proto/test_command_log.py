@@ -32,7 +32,7 @@ def listing(names: int) -> bytes:
     return encode_command(pb.BaseCommand(type=kind, getTopicsOfNamespaceResponse=response))
 
 
-def test_a_command_is_told_with_size_and_fields() -> None:
+def test_a_command_is_described_with_its_size_and_fields() -> None:
     frame = encode_command(GET_TOPICS)
     assert line_of(frame) == (
         f"GET_TOPICS_OF_NAMESPACE ({len(frame)} bytes) request_id=7 namespace='public/default' "
@@ -40,7 +40,7 @@ def test_a_command_is_told_with_size_and_fields() -> None:
     )
 
 
-def test_of_a_list_the_number_and_the_first_are_told() -> None:
+def test_a_list_is_described_by_its_length_and_first_element() -> None:
     frame = listing(3)
     assert line_of(frame) == (
         f"GET_TOPICS_OF_NAMESPACE_RESPONSE ({len(frame)} bytes) request_id=7 "
@@ -48,7 +48,7 @@ def test_of_a_list_the_number_and_the_first_are_told() -> None:
     )
 
 
-def test_of_a_large_answer_name_size_and_request_are_told() -> None:
+def test_a_large_response_is_described_by_name_size_and_request_id() -> None:
     frame = listing(10_000)
     assert described(len(frame) - 4, frame[4:DECODED_BYTES]) == (
         f"GET_TOPICS_OF_NAMESPACE_RESPONSE ({len(frame)} bytes) request_id=7 ..."
@@ -63,7 +63,7 @@ def test_long_texts_are_cut_and_control_characters_escaped() -> None:
     assert "namespace='line\\n" + "x" * 75 + "...'" in line
 
 
-def test_a_line_has_a_bound() -> None:
+def test_a_line_has_a_maximum_length() -> None:
     subscribe = pb.CommandSubscribe(
         topic="t" * 5_000, subscription="s", subType=0, consumer_id=1, request_id=1,
         metadata=[pb.KeyValue(key="k" * 500, value="v" * 500)], consumer_name="n" * 500,
@@ -80,7 +80,7 @@ def test_a_line_has_a_bound() -> None:
     assert MAX_LINE_CHARACTERS <= len(line) <= MAX_LINE_CHARACTERS + len("...")
 
 
-def test_nothing_of_authentication_and_payload_is_told() -> None:
+def test_authentication_data_and_payloads_are_not_logged() -> None:
     connect = pb.CommandConnect(
         client_version="c", auth_method_name="token", auth_data=b"s3cret",
         original_auth_data="s3cret", original_auth_method="token",
@@ -100,7 +100,7 @@ def test_nothing_of_authentication_and_payload_is_told() -> None:
     assert lines[1] == f"SEND ({len(frames[1])} bytes) producer_id=1 sequence_id=2"
 
 
-def test_of_a_url_the_credentials_are_not_told() -> None:
+def test_credentials_in_a_url_are_not_logged() -> None:
     connect = pb.CommandConnect(
         client_version="c", proxy_to_broker_url="pulsar://" + "u" * 90 + ":s3cret@host:6650"
     )
@@ -115,7 +115,7 @@ def test_of_a_url_the_credentials_are_not_told() -> None:
     assert "proxy_through_service_url=true" in second
 
 
-def test_of_an_applications_own_properties_the_keys_alone_are_told() -> None:
+def test_application_properties_are_logged_without_their_values() -> None:
     token = [pb.KeyValue(key="token", value="s3cret")]
     schema = pb.Schema(name="s", schema_data=b"x", type=pb.Schema.String, properties=token)
     lookup = pb.CommandLookupTopic(topic="t", request_id=1, properties=token)
@@ -147,11 +147,13 @@ def test_of_an_applications_own_properties_the_keys_alone_are_told() -> None:
         (b"\xff\xff\xff\xff\x08\x12", "PING (10 bytes)"),
     ],
 )
-def test_what_is_no_command_is_told_as_that(body: bytes, line: str) -> None:
+def test_bytes_that_are_no_command_are_described_by_size(body: bytes, line: str) -> None:
     assert described(len(body), body) == line
 
 
-def test_frames_that_leave_together_are_told_one_by_one(caplog: pytest.LogCaptureFixture) -> None:
+def test_frames_sent_together_are_logged_individually_up_to_a_bound(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     ping = encode_command(pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandPing()))
     many = ping * 2_000
     with caplog.at_level(logging.DEBUG, "proto.command_log"):
@@ -165,7 +167,7 @@ def test_frames_that_leave_together_are_told_one_by_one(caplog: pytest.LogCaptur
     assert caplog.messages[-1] == "sent to peer: 1 bytes of a pipe"
 
 
-def test_a_method_that_is_none_is_not_told() -> None:
+def test_an_unknown_authentication_method_is_not_logged() -> None:
     connect = pb.CommandConnect(client_version="c", auth_method_name="planted" * 3)
     line = line_of(encode_command(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=connect)))
     assert "auth_method_name=(21 characters)" in line

@@ -18,7 +18,7 @@ def test_an_error_is_encoded_as_recorded() -> None:
     assert encode_command(command).hex() == "000000100000000c080e72080807100b1a026e6f"
 
 
-def test_a_failed_lookup_has_its_own_answer() -> None:
+def test_a_failed_lookup_has_its_own_response() -> None:
     command = lookup_failed(7, pb.ServiceNotReady, "later")
     answer = command.lookupTopicResponse
     assert command.type == Type.LOOKUP_RESPONSE
@@ -26,7 +26,7 @@ def test_a_failed_lookup_has_its_own_answer() -> None:
     assert answer.response == pb.CommandLookupTopicResponse.Failed
 
 
-def test_a_failed_partition_query_has_its_own_answer() -> None:
+def test_a_failed_partition_query_has_its_own_response() -> None:
     command = partitions_failed(7, pb.ServiceNotReady, "later")
     answer = command.partitionMetadataResponse
     assert command.type == Type.PARTITIONED_METADATA_RESPONSE
@@ -34,7 +34,7 @@ def test_a_failed_partition_query_has_its_own_answer() -> None:
     assert answer.response == pb.CommandPartitionedTopicMetadataResponse.Failed
 
 
-def test_a_command_without_its_body_is_the_peers_mistake() -> None:
+def test_a_command_without_its_body_is_a_protocol_error_of_the_peer() -> None:
     bare = pb.BaseCommand(type=Type.LOOKUP)
     whole = pb.BaseCommand(type=Type.PING, ping=pb.CommandPing())
     assert with_body(whole, "ping") is whole
@@ -43,7 +43,7 @@ def test_a_command_without_its_body_is_the_peers_mistake() -> None:
 
 
 @pytest.mark.parametrize("build", [error_command, lookup_failed, partitions_failed])
-def test_no_error_is_larger_than_some_hundred_bytes(build: ErrorBuilder) -> None:
+def test_an_error_command_has_a_maximum_size(build: ErrorBuilder) -> None:
     command = build(7, pb.InvalidTopicName, "Invalid topic name: " + "\U0001f600" * 1_000_000)
     assert len(encode_command(command)) < 900
     assert b"... (1000020 characters)" in command.SerializeToString()

@@ -16,7 +16,7 @@ SIZES = [799, 800, 801, 5_000, 1_000_000]
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("character", ["x", "ä", "€", "\U0001f600", "\n", "\x00", "\ud800"])
-def test_an_excerpt_has_a_bound_in_bytes_and_ends_with_a_whole_character(character, size) -> None:
+def test_an_excerpt_is_bounded_in_bytes_and_ends_with_a_whole_character(character, size) -> None:
     text = character * size
     shown = excerpt(text)
     line = one_line(text)
@@ -29,18 +29,18 @@ def test_an_excerpt_has_a_bound_in_bytes_and_ends_with_a_whole_character(charact
     assert line.isprintable() or character == "\ud800"
 
 
-def test_a_line_has_its_control_characters_escaped() -> None:
+def test_control_characters_are_escaped_in_a_line() -> None:
     assert one_line("a\r\nb\x1b[31m\u2028\ttäglich") == r"a\r\nb\x1b[31m\u2028\ttäglich"
     assert one_line("\n" * 500) == r"\n" * 390 + "... (500 characters)"
 
 
-def test_what_fits_is_not_touched() -> None:
+def test_a_text_within_the_bound_is_unchanged() -> None:
     assert excerpt("") == ""
     assert excerpt("ä" * 400) == "ä" * 400
     assert excerpt("ä" * 400 + "x") == "ä" * 390 + "... (401 characters)"
 
 
-def test_a_quoted_text_is_escaped_and_short() -> None:
+def test_a_quoted_text_is_escaped_and_shortened() -> None:
     assert quoted("a\nb") == r"'a\nb'"
     assert quoted("x" * QUOTED_CHARACTERS) == repr("x" * QUOTED_CHARACTERS)
     assert quoted("\U000e0001" * 1_000_000) == (
@@ -60,5 +60,5 @@ def test_a_quoted_text_is_escaped_and_short() -> None:
         ("", ""),
     ],
 )
-def test_of_a_url_all_but_the_credentials_is_shown(url: str, shown: str) -> None:
+def test_credentials_in_a_url_are_hidden(url: str, shown: str) -> None:
     assert without_credentials(url) == shown

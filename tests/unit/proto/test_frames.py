@@ -87,7 +87,7 @@ def test_commands_are_encoded_as_recorded(command: pb.BaseCommand, recorded: str
     assert only_frame(bytes.fromhex(recorded)) == command
 
 
-def test_the_official_clients_connect_is_read() -> None:
+def test_the_connect_command_of_the_official_client_is_parsed() -> None:
     command = only_frame(bytes.fromhex(CONNECT))
     assert command.connect.client_version == "Pulsar-CPP-v4.2.0"
     assert command.connect.protocol_version == 20
@@ -96,7 +96,7 @@ def test_the_official_clients_connect_is_read() -> None:
 
 
 @pytest.mark.parametrize("recorded", [ONE_MESSAGE, BATCH])
-def test_a_send_is_taken_apart_and_put_together_again(recorded: str) -> None:
+def test_a_send_command_is_split_and_reassembled_unchanged(recorded: str) -> None:
     data = bytes.fromhex(recorded)
     command, tail = split_body(data[4:], len(data) - 4)
     (metadata_size,) = struct.unpack_from(">I", tail, 6)
@@ -113,11 +113,11 @@ def test_a_changed_payload_does_not_match_its_checksum() -> None:
 
 
 @pytest.mark.parametrize("size", [2, 3, 5])
-def test_a_checksum_that_is_cut_off_does_not_match(size: int) -> None:
+def test_a_truncated_checksum_does_not_match(size: int) -> None:
     assert not verify_checksum(b"\x0e\x01\x00\x00\x00\x00"[:size])
 
 
-def test_the_length_field_may_say_10236_more_than_the_largest_message() -> None:
+def test_a_frame_may_exceed_the_largest_message_by_at_most_10236_bytes() -> None:
     limit = DEFAULT_MAX_MESSAGE_BYTES + FRAME_PADDING_BYTES
     at_limit, above = FrameDecoder(), FrameDecoder()
     at_limit.feed(struct.pack(">I", limit))
@@ -181,7 +181,7 @@ def test_a_small_frame_is_not_announced() -> None:
     assert announced.seen == []
 
 
-def test_a_drained_frame_is_never_held() -> None:
+def test_a_drained_frame_is_never_buffered() -> None:
     announced = Announced(keep=False)
     data = encode_command(error(7, "x" * 100_000))
     most = 0
@@ -196,7 +196,7 @@ def test_a_drained_frame_is_never_held() -> None:
     assert frame.command() == success(8)
 
 
-def test_a_frame_that_came_whole_is_drained_whole() -> None:
+def test_a_large_frame_received_with_a_following_frame_is_drained_completely() -> None:
     announced = Announced(keep=False)
     announced.decoder.feed(encode_command(error(7, "x" * 2_000)) + encode_command(success(8)))
     frame = announced.decoder.next_frame()
@@ -205,7 +205,7 @@ def test_a_frame_that_came_whole_is_drained_whole() -> None:
     assert announced.decoder.next_frame() is None
 
 
-def test_a_large_frame_that_came_alone_and_whole_is_drained_too() -> None:
+def test_a_large_frame_received_whole_and_alone_is_drained_completely() -> None:
     announced = Announced(keep=False)
     announced.decoder.feed(encode_command(error(7, "x" * 2_000)))
     assert announced.decoder.next_frame() is None
@@ -213,7 +213,7 @@ def test_a_large_frame_that_came_alone_and_whole_is_drained_too() -> None:
     assert announced.decoder.buffered_bytes == 0
 
 
-def test_a_body_that_came_alone_is_not_taken_for_a_frame() -> None:
+def test_a_body_received_separately_is_not_parsed_as_a_frame() -> None:
     # A command's length counts the following bytes, as a frame's does
     data, decoder = encode_command(success(8)), FrameDecoder()
     decoder.feed(data[:4])
@@ -224,7 +224,7 @@ def test_a_body_that_came_alone_is_not_taken_for_a_frame() -> None:
     assert frame.command() == success(8)
 
 
-def test_a_frame_that_comes_byte_by_byte_is_kept_in_few_chunks() -> None:
+def test_a_frame_received_byte_by_byte_is_kept_in_few_chunks() -> None:
     frame = encode_command(pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandPing()))
     body = (1_000).to_bytes(4, "big") + bytes(1_000)
     decoder = FrameDecoder()

@@ -7,7 +7,7 @@ import pytest
 from proto.invalid_rows import MAX_TOLD_ROWS, InvalidRows, shown
 
 
-def test_no_more_are_told_than_the_bound_whatever_comes() -> None:
+def test_reported_rows_are_bounded_while_all_invalid_rows_are_counted() -> None:
     invalid = InvalidRows(Path("t.txt"))
     for batch in range(3):
         invalid.rows += 1_000
@@ -22,5 +22,5 @@ def test_no_more_are_told_than_the_bound_whatever_comes() -> None:
     ("text", "excerpt"),
     [("a\nb", r"'a\nb'"), (b"\xff", r"b'\xff'"), ("x" * 10_000, f"'{'x' * 80}'...")],
 )
-def test_a_text_is_shown_cut_short(text: str | bytes, excerpt: str) -> None:
+def test_a_long_value_is_shown_shortened(text: str | bytes, excerpt: str) -> None:
     assert shown(text) == excerpt

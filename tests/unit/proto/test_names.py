@@ -26,7 +26,7 @@ from proto.names import (
         ("persistent://a-b=c:d.e_f/ns/tópico with spaces", None),
     ],
 )
-def test_a_name_and_its_short_forms(text: str, full: str | None) -> None:
+def test_a_topic_name_and_its_short_forms_are_parsed(text: str, full: str | None) -> None:
     name = TopicName.parse(text)
     assert str(name) == (full or text)
     assert TopicName.parse(str(name)) == name
@@ -35,12 +35,12 @@ def test_a_name_and_its_short_forms(text: str, full: str | None) -> None:
 @pytest.mark.parametrize(
     "name", ["persistent://t/n/x", "non-persistent://t/n/a/b://c/d/e", "compacted://t/n/x-1"]
 )
-def test_the_namespace_in_a_name_is_found_without_the_rest(name: str) -> None:
+def test_the_namespace_of_a_topic_name_is_extracted_without_parsing_the_name(name: str) -> None:
     assert namespace_of(name) == "t/n"
     assert namespace_of("t/n") != "t/n"
 
 
-def test_slashes_behind_a_namespace_are_part_of_a_name_that_nobody_has() -> None:
+def test_trailing_slashes_of_a_namespace_are_kept_as_part_of_its_name() -> None:
     name = NamespaceName.parse_with_slashes("public/x//")
     assert (str(name), name.tenant) == ("public/x//", "public")
     assert NamespaceName.parse_with_slashes("public/x") == NamespaceName.parse("public/x")
@@ -48,7 +48,7 @@ def test_slashes_behind_a_namespace_are_part_of_a_name_that_nobody_has() -> None
         NamespaceName.parse_with_slashes("public//x")
 
 
-def test_a_topic_knows_its_parts() -> None:
+def test_a_topic_name_provides_its_parts() -> None:
     name = TopicName.parse("persistent://tenant/ns/local-partition-12")
     assert (name.domain, name.persistent) == ("persistent", True)
     assert name.namespace == NamespaceName("tenant", "ns")
@@ -90,13 +90,15 @@ SHORT = "it should be in the format of <tenant>/<namespace>/<topic> or <topic>"
         ("persistent://a/b/c//d", V1.partition("Got:")[0] + "Got: persistent://a/b/c//d"),
     ],
 )
-def test_an_invalid_topic_is_refused_in_a_real_brokers_words(text: str, sentence: str) -> None:
+def test_an_invalid_topic_name_is_refused_with_the_message_of_a_real_broker(
+    text: str, sentence: str
+) -> None:
     with pytest.raises(InvalidNameError) as caught:
         TopicName.parse(text)
     assert str(caught.value) == sentence
 
 
-def test_blank_is_what_a_real_broker_calls_blank() -> None:
+def test_blank_characters_are_equal_to_a_real_brokers() -> None:
     # Pulsar 4.2.4's answers to lookups of local names of one character
     recorded = "\t\n\x0b\f\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006"
     recorded += "\u2008\u2009\u200a\u2028\u2029\u205f\u3000"
@@ -106,7 +108,7 @@ def test_blank_is_what_a_real_broker_calls_blank() -> None:
     assert not is_blank(f"{recorded}\x85")
 
 
-def test_a_namespace_is_a_tenant_and_a_name() -> None:
+def test_a_namespace_consists_of_a_tenant_and_a_name() -> None:
     assert NamespaceName.parse("public/default") == NamespaceName("public", "default")
     assert str(NamespaceName("public", "default")) == "public/default"
 
@@ -147,7 +149,7 @@ def test_an_invalid_namespace_is_refused(text: str, sentence: str) -> None:
         ("x", -1),
     ],
 )
-def test_a_partition_has_a_java_int_at_its_end(name: str, index: int) -> None:
+def test_a_partition_index_is_a_java_int_at_the_end_of_the_name(name: str, index: int) -> None:
     assert partition_index(name) == index
     expected = name if index < 0 else name[: name.rindex("-partition-")]
     assert without_partition(name) == expected
@@ -168,7 +170,7 @@ def test_a_partition_has_a_java_int_at_its_end(name: str, index: int) -> None:
         "persistent://t/ns/orders-sub__transaction_pending_ack-partition-0",
     ],
 )
-def test_system_topics_are_hidden(name: str) -> None:
+def test_system_topics_are_recognized(name: str) -> None:
     assert is_system_topic(name)
 
 
@@ -183,5 +185,5 @@ def test_system_topics_are_hidden(name: str) -> None:
         "persistent://t/ns/__transaction_pending_ack_not",
     ],
 )
-def test_user_topics_are_not_hidden(name: str) -> None:
+def test_user_topics_are_not_recognized_as_system_topics(name: str) -> None:
     assert not is_system_topic(name)

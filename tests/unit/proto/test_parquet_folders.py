@@ -5,7 +5,9 @@ from pathlib import Path
 from proto.parquet_folders import parquet_files, values_said
 
 
-def test_files_are_those_of_the_folder_and_of_folders_that_say_a_value(tmp_path: Path) -> None:
+def test_parquet_files_are_found_in_the_folder_and_in_key_value_subfolders_only(
+    tmp_path: Path,
+) -> None:
     for name in (
         *("b.parquet", "namespace=a%2Fb/0.parquet", "tenant=a/namespace=b/0.parquet"),
         *("_delta_log/0.parquet", ".scratch/0.parquet", "mine/0.parquet", "_SUCCESS"),
@@ -22,7 +24,7 @@ def test_files_are_those_of_the_folder_and_of_folders_that_say_a_value(tmp_path:
     ]  # fmt: skip
 
 
-def test_a_value_may_be_null_and_a_file_may_be_named_itself(tmp_path: Path) -> None:
+def test_a_folder_value_may_be_null_and_a_single_file_has_no_values(tmp_path: Path) -> None:
     file = tmp_path / "partitions=__HIVE_DEFAULT_PARTITION__" / "0.parquet"
     assert values_said(tmp_path, file) == {"partitions": None}
     assert values_said(file, file) == {}

@@ -48,11 +48,11 @@ T = "persistent://tenant/ns/"
         ),
     ],
 )
-def test_the_hash_of_a_list(names: list[str], digest: str) -> None:
+def test_the_hash_of_a_topic_list_matches_recorded_hashes(names: list[str], digest: str) -> None:
     assert topics_hash(names) == digest
 
 
-def test_a_hash_is_written_with_its_lowest_byte_first() -> None:
+def test_a_hash_is_written_lowest_byte_first() -> None:
     # Guava's published value
     crc = google_crc32c.value(b"The quick brown fox jumps over the lazy dog")
     assert (crc, format_hash(crc)) == (0x22620404, "04046222")
@@ -62,7 +62,7 @@ def test_duplicates_are_hashed_as_they_appear() -> None:
     assert topics_hash(["a", "a"]) != topics_hash(["a"])
 
 
-def test_javas_order_puts_what_is_beyond_16_bits_before_e000() -> None:
+def test_java_order_sorts_supplementary_characters_before_e000() -> None:
     beyond, private, plain = "\U0001f600".encode(), "\ue000".encode(), "\ud7ff".encode()
     assert sorted([private, beyond, plain], key=java_order) == [plain, beyond, private]
     assert in_java_order([private, beyond, plain, beyond]) == [plain, beyond, private]
@@ -81,6 +81,6 @@ def test_the_crc_of_a_long_text_is_combined_from_its_parts() -> None:
 @pytest.mark.parametrize(
     ("left", "right"), [([], []), ([], [b"a"]), ([b"a"], []), ([b""], [b"a"]), ([b"a"], [b""])]
 )
-def test_an_empty_list_brings_no_comma_and_an_empty_name_does(left, right) -> None:
+def test_an_empty_list_adds_no_comma_and_an_empty_name_does(left, right) -> None:
     combined = combine_joined((len(left), *joined_crc(left)), (len(right), *joined_crc(right)))
     assert combined == joined_crc(left + right)

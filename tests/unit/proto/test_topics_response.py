@@ -61,7 +61,7 @@ def answer_of(frame: bytes, pieces: int = 1) -> TopicsAnswer:
     return TopicsAnswer(received.total_size, received.parts, found[1])
 
 
-def test_a_listing_adds_up_its_sequences() -> None:
+def test_a_listing_sums_up_its_sequences() -> None:
     persistent, other = NAMES[:3], ["non-persistent://tenant/ns/x"]
     listing = listing_of(other, persistent)
     assert list(listing.names()) == other + persistent
@@ -81,7 +81,7 @@ def test_an_empty_listing_has_the_empty_hash() -> None:
 
 @pytest.mark.parametrize("request_id", REQUEST_IDS)
 @pytest.mark.parametrize(("filtered", "changed"), [(False, True), (True, False)])
-def test_a_response_is_what_protobuf_would_write(request_id, filtered, changed) -> None:
+def test_a_response_equals_the_bytes_written_by_protobuf(request_id, filtered, changed) -> None:
     listing = listing_of(["non-persistent://t/n/x"], ["persistent://t/n/\ue000\U0001f600"])
     response = topics_response(
         request_id, listing, listing.hash, filtered=filtered, changed=changed
@@ -91,7 +91,7 @@ def test_a_response_is_what_protobuf_would_write(request_id, filtered, changed) 
     assert (response.size, response.command_bytes) == (len(expected), len(expected) - 8)
 
 
-def test_a_response_of_many_blocks_sends_the_blocks_themselves() -> None:
+def test_a_response_of_many_blocks_sends_the_blocks_without_a_copy() -> None:
     listing = listing_of(NAMES)
     response = topics_response(7, listing, listing.hash, filtered=False, changed=True)
     parts = listing.wire_parts()
@@ -103,7 +103,7 @@ def test_a_response_of_many_blocks_sends_the_blocks_themselves() -> None:
 
 
 @pytest.mark.parametrize("request_id", REQUEST_IDS)
-def test_the_request_id_is_found_at_the_start_of_an_answer(request_id: int) -> None:
+def test_the_request_id_is_found_at_the_start_of_a_response(request_id: int) -> None:
     frame = by_protobuf(request_id, NAMES)
     found = read_topics_head(frame[4:52])
     assert found is not None
@@ -132,20 +132,22 @@ def command_with(body: bytes) -> bytes:
         b"",
     ],
 )
-def test_what_is_not_in_the_usual_order_is_left_to_protobuf(head: bytes) -> None:
+def test_a_head_with_an_unusual_field_order_is_not_parsed(head: bytes) -> None:
     assert read_topics_head(head) is None
 
 
 @pytest.mark.parametrize("received_id", [0, 2**63])
 @pytest.mark.parametrize("request_id", REQUEST_IDS)
-def test_an_answer_is_sent_on_under_another_id(received_id: int, request_id: int) -> None:
+def test_a_response_is_forwarded_under_a_different_request_id(
+    received_id: int, request_id: int
+) -> None:
     answer = answer_of(by_protobuf(received_id, NAMES), pieces=7)
     response = answer.addressed_to(request_id)
     assert b"".join(response.buffers) == by_protobuf(request_id, NAMES)
     assert response.size == len(by_protobuf(request_id, NAMES))
 
 
-def test_an_answer_that_came_in_crumbs_is_sent_on_too() -> None:
+def test_a_response_received_in_small_chunks_is_forwarded() -> None:
     # The request id lies in a separate chunk
     frame = by_protobuf(2**63, NAMES[:50])
     answer = answer_of(frame, pieces=len(frame) // 3)
@@ -153,7 +155,7 @@ def test_an_answer_that_came_in_crumbs_is_sent_on_too() -> None:
     assert b"".join(response.buffers) == by_protobuf(7, NAMES[:50])
 
 
-def test_an_answer_is_sent_on_without_a_copy() -> None:
+def test_a_response_is_forwarded_without_a_copy() -> None:
     answer = answer_of(by_protobuf(1, NAMES), pieces=3)
     first, second = answer.addressed_to(1), answer.addressed_to(2)
     assert all(a is b for a, b in zip(first.buffers[1:], second.buffers[1:], strict=True))
@@ -161,7 +163,7 @@ def test_an_answer_is_sent_on_without_a_copy() -> None:
     assert answer.rest_bytes == sum(map(len, answer.rest))
 
 
-def test_an_answer_can_be_decoded_after_all() -> None:
+def test_a_response_can_be_decoded() -> None:
     response = answer_of(by_protobuf(9, NAMES, filtered=True)).decoded()
     assert list(response.topics) == NAMES
     assert (response.request_id, response.filtered, response.changed) == (0, True, True)
@@ -173,7 +175,7 @@ def test_an_answer_can_be_decoded_after_all() -> None:
     [(b"\x12\x02\xff\xfe", r"String field had bad UTF-8"),
      (b"\x12\x7fx", "a topic list is not protobuf")],
 )  # fmt: skip
-def test_an_answer_that_cannot_be_read_is_the_peers_mistake(topics: bytes, sentence: str) -> None:
+def test_a_malformed_response_is_a_protocol_error_of_the_peer(topics: bytes, sentence: str) -> None:
     head = command_with(b"\x08\x07" + topics)
     found = read_topics_head(head)
     assert found is not None
@@ -184,7 +186,7 @@ def test_an_answer_that_cannot_be_read_is_the_peers_mistake(topics: bytes, sente
 
 @pytest.mark.parametrize("step_bytes", [1, 3, 100, 65_536])
 @pytest.mark.parametrize("pieces", [1, 7])
-def test_an_answer_parsed_piece_by_piece_is_the_same(step_bytes, pieces, monkeypatch) -> None:
+def test_a_response_parsed_in_pieces_equals_the_whole(step_bytes, pieces, monkeypatch) -> None:
     # The length of a name has one byte below 128, two below 16,384, and three.
     monkeypatch.setattr(module, "PIECE_BYTES", step_bytes)
     names = [*NAMES[:20], "", "é", *("x" * size for size in (127, 128, 16_383, 16_384)), "a"]
@@ -196,7 +198,7 @@ def test_an_answer_parsed_piece_by_piece_is_the_same(step_bytes, pieces, monkeyp
     assert list(merged.topics) == names
 
 
-def test_a_piece_is_a_step_of_bounded_length() -> None:
+def test_the_size_of_a_piece_is_bounded() -> None:
     answer = answer_of(by_protobuf(9, NAMES))
     sizes = [piece.ByteSize() for piece in answer.pieces()]
     assert len(sizes) > 2
@@ -204,13 +206,13 @@ def test_a_piece_is_a_step_of_bounded_length() -> None:
 
 
 @pytest.mark.parametrize("topics", [b"\x12\x02\xff\xfe", b"\x12\x7fx", b"\x0b\x12\x01a"])
-def test_what_cannot_be_read_cannot_be_read_piece_by_piece(topics: bytes) -> None:
+def test_a_malformed_response_cannot_be_parsed_in_pieces(topics: bytes) -> None:
     answer = answer_with(b"\x12\x01a" * 10 + topics)
     with pytest.raises(RemoteProtocolError, match="a topic list is not protobuf"):
         list(answer.pieces())
 
 
-def test_a_private_copy_has_the_same_bytes_and_none_of_the_buffers(monkeypatch) -> None:
+def test_a_private_copy_has_the_same_bytes_in_separate_buffers(monkeypatch) -> None:
     monkeypatch.setattr(module, "COPY_BYTES", 1_000)
     shared = TopicsResponse([b"a" * 600, b"b" * 600, b"c" * 5_000, b"d"], 6_193)
     steps = shared.copying()
@@ -239,13 +241,13 @@ def frame_with(response: bytes) -> bytes:
 
 @pytest.mark.parametrize("filtered", [True, False])
 @pytest.mark.parametrize("names", [NAMES, NAMES[:1], []], ids=len)
-def test_the_fields_behind_the_names_are_read_without_decoding(names, filtered) -> None:
+def test_the_fields_behind_the_topic_names_are_read_without_decoding(names, filtered) -> None:
     answer = answer_of(by_protobuf(1, names, filtered=filtered), pieces=3)
     assert answer.tail() == TopicsTail(filtered, topics_hash(names), changed=True)
     assert answer.has_names is bool(names)
 
 
-def test_the_word_that_a_list_is_still_right_is_read() -> None:
+def test_an_unchanged_response_without_names_is_read_from_its_tail() -> None:
     listing = topics_response(1, EMPTY_LISTING, "527a576a", filtered=True, changed=False)
     answer = answer_of(b"".join(listing.buffers))
     assert answer.tail() == TopicsTail(filtered=True, topics_hash="527a576a", changed=False)
@@ -253,7 +255,7 @@ def test_the_word_that_a_list_is_still_right_is_read() -> None:
 
 
 @pytest.mark.parametrize("pieces", range(1, 60))
-def test_the_fields_behind_the_names_may_lie_in_several_chunks(pieces: int) -> None:
+def test_the_fields_behind_the_topic_names_may_span_several_chunks(pieces: int) -> None:
     answer = answer_of(by_protobuf(1, NAMES[:2]), pieces=pieces)
     assert answer.tail() == TopicsTail(False, topics_hash(NAMES[:2]), changed=True)
 
@@ -273,11 +275,11 @@ def test_the_fields_behind_the_names_may_lie_in_several_chunks(pieces: int) -> N
     ],
     ids=repr,
 )
-def test_an_answer_that_does_not_end_as_pulsars_do_has_no_readable_end(body: bytes) -> None:
+def test_a_response_with_an_unusual_end_has_no_readable_tail(body: bytes) -> None:
     assert answer_with(body).tail() is None
 
 
-def test_finding_the_fields_behind_the_names_copies_no_names() -> None:
+def test_reading_the_tail_copies_no_topic_names() -> None:
     # A chunk much larger than the remainder
     answer = answer_of(by_protobuf(1, NAMES))
     tracemalloc.start()
@@ -293,7 +295,7 @@ def kept_bytes(answer: TopicsAnswer) -> int:
 
 
 @pytest.mark.parametrize("chunk_bytes", [7_000, 65_536, 262_144])
-def test_an_answer_keeps_no_more_than_twice_its_size(chunk_bytes: int) -> None:
+def test_a_response_keeps_at_most_twice_its_size_alive(chunk_bytes: int) -> None:
     """A read of 256 KiB may bring fifty answers, each waiting for a different client."""
     frames = b"".join(
         topics_response(
@@ -315,7 +317,7 @@ def test_an_answer_keeps_no_more_than_twice_its_size(chunk_bytes: int) -> None:
     assert all(len(answer.decoded().topics) == 40 * n + 1 for n, answer in enumerate(answers))
 
 
-def test_a_large_answer_is_not_copied() -> None:
+def test_a_large_response_is_not_copied() -> None:
     frame = by_protobuf(1, NAMES)
     answer = answer_of(frame)
     assert [len(part.obj) for part in answer.rest] == [len(frame)]  # type: ignore[arg-type]

@@ -35,7 +35,7 @@ def parsed(frame: bytes) -> pb.BaseCommand:
 
 
 @IDS
-def test_an_answer_has_both_ids(number: int) -> None:
+def test_a_watch_response_has_request_id_and_watcher_id(number: int) -> None:
     answer = watch_success(number, 2**64 - 1 - number, [encode_names(NAMES, TOPIC_TAG)], "0a1b2c3d")
     success = parsed(b"".join(answer.buffers)).watchTopicListSuccess
     assert (success.request_id, success.watcher_id) == (number, 2**64 - 1 - number)
@@ -43,7 +43,7 @@ def test_an_answer_has_both_ids(number: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 8])
-def test_a_set_may_be_in_any_number_of_parts(size: int) -> None:
+def test_the_names_of_a_watch_response_may_be_in_any_number_of_parts(size: int) -> None:
     names = NAMES + LONG
     parts = [
         encode_names(names[start : start + size], TOPIC_TAG) for start in range(0, len(names), size)
@@ -53,19 +53,19 @@ def test_a_set_may_be_in_any_number_of_parts(size: int) -> None:
     assert all(part in answer.buffers for part in parts)
 
 
-def test_an_answer_without_names_is_a_few_bytes() -> None:
+def test_a_watch_response_without_names_is_encoded() -> None:
     answer = watch_success(1, 2, [], "00000000")
     success = parsed(b"".join(answer.buffers)).watchTopicListSuccess
     assert (list(success.topic), success.topics_hash) == ([], "00000000")
 
 
-def test_the_sizes_of_an_answer_are_those_of_its_bytes() -> None:
+def test_the_sizes_of_a_watch_response_match_its_bytes() -> None:
     answer = watch_success(1, 2, [encode_names(LONG, TOPIC_TAG)], "00000000")
     assert answer.size == sum(map(len, answer.buffers)) == answer.command_bytes + 8
 
 
 @IDS
-def test_an_update_has_its_watchers_id(number: int) -> None:
+def test_an_update_has_the_id_of_its_watcher(number: int) -> None:
     update = WatchUpdate(encode_changes(NAMES, LONG), "0a1b2c3d")
     told = parsed(update.frame(number)).watchTopicUpdate
     assert told.watcher_id == number
@@ -74,13 +74,13 @@ def test_an_update_has_its_watchers_id(number: int) -> None:
 
 
 @pytest.mark.parametrize(("added", "removed"), [([], []), (NAMES, []), ([], NAMES)])
-def test_an_update_may_lack_either_side(added: list[bytes], removed: list[bytes]) -> None:
+def test_an_update_may_lack_new_or_deleted_topics(added: list[bytes], removed: list[bytes]) -> None:
     update = WatchUpdate(encode_changes(added, removed), "00000000")
     told = parsed(update.frame(1)).watchTopicUpdate
     assert (list(told.new_topics), list(told.deleted_topics)) == (texts(added), texts(removed))
 
 
-def test_an_update_of_many_names_may_come_in_parts() -> None:
+def test_an_update_of_many_names_may_be_in_parts() -> None:
     parts = [encode_names(NAMES, NEW_TOPIC_TAG), encode_names(LONG, TOPIC_TAG)]
     whole, update = WatchUpdate(b"".join(parts), "0" * 8), WatchUpdate(b"", "0" * 8, parts)
     assert update.frame(5) == whole.frame(5) == b"".join(update.buffers(5))
@@ -94,7 +94,7 @@ def test_watchers_with_the_same_id_share_a_frame() -> None:
     assert update.frame(8) is not update.frame(7)
 
 
-def test_an_update_keeps_one_frame_however_many_ids_there_are() -> None:
+def test_an_update_keeps_a_single_frame_for_any_number_of_ids() -> None:
     update = WatchUpdate(b"x" * 10_000, "00000000")
     update.frame(0)
     tracemalloc.start()
@@ -105,21 +105,21 @@ def test_an_update_keeps_one_frame_however_many_ids_there_are() -> None:
     assert kept_bytes < 50_000
 
 
-def test_all_watchers_share_the_names_whatever_their_ids() -> None:
+def test_watchers_of_different_ids_share_the_encoded_names() -> None:
     update = WatchUpdate(encode_changes(NAMES, []), "00000000")
     one, other = update.buffers(7), update.buffers(2**40)
     assert one[1] is other[1]
     assert (b"".join(one), b"".join(other)) == (update.frame(7), update.frame(2**40))
 
 
-def test_direct_memory_is_charged_for_the_command_alone() -> None:
+def test_the_size_of_the_command_excludes_the_frame_head() -> None:
     update = WatchUpdate(encode_changes(NAMES, []), "00000000")
     size_bytes = parsed(update.frame(7)).ByteSize()
     assert command_bytes(update.frame(7)) == command_bytes(*update.buffers(7)) == size_bytes
 
 
 @pytest.mark.parametrize("names", [NAMES, LONG, []])
-def test_what_all_watchers_share_is_as_large_as_it_says(names: list[bytes]) -> None:
+def test_the_reported_size_of_the_shared_body_matches_its_bytes(names: list[bytes]) -> None:
     update = WatchUpdate(encode_changes(names, []), "00000000")
     sizes = {len(update.frame(1)) - update.body_bytes, len(update.frame(127)) - update.body_bytes}
     assert len(sizes) == 1

@@ -64,7 +64,7 @@ class Served:
         return Result(ended.value.code, out.getvalue(), err.getvalue())
 
 
-def test_settings_win_over_the_file_and_imports_are_passed_on(tmp_path: Path) -> None:
+def test_settings_override_the_file_and_imports_are_passed_on(tmp_path: Path) -> None:
     file = tmp_path / "broker.conf"
     file.write_text("brokerServicePort=1\nwebServicePort=2\n")
     served = Served()
@@ -78,7 +78,7 @@ def test_settings_win_over_the_file_and_imports_are_passed_on(tmp_path: Path) ->
     assert imports == Imports((Path("a"), Path("b")))
 
 
-def test_how_imports_are_taken_is_passed_on() -> None:
+def test_options_of_imports_are_passed_on() -> None:
     served = Served()
     served.invoke("--import", "a", "--skip-invalid")
     served.invoke("--import", "a", "--import-again")
@@ -109,7 +109,7 @@ def test_all_problems_are_printed_as_plain_lines_with_status_2() -> None:
     assert served.started == []
 
 
-def test_file_and_settings_are_both_told() -> None:
+def test_problems_of_file_and_settings_are_both_reported() -> None:
     result = Served().invoke("/no/such/file", "--set", "nothing")
     assert result.exit_code == 2
     first, second = result.stderr.splitlines()
@@ -117,7 +117,7 @@ def test_file_and_settings_are_both_told() -> None:
     assert second.startswith("--set 'nothing' is not key=value")
 
 
-def test_a_start_that_fails_is_one_sentence_with_status_1() -> None:
+def test_a_failed_start_is_a_single_sentence_with_status_1() -> None:
     served = Served()
     served.error = ListenError("cannot listen on 127.0.0.1:1: the port is in use")
     result = served.invoke("--set", "advertisedAddress=a")
@@ -125,7 +125,7 @@ def test_a_start_that_fails_is_one_sentence_with_status_1() -> None:
     assert result.stderr == "cannot listen on 127.0.0.1:1: the port is in use\n"
 
 
-def test_memory_that_was_not_given_back_is_status_3_and_no_stack_trace() -> None:
+def test_unreleased_memory_ends_with_status_3_without_a_stack_trace() -> None:
     served = Served()
     served.error = UnbalancedLedgerError([])
     result = served.invoke("--log-level", "error")
@@ -136,7 +136,7 @@ def test_memory_that_was_not_given_back_is_status_3_and_no_stack_trace() -> None
 @pytest.mark.parametrize(
     "arguments", [["--nonsense"], ["a", "b"], ["--log-level", "loud"], ["--log-format", "xml"]]
 )
-def test_unknown_arguments_end_with_status_2_and_no_stack_trace(arguments: list[str]) -> None:
+def test_unknown_arguments_end_with_status_2_without_a_stack_trace(arguments: list[str]) -> None:
     result = Served().invoke(*arguments)
     assert result.exit_code == 2
     assert "Error:" in result.stderr
@@ -144,13 +144,13 @@ def test_unknown_arguments_end_with_status_2_and_no_stack_trace(arguments: list[
     assert "<Log" not in result.stderr
 
 
-def test_an_interrupted_start_is_status_130_and_no_stack_trace() -> None:
+def test_an_interrupted_start_ends_with_status_130_without_a_stack_trace() -> None:
     served = Served()
     served.error = KeyboardInterrupt()
     assert served.invoke() == (130, "", "")
 
 
-def test_only_a_broker_imports() -> None:
+def test_a_program_without_imports_refuses_the_import_option() -> None:
     assert Served(imports=False).invoke("--import", "a").exit_code == 2
 
 
@@ -170,7 +170,7 @@ def test_help_shows_examples(flag: str) -> None:
         ("z" * 200, f"--set {'z' * 100}: unknown key; correct or remove it"),
     ],
 )
-def test_an_unknown_key_that_is_set_is_refused(key: str, sentence: str) -> None:
+def test_setting_an_unknown_key_is_refused_with_a_suggestion(key: str, sentence: str) -> None:
     served = Served()
     result = served.invoke("--set", f"{key}=s3cret", "--set", "brokerClient_any=1")
     assert (result.exit_code, result.stdout, served.started) == (2, "", [])
@@ -179,14 +179,14 @@ def test_an_unknown_key_that_is_set_is_refused(key: str, sentence: str) -> None:
     assert "s3cret" not in result.stderr
 
 
-def test_version_is_told_and_nothing_started() -> None:
+def test_the_version_is_printed_without_starting_a_server() -> None:
     served = Served()
     result = served.invoke("--version")
     assert (result.exit_code, result.stdout) == (0, f"Floodgate {VERSION}\n")
     assert served.started == []
 
 
-def test_notices_are_logged(tmp_path: Path) -> None:
+def test_notices_are_logged_to_standard_error(tmp_path: Path) -> None:
     file = tmp_path / "broker.conf"
     file.write_text("brokerServisePort=1\n")
     result = Served().invoke("--log-format", "json", str(file))

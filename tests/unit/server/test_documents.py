@@ -54,7 +54,7 @@ WHOLE = {
 }
 
 
-def test_what_is_read_is_told_again() -> None:
+def test_a_document_read_and_written_again_is_unchanged() -> None:
     made = Dish.of(WHOLE)
     assert made == Dish(name="soup", sides=("rice",), size=Size.LARGE, do=Fry(2))
     assert made.as_json() == WHOLE
@@ -88,24 +88,24 @@ def test_what_is_read_is_told_again() -> None:
         ({"sauce": 1}, "sauce: no such key; there are name, sides, size, note, do"),
     ],
 )
-def test_a_problem_is_told_with_its_place(change: dict[str, object], problem: str) -> None:
+def test_a_problem_is_reported_with_its_place(change: dict[str, object], problem: str) -> None:
     with pytest.raises(DocumentError) as refused:
         Dish.of({**WHOLE, **change})
     assert refused.value.problems == (problem,)
 
 
-def test_a_whole_number_may_have_a_point() -> None:
+def test_a_whole_number_may_be_written_with_a_decimal_point() -> None:
     assert Dish.of({**WHOLE, "do": {"action": "fry", "forSeconds": 2.0}}).do.for_seconds == 2
 
 
-def test_all_problems_are_told() -> None:
+def test_all_problems_are_reported() -> None:
     with pytest.raises(DocumentError) as refused:
         Dish.of({"size": 1, "x": 2})
     assert len(refused.value.problems) == 4
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[" * 100_000, b"\xff", b"[]"])
-def test_what_is_no_object_of_json_is_refused(text: bytes) -> None:
+def test_a_text_that_is_no_json_object_is_refused(text: bytes) -> None:
     with pytest.raises(DocumentError):
         Dish.of_json(text)
 

@@ -81,7 +81,7 @@ async def endpoint() -> AsyncIterator[Endpoint]:
     await server.close()
 
 
-async def test_metrics_without_slash_lead_to_metrics_with_it(endpoint: Endpoint) -> None:
+async def test_metrics_without_a_slash_redirect_to_metrics_with_a_slash(endpoint: Endpoint) -> None:
     url = f"http://127.0.0.1:{endpoint.server.listeners[0].port}/metrics"
     async with endpoint.client.get(url, allow_redirects=False) as answer:
         assert answer.status == 301
@@ -115,29 +115,29 @@ async def test_a_process_is_ready_only_between_start_and_drain(endpoint: Endpoin
         ("POST", "/metrics/", 405, "Method Not Allowed"),
     ],
 )
-async def test_errors_are_reasons(endpoint, method, path, status, reason) -> None:
+async def test_errors_are_json_with_a_reason(endpoint, method, path, status, reason) -> None:
     answered, text, content_type = await endpoint.ask(method, path)
     assert (answered, json.loads(text)) == (status, {"reason": reason})
     assert content_type.startswith("application/json")
 
 
-async def test_json_is_named_without_a_character_set(endpoint: Endpoint) -> None:
+async def test_the_content_type_of_json_has_no_character_set(endpoint: Endpoint) -> None:
     assert (await endpoint.ask("GET", "/refuse"))[2] == "application/json"
 
 
-async def test_a_reason_has_some_hundred_bytes_at_most(endpoint: Endpoint) -> None:
+async def test_a_reason_has_a_maximum_length(endpoint: Endpoint) -> None:
     status, text, _ = await endpoint.ask("GET", "/wordy?size=1000000")
     assert status == 412
     assert json.loads(text)["reason"].endswith("\n... (1000004 characters)")
     assert len(json.loads(text)["reason"]) == 800
 
 
-async def test_a_reason_may_hold_what_is_not_unicode(endpoint: Endpoint) -> None:
+async def test_a_reason_may_hold_invalid_unicode(endpoint: Endpoint) -> None:
     status, text, _ = await endpoint.ask("GET", "/surrogate")
     assert (status, json.loads(text)) == (412, {"reason": "bad \ud800"})
 
 
-async def test_options_say_what_is_allowed(endpoint: Endpoint) -> None:
+async def test_options_reports_the_allowed_methods(endpoint: Endpoint) -> None:
     url = f"http://127.0.0.1:{endpoint.server.listeners[0].port}/size"
     async with endpoint.client.options(url) as answer:
         assert (answer.status, await answer.read()) == (200, b"")
@@ -145,7 +145,9 @@ async def test_options_say_what_is_allowed(endpoint: Endpoint) -> None:
 
 
 @pytest.mark.parametrize("head", ["Content-Length: 100", "Transfer-Encoding: chunked"])
-async def test_a_client_that_leaves_within_its_request_is_no_error(endpoint, head, caplog) -> None:
+async def test_a_client_disconnecting_within_its_request_is_not_logged_as_an_error(
+    endpoint, head, caplog
+) -> None:
     port = endpoint.server.listeners[0].port
     _, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(f"PUT /size HTTP/1.1\r\nHost: x\r\n{head}\r\n\r\n5\r\nhal".encode())
@@ -175,7 +177,9 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("case", MALFORMED)
-async def test_what_is_no_http_is_a_reason_and_one_line_of_the_log(case, endpoint, caplog) -> None:
+async def test_malformed_http_is_answered_with_a_reason_and_a_single_log_line(
+    case, endpoint, caplog
+) -> None:
     request, reason = MALFORMED[case]
     with caplog.at_level(logging.INFO):
         head, body = await raw_answer(endpoint, request)
@@ -199,7 +203,7 @@ async def raw_answer(endpoint: Endpoint, request: bytes) -> tuple[bytes, bytes]:
     return head, body
 
 
-async def test_a_body_is_read_up_to_its_bound(endpoint: Endpoint) -> None:
+async def test_a_body_is_accepted_up_to_its_maximum_size(endpoint: Endpoint) -> None:
     fitting = await endpoint.ask("PUT", "/size", b"x" * MAX_REQUEST_BYTES)
     larger = await endpoint.ask("PUT", "/size", b"x" * (MAX_REQUEST_BYTES + 1))
     assert fitting[:2] == (200, str(MAX_REQUEST_BYTES))
@@ -207,7 +211,7 @@ async def test_a_body_is_read_up_to_its_bound(endpoint: Endpoint) -> None:
     assert "reason" in json.loads(larger[1])
 
 
-async def test_a_body_that_is_packed_stays_packed(endpoint: Endpoint) -> None:
+async def test_a_compressed_body_is_not_decompressed(endpoint: Endpoint) -> None:
     packed = gzip.compress(bytes(10 * MAX_REQUEST_BYTES))
     url = f"http://127.0.0.1:{endpoint.server.listeners[0].port}/size"
     headers = {"Content-Encoding": "gzip"}
@@ -216,7 +220,9 @@ async def test_a_body_that_is_packed_stays_packed(endpoint: Endpoint) -> None:
         assert (answer.status, await answer.text()) == (200, str(len(packed)))
 
 
-async def test_a_bug_is_answered_500_logged_and_survived(endpoint: Endpoint, caplog) -> None:
+async def test_an_internal_error_is_answered_500_and_logged_and_the_server_continues(
+    endpoint: Endpoint, caplog
+) -> None:
     with caplog.at_level(logging.ERROR):
         bug = await endpoint.ask("GET", "/bug")
     assert (bug[0], json.loads(bug[1])) == (500, {"reason": "Internal Server Error"})
@@ -224,7 +230,7 @@ async def test_a_bug_is_answered_500_logged_and_survived(endpoint: Endpoint, cap
     assert (await endpoint.ask("GET", "/metrics/"))[0] == 200
 
 
-async def test_a_port_in_use_is_told(endpoint: Endpoint) -> None:
+async def test_a_port_in_use_is_reported(endpoint: Endpoint) -> None:
     port = endpoint.server.listeners[0].port
     with pytest.raises(ListenError, match=f"cannot listen on 127.0.0.1:{port}: the port is in use"):
         await serve_http(

@@ -51,7 +51,7 @@ class Exported:
         return ReadGate(lambda: None, lambda: None, self.totals)
 
 
-def test_from_the_start_every_sample_is_there_and_nothing() -> None:
+def test_every_sample_is_exported_with_zero_from_the_start() -> None:
     samples = Exported().samples()
     by_cause = {(name, cause.value) for name in BY_CAUSE for cause in PauseCause}
     by_reason = {("floodgate_closed_slow_peers_total", reason.value) for reason in CloseReason}
@@ -63,7 +63,7 @@ def test_from_the_start_every_sample_is_there_and_nothing() -> None:
     assert {sample.labels["cluster"] for sample in samples} == {"c1"}
 
 
-def test_what_can_fall_is_a_gauge_and_what_only_grows_a_counter() -> None:
+def test_values_that_can_fall_are_gauges_and_growing_values_are_counters() -> None:
     types = {sample.name: sample.type for sample in Exported().samples()}
     assert types == {
         **dict.fromkeys(GAUGES, "gauge"),
@@ -74,7 +74,7 @@ def test_what_can_fall_is_a_gauge_and_what_only_grows_a_counter() -> None:
     }
 
 
-def test_the_causes_are_those_that_are_documented() -> None:
+def test_pause_causes_and_close_reasons_are_as_documented() -> None:
     assert {
         "outbound_buffer_full",
         "cooldown",
@@ -114,7 +114,7 @@ def test_a_pause_is_exported_under_its_cause(cause: PauseCause) -> None:
 
 
 @pytest.mark.parametrize("cause", PauseCause)
-def test_only_pending_publishes_throttle_as_shipped(cause: PauseCause) -> None:
+def test_only_pending_publishes_count_as_throttled(cause: PauseCause) -> None:
     exported = Exported()
     exported.gate().close_for(cause)
     throttled = exported.value("pulsar_broker_throttled_connections")
@@ -130,7 +130,7 @@ def test_a_closed_peer_is_exported_under_its_reason(reason: CloseReason) -> None
     assert values == {**dict.fromkeys(CloseReason, 0), reason: 3}
 
 
-def test_a_command_that_was_too_large_is_counted() -> None:
+def test_an_oversized_command_is_counted() -> None:
     exported = Exported()
     exported.totals.oversized_commands += 2
     assert exported.value(OVERSIZED) == 2

@@ -34,20 +34,20 @@ def test_a_real_signal_reaches_the_drain_event(number: signal.Signals) -> None:
     assert run(until_drained())
 
 
-async def test_signals_are_given_back_when_the_block_ends() -> None:
+async def test_signal_handlers_are_restored_when_the_block_ends() -> None:
     with drain_on_signals():
         pass
     assert not asyncio.get_running_loop().remove_signal_handler(signal.SIGTERM)
 
 
-def test_the_ready_line_is_one_line_on_standard_output(capsys) -> None:
+def test_the_ready_line_is_a_single_line_on_standard_output(capsys) -> None:
     ready_line("broker", "pulsar://127.0.0.1:6650", "http://127.0.0.1:8080")
     captured = capsys.readouterr()
     assert captured.out == "READY broker pulsar://127.0.0.1:6650 http://127.0.0.1:8080\n"
     assert captured.err == ""
 
 
-def test_a_ready_line_that_nobody_reads_stops_the_start() -> None:
+def test_an_unwritable_ready_line_stops_the_start() -> None:
     class Closed(io.StringIO):
         def flush(self) -> None:
             raise BrokenPipeError(32, "Broken pipe")
@@ -56,7 +56,7 @@ def test_a_ready_line_that_nobody_reads_stops_the_start() -> None:
         ready_line("broker", output=Closed())
 
 
-def test_the_loop_is_uvloops_and_asyncios_where_that_is_missing(monkeypatch) -> None:
+def test_the_event_loop_is_uvloop_or_asyncio_without_uvloop(monkeypatch) -> None:
     async def loop_module() -> str:
         return type(asyncio.get_running_loop()).__module__
 

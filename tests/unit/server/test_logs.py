@@ -28,7 +28,7 @@ def _logging_as_before() -> Iterator[None]:
     root.setLevel(level)
 
 
-def test_json_logs_are_one_object_a_line_with_their_facts() -> None:
+def test_json_logs_have_an_object_per_line_with_extra_fields() -> None:
     stream = io.StringIO()
     configure_logs(LogLevel.INFO, LogFormat.JSON, stream)
     logging.getLogger("broker.cnx").warning("%s refused", "lookup", extra={"request_id": 7})
@@ -40,7 +40,9 @@ def test_json_logs_are_one_object_a_line_with_their_facts() -> None:
 
 
 @pytest.mark.parametrize(("given", "kept"), [("a-1", True), ("bad id", False), ("x" * 65, False)])
-async def test_lines_of_an_http_request_have_its_id_and_its_client(given, *, kept) -> None:
+async def test_log_lines_within_an_http_request_have_its_request_id_and_address(
+    given, *, kept
+) -> None:
     stream = io.StringIO()
     configure_logs(LogLevel.DEBUG, LogFormat.JSON, stream)
     request = make_mocked_request("GET", "/a?token=s3cret", headers={"X-Request-Id": given})
@@ -58,7 +60,7 @@ async def test_lines_of_an_http_request_have_its_id_and_its_client(given, *, kep
     assert "request_id" not in later
 
 
-def test_less_severe_records_are_not_written() -> None:
+def test_records_below_the_log_level_are_not_written() -> None:
     stream = io.StringIO()
     configure_logs(LogLevel.WARNING, LogFormat.CONSOLE, stream)
     logging.getLogger("a").info("quiet")
@@ -68,7 +70,7 @@ def test_less_severe_records_are_not_written() -> None:
     assert "loud" in stream.getvalue()
 
 
-def test_an_exception_is_written_with_its_trace_in_one_line() -> None:
+def test_an_exception_is_written_with_its_trace_on_a_single_line() -> None:
     stream = io.StringIO()
     configure_logs(LogLevel.INFO, LogFormat.JSON, stream)
     try:
@@ -79,7 +81,7 @@ def test_an_exception_is_written_with_its_trace_in_one_line() -> None:
     assert "ValueError" in json.loads(line)["exception"]
 
 
-def test_standard_output_is_left_alone(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_log_line_is_written_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
     configure_logs(LogLevel.INFO, LogFormat.CONSOLE)
     logging.getLogger("a").warning("to standard error")
     captured = capsys.readouterr()
@@ -87,7 +89,7 @@ def test_standard_output_is_left_alone(capsys: pytest.CaptureFixture[str]) -> No
     assert "to standard error" in captured.err
 
 
-def test_a_peer_forges_no_field_of_a_line() -> None:
+def test_text_of_a_peer_forges_no_field_of_a_log_line() -> None:
     stream = io.StringIO()
     configure_logs(LogLevel.INFO, LogFormat.CONSOLE, stream)
     logging.getLogger("a").info("closed", extra={"said": "v1' principal=admin", "number": 3})
@@ -95,7 +97,7 @@ def test_a_peer_forges_no_field_of_a_line() -> None:
 
 
 @pytest.mark.parametrize("log_format", LogFormat)
-def test_what_a_peer_said_takes_one_line_and_no_more_than_some_hundred_bytes(log_format) -> None:
+def test_text_of_a_peer_takes_a_single_log_line_of_bounded_length(log_format) -> None:
     stream = io.StringIO()
     configure_logs(LogLevel.INFO, log_format, stream)
     said = "forged\n2026-01-01 [error] line" + "\x01" * 1_000_000
@@ -108,7 +110,7 @@ def test_what_a_peer_said_takes_one_line_and_no_more_than_some_hundred_bytes(log
 
 
 @pytest.mark.parametrize("log_format", LogFormat)
-def test_a_trace_is_bounded_too(log_format: LogFormat) -> None:
+def test_the_length_of_a_trace_is_bounded(log_format: LogFormat) -> None:
     stream = io.StringIO()
     configure_logs(LogLevel.INFO, log_format, stream)
     said = "\x01" * 1_000_000 + "\n" * 1_000 + "last words"
@@ -127,11 +129,11 @@ def test_a_trace_is_bounded_too(log_format: LogFormat) -> None:
         ("/admin/v2/brokers/configuration/anyUrl/http://me:word@host", "anyUrl/******"),
     ],
 )
-def test_the_value_of_a_secret_key_is_not_told(path: str, shown: str | None) -> None:
+def test_the_value_of_a_secret_key_in_a_path_is_hidden(path: str, shown: str | None) -> None:
     assert shown_path(path) == path if shown is None else shown_path(path).endswith(shown)
 
 
-async def test_the_line_of_a_request_that_sets_a_secret_key_has_no_secret() -> None:
+async def test_the_log_line_of_a_request_setting_a_secret_key_hides_the_value() -> None:
     stream = io.StringIO()
     configure_logs(LogLevel.DEBUG, LogFormat.JSON, stream)
     path = "/admin/v2/brokers/%63onfiguration/brokerClientAuthenticationParameters/s3cret"

@@ -19,7 +19,7 @@ class NotMade(Admission):
         raise ValueError("no figures")
 
 
-def test_a_policy_that_cannot_be_made_ends_the_start() -> None:
+def test_a_policy_that_cannot_be_constructed_stops_the_start() -> None:
     config = replace(BrokerConfig.from_properties({}), admission=AdmissionRules(NotMade))
     listen = None
     with pytest.raises(StartError) as caught:

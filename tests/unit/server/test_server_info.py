@@ -20,25 +20,25 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
-def test_the_broker_says_the_same_by_rest_and_by_its_metric(profile: str) -> None:
+def test_the_effective_values_of_a_broker_are_equal_in_rest_and_metrics(profile: str) -> None:
     config = BrokerConfig.from_properties({"floodgateProfile": profile})
     runtime, info = runtime_values(config, {}), server_info(config)
     assert {key: info[key] for key in INFO_KEYS} == {key: runtime[key] for key in INFO_KEYS}
 
 
-def test_what_was_given_is_told() -> None:
+def test_configured_values_appear_in_the_server_info() -> None:
     info = server_info(ProxyConfig.from_properties({**SETTINGS, "brokerServiceURL": "pulsar://a"}))
     told = {key: value for key, value in SETTINGS.items() if not key.startswith("brokerClient")}
     assert told.items() <= info.items()
     assert info["floodgateAdmissionPolicy"] == "fifo"
 
 
-def test_every_key_is_one_of_both_servers() -> None:
+def test_every_shown_key_exists_in_both_servers() -> None:
     for known in (broker_keys(), proxy_keys()):
         assert set(INFO_KEYS) <= {each.key for each in known}
 
 
-def test_the_broker_tells_where_messages_are_and_how_many_it_takes() -> None:
+def test_a_broker_shows_the_place_and_the_limits_of_its_message_store() -> None:
     keys = {
         "floodgateMessageStore": "sqlite:///data/m.db?fsync=true",
         "floodgateMessageStoreMaxMB": "9",
@@ -55,14 +55,14 @@ def test_the_broker_tells_where_messages_are_and_how_many_it_takes() -> None:
     assert "MessageStore" not in info_sentence("proxy", proxy)
 
 
-def test_no_secret_is_told() -> None:
+def test_the_start_message_shows_effective_values_and_no_secret() -> None:
     sentence = info_sentence("broker", BrokerConfig.from_properties(SETTINGS))
     assert sentence.startswith(f"Floodgate broker {VERSION} with floodgateProfile=pulsar, ")
     assert "maxTopicListInFlightHeapMemSizeMB=7" in sentence
     assert "hidden" not in sentence
 
 
-def test_labels_are_written_as_prometheus_writes_them() -> None:
+def test_labels_are_unique_and_follow_the_naming_of_prometheus() -> None:
     assert label_of("maxTopicListInFlightHeapMemSizeMB") == (
         "max_topic_list_in_flight_heap_mem_size_mb"
     )

@@ -17,7 +17,7 @@ BYTES = f"{UNIT}/client/memory/test_bytes_receiver_queue.py"
 FAULTS = {
     "a caller fails or parks a thread": (
         f"{LIMIT}/test_memory_limit_controller.py",
-        "test_a_cancelled_caller_leaves_the_queue",
+        "test_a_cancelled_waiter_leaves_the_queue",
     ),
     "memory is freed after the caller goes on": (
         f"{UNIT}/client/producers/test_upstream_cases.py",
@@ -25,7 +25,7 @@ FAULTS = {
     ),
     "a double release turns the limit off": (
         f"{LIMIT}/test_reservation.py",
-        "test_releasing_twice_gives_back_once",
+        "test_releasing_a_reservation_twice_frees_its_bytes_once",
     ),
     "a leak makes the limit smaller for ever": (
         f"{PROPERTIES}/test_cancelled_anywhere.py",
@@ -33,7 +33,7 @@ FAULTS = {
     ),
     "a release wakes everybody, and small requests overtake": (
         f"{LIMIT}/test_memory_limit_controller.py",
-        "test_waiters_are_served_in_the_order_of_asking_whatever_their_size",
+        "test_waiters_are_served_in_request_order_regardless_of_size",
     ),
     "prefetch starves producers": (
         f"{UNIT}/client/memory/test_receiver_queue_fixed.py",
@@ -55,7 +55,7 @@ FAULTS = {
     "a queue that a listener empties does not grow": (__file__, "test_a_listeners_queue_grows"),
     "an idle consumer keeps its room": (
         f"{LIMIT}/test_prefetch.py",
-        "test_a_turn_to_which_nothing_comes_passes_on",
+        "test_a_turn_without_arriving_entries_passes_on_to_a_waiting_consumer",
     ),
     "memory is freed when a message is taken, whatever becomes of it": (
         f"{UNIT}/client/consumers/acknowledging/test_handed_out.py",

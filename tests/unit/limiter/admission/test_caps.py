@@ -29,7 +29,7 @@ def park(caps: Caps, account: Account) -> None:
 # -- over the share -----------------------------------------------------------------------------
 
 
-def test_who_needs_the_smallest_share_is_the_first_to_fit_in_one() -> None:
+def test_the_account_needing_the_smallest_share_is_the_first_to_fit() -> None:
     over = OverQuota()
     accounts = [waiting("a", 10, held=50), waiting("b", 20, held=10)]
     for account in accounts:
@@ -46,7 +46,7 @@ def test_who_needs_the_smallest_share_is_the_first_to_fit_in_one() -> None:
 # -- caps ---------------------------------------------------------------------------------------
 
 
-def test_without_caps_nothing_is_kept() -> None:
+def test_without_caps_no_holdings_are_recorded_and_any_request_is_allowed() -> None:
     caps = Caps(AdmissionCaps())
     caps.took_on(Permit(5, None, "t/x"))
     assert not caps.any
@@ -62,7 +62,7 @@ def test_without_caps_nothing_is_kept() -> None:
         (AdmissionCaps(per_tenant=10), LimitScope.TENANT),
     ],
 )
-def test_what_no_cap_will_ever_allow_is_refused(configured, scope) -> None:
+def test_a_request_larger_than_a_cap_is_refused_naming_scope_and_limit(configured, scope) -> None:
     caps = Caps(configured)
     caps.validate(10, many_clients=False)
     with pytest.raises(PermitTooLargeError) as refused:
@@ -70,7 +70,7 @@ def test_what_no_cap_will_ever_allow_is_refused(configured, scope) -> None:
     assert (refused.value.scope, refused.value.limit) == (scope, 10)
 
 
-def test_the_cap_of_a_connection_is_not_that_of_many_clients() -> None:
+def test_the_cap_of_a_connection_does_not_bound_requests_of_a_many_client_connection() -> None:
     Caps(AdmissionCaps(per_connection=10)).validate(11, many_clients=True)
 
 
@@ -81,7 +81,7 @@ def test_a_connection_may_hold_up_to_its_cap() -> None:
     assert not caps.connection_allows(account, 4)
 
 
-def test_its_part_of_what_is_shared_counts_for_a_connections_cap() -> None:
+def test_a_connections_part_of_shared_permits_counts_towards_its_cap() -> None:
     caps = Caps(AdmissionCaps(per_connection=10))
     account, holder = waiting("a", 1, held=2), SharedHolder("t/x")
     holder.joined_by(account)
@@ -90,7 +90,7 @@ def test_its_part_of_what_is_shared_counts_for_a_connections_cap() -> None:
     assert not caps.connection_allows(account, 4)
 
 
-def test_many_clients_have_no_cap_together() -> None:
+def test_the_connection_cap_does_not_bound_the_total_of_a_many_client_connection() -> None:
     caps = Caps(AdmissionCaps(per_connection=10))
     proxy = Account("proxy", "t/x", many_clients=True)
     proxy.took_on(Permit(10))
@@ -101,7 +101,7 @@ def test_many_clients_have_no_cap_together() -> None:
     ("configured", "other"),
     [(AdmissionCaps(per_namespace=10), "t/y"), (AdmissionCaps(per_tenant=10), "u/x")],
 )
-def test_a_group_that_holds_its_cap_blocks_its_own_only(configured, other) -> None:
+def test_a_namespace_or_tenant_at_its_cap_blocks_only_its_own_requests(configured, other) -> None:
     caps = Caps(configured)
     caps.took_on(Permit(8, None, "t/x"))
     assert caps.blocking("t/x", 2) is None
@@ -109,14 +109,14 @@ def test_a_group_that_holds_its_cap_blocks_its_own_only(configured, other) -> No
     assert caps.blocking(other, 3) is None
 
 
-def test_all_namespaces_of_a_tenant_count_for_its_cap() -> None:
+def test_all_namespaces_of_a_tenant_count_towards_its_cap() -> None:
     caps = Caps(AdmissionCaps(per_tenant=10))
     caps.took_on(Permit(5, None, "t/x"))
     caps.took_on(Permit(5, None, "t/y"))
     assert caps.blocking("t/z", 1) is not None
 
 
-def test_who_is_parked_longest_is_let_go_first_and_as_many_as_fit() -> None:
+def test_the_longest_paused_accounts_resume_first_as_far_as_the_cap_allows() -> None:
     caps = Caps(AdmissionCaps(per_namespace=10))
     held = Permit(10, None, "t/x")
     caps.took_on(held)
@@ -128,7 +128,7 @@ def test_who_is_parked_longest_is_let_go_first_and_as_many_as_fit() -> None:
     assert caps.let_go("t/x") == accounts[:2]
 
 
-def test_a_group_that_holds_nothing_and_that_nobody_waits_for_is_forgotten() -> None:
+def test_a_group_without_permits_and_waiters_is_forgotten() -> None:
     caps = Caps(AdmissionCaps(per_namespace=10, per_tenant=10))
     held = Permit(10, None, "t/x")
     caps.took_on(held)
@@ -137,7 +137,7 @@ def test_a_group_that_holds_nothing_and_that_nobody_waits_for_is_forgotten() -> 
     assert caps._groups == {}
 
 
-def test_permits_of_nothing_are_given_back_without_a_group() -> None:
+def test_releasing_permits_of_zero_size_keeps_no_group() -> None:
     caps = Caps(AdmissionCaps(per_namespace=10))
     permits = [Permit(0, None, "t/x"), Permit(0, None, "t/x")]
     for permit in permits:

@@ -41,7 +41,7 @@ def full() -> Full:
 # -- after all other accounts ---------------------------------------------------------------------
 
 
-def test_a_deferred_account_goes_after_who_asked_later(full: Full) -> None:
+def test_a_deferred_account_is_served_after_a_later_request_of_another_account(full: Full) -> None:
     deferred = full.semaphore.request(10, owner="slow")
     other = full.semaphore.request(10, owner="other")
     full.semaphore.owners.defer("slow")
@@ -49,7 +49,7 @@ def test_a_deferred_account_goes_after_who_asked_later(full: Full) -> None:
     assert (deferred.done, other.done) == (False, True)
 
 
-def test_a_deferred_account_goes_after_who_comes_later(full: Full) -> None:
+def test_an_account_deferred_before_its_request_is_served_after_a_later_request(full: Full) -> None:
     full.semaphore.owners.defer("slow")
     deferred = full.semaphore.request(10, owner="slow")
     other = full.semaphore.request(10, owner="other")
@@ -57,7 +57,9 @@ def test_a_deferred_account_goes_after_who_comes_later(full: Full) -> None:
     assert (deferred.done, other.done) == (False, True)
 
 
-def test_a_deferred_account_that_holds_nothing_goes_after_who_holds_something(full: Full) -> None:
+def test_a_deferred_account_without_permits_is_served_after_an_account_with_permits(
+    full: Full,
+) -> None:
     full.gives_back(20)
     held(full.semaphore, 10, "other")
     held(full.semaphore, 10, "filler")
@@ -68,7 +70,9 @@ def test_a_deferred_account_that_holds_nothing_goes_after_who_holds_something(fu
     assert (hungry.done, more.done) == (False, True)
 
 
-def test_a_deferred_account_is_not_passed_over_because_it_asks_for_less(full: Full) -> None:
+def test_a_small_request_of_a_deferred_account_does_not_overtake_a_large_request(
+    full: Full,
+) -> None:
     full.semaphore.owners.defer("slow")
     small = full.semaphore.request(5, owner="slow")
     large = full.semaphore.request(50, owner="other")
@@ -78,14 +82,14 @@ def test_a_deferred_account_is_not_passed_over_because_it_asks_for_less(full: Fu
     assert (small.done, large.done) == (False, True)
 
 
-def test_when_nobody_else_waits_a_deferred_account_is_served(full: Full) -> None:
+def test_a_deferred_account_is_served_when_no_other_account_waits(full: Full) -> None:
     full.semaphore.owners.defer("slow")
     deferred = full.semaphore.request(10, owner="slow")
     full.gives_back(10)
     assert deferred.done
 
 
-# -- a part of the limit ---------------------------------------------------------------------------
+# -- the part of the limit for deferred accounts ---------------------------------------------------
 
 
 def deferred_of(semaphore: AsyncSemaphore, *sizes: int) -> list[Waiter]:
@@ -94,7 +98,7 @@ def deferred_of(semaphore: AsyncSemaphore, *sizes: int) -> list[Waiter]:
     return [semaphore.request(size, owner=owner) for owner, size in enumerate(sizes)]
 
 
-def test_deferred_accounts_hold_at_most_half_of_the_limit_together() -> None:
+def test_deferred_accounts_together_hold_at_most_half_of_the_limit() -> None:
     semaphore = fair(100)
     first, second = deferred_of(semaphore, 30, 30)
     other = semaphore.request(60, owner="other")
@@ -102,14 +106,14 @@ def test_deferred_accounts_hold_at_most_half_of_the_limit_together() -> None:
     assert (first.done, second.done, other.done) == (True, False, True)
 
 
-def test_what_a_deferred_account_gives_back_is_the_next_ones() -> None:
+def test_permits_released_by_a_deferred_account_serve_the_next_deferred_account() -> None:
     semaphore = fair(100)
     first, second = deferred_of(semaphore, 30, 30)
     semaphore.release(first.result())
     assert second.done
 
 
-def test_one_request_of_a_deferred_account_may_be_larger_than_half() -> None:
+def test_a_single_request_of_a_deferred_account_may_exceed_half_of_the_limit() -> None:
     semaphore = fair(100)
     large, small = deferred_of(semaphore, 80, 5)
     assert (large.done, small.done) == (True, False)
@@ -117,14 +121,14 @@ def test_one_request_of_a_deferred_account_may_be_larger_than_half() -> None:
     assert small.done
 
 
-def test_who_is_deferred_no_more_has_all_there_is() -> None:
+def test_an_undeferred_account_is_served_beyond_the_part_of_deferred_accounts() -> None:
     semaphore = fair(100)
     _, second = deferred_of(semaphore, 30, 30)
     semaphore.owners.undefer(1)
     assert second.done
 
 
-def test_who_waits_at_the_part_of_the_deferred_waits_for_others() -> None:
+def test_a_waiter_at_the_limit_of_deferred_accounts_is_reported_as_contention() -> None:
     semaphore = fair(100)
     deferred_of(semaphore, 30, 30)
     contention = semaphore.contention.current()
@@ -133,7 +137,7 @@ def test_who_waits_at_the_part_of_the_deferred_waits_for_others() -> None:
     assert contention.owner == 1
 
 
-def test_what_deferred_accounts_share_is_a_part_of_theirs() -> None:
+def test_permits_shared_by_deferred_accounts_count_towards_their_part_of_the_limit() -> None:
     semaphore = fair(100)
     semaphore.owners.defer("a", "b", "c")
     holder = semaphore.shared.new(NS)
@@ -146,13 +150,13 @@ def test_what_deferred_accounts_share_is_a_part_of_theirs() -> None:
     assert third.done
 
 
-def test_when_nobody_waits_a_deferred_account_is_served_at_once() -> None:
+def test_a_request_of_a_deferred_account_is_granted_immediately_if_no_account_waits() -> None:
     semaphore = fair(100)
     semaphore.owners.defer("slow")
     assert semaphore.request(10, owner="slow").done
 
 
-def test_of_deferred_accounts_a_small_request_may_go_before_a_large_one(full: Full) -> None:
+def test_among_deferred_accounts_a_small_request_may_overtake_a_large_request(full: Full) -> None:
     for owner in ("slow", "slower"):
         full.semaphore.owners.defer(owner)
     large = full.semaphore.request(50, owner="slow")
@@ -161,7 +165,7 @@ def test_of_deferred_accounts_a_small_request_may_go_before_a_large_one(full: Fu
     assert (large.done, small.done) == (False, True)
 
 
-def test_growth_of_a_deferred_account_still_goes_first(full: Full) -> None:
+def test_growth_of_a_deferred_account_is_still_served_before_new_requests(full: Full) -> None:
     full.gives_back(10)
     permit = held(full.semaphore, 10, "slow")
     full.semaphore.owners.defer("slow")
@@ -171,7 +175,7 @@ def test_growth_of_a_deferred_account_still_goes_first(full: Full) -> None:
     assert (growth.done, other.done) == (True, False)
 
 
-def test_all_accounts_of_who_stands_for_many_are_deferred(full: Full) -> None:
+def test_all_accounts_of_a_deferred_many_client_connection_are_deferred(full: Full) -> None:
     full.semaphore.owners.exempt_from_quota("proxy")
     before = full.semaphore.request(10, owner="proxy", namespace="t/one")
     full.semaphore.owners.defer("proxy")
@@ -194,7 +198,7 @@ def test_a_deferred_account_is_served_within_its_share(full: Full) -> None:
     assert within.done
 
 
-def test_a_deferred_account_is_lent_nothing_beyond_its_share() -> None:
+def test_a_deferred_account_is_granted_no_loan_beyond_its_share() -> None:
     # Alone, a share is 50
     semaphore = fair(1_000)
     held(semaphore, 400, "slow")
@@ -215,7 +219,7 @@ def nine_accounts() -> tuple[AsyncSemaphore, Permit]:
     return semaphore, held(semaphore, 28, "gives back")
 
 
-def test_what_is_lent_goes_to_the_others() -> None:
+def test_a_loan_is_granted_to_an_account_that_is_not_deferred() -> None:
     # Both hold their share; the deferred account requests less
     semaphore, permit = nine_accounts()
     deferred, other = semaphore.request(5, owner="slow"), semaphore.request(6, owner="other")
@@ -225,7 +229,7 @@ def test_what_is_lent_goes_to_the_others() -> None:
     assert (deferred.done, other.done) == (False, True)
 
 
-def test_who_waited_for_its_share_is_lent_again_when_it_is_deferred_no_more() -> None:
+def test_an_account_waiting_for_its_share_is_granted_a_loan_when_undeferred() -> None:
     semaphore, permit = nine_accounts()
     waiter = semaphore.request(5, owner="slow")
     semaphore.owners.defer("slow")
@@ -251,10 +255,10 @@ def test_a_deferred_account_is_served_when_its_share_rises() -> None:
     assert waiter.done
 
 
-# -- no more --------------------------------------------------------------------------------------
+# -- accounts that are undeferred -----------------------------------------------------------------
 
 
-def test_who_is_deferred_no_more_goes_before_who_comes_later(full: Full) -> None:
+def test_an_undeferred_account_is_served_before_a_later_request(full: Full) -> None:
     waiter = full.semaphore.request(10, owner="slow")
     full.semaphore.owners.defer("slow")
     full.semaphore.owners.undefer("slow")
@@ -263,7 +267,7 @@ def test_who_is_deferred_no_more_goes_before_who_comes_later(full: Full) -> None
     assert (waiter.done, later.done) == (True, False)
 
 
-def test_who_has_left_is_deferred_no_more_should_it_come_again(full: Full) -> None:
+def test_a_cancelled_owner_is_no_longer_deferred_on_its_next_request(full: Full) -> None:
     full.semaphore.owners.defer("slow")
     full.semaphore.request(10, owner="slow")
     full.semaphore.owners.cancel("slow")
@@ -273,7 +277,9 @@ def test_who_has_left_is_deferred_no_more_should_it_come_again(full: Full) -> No
     assert (again.done, later.done) == (True, False)
 
 
-def test_who_held_nothing_when_it_was_deferred_is_deferred_when_it_asks(full: Full) -> None:
+def test_an_account_deferred_while_holding_no_permits_stays_deferred_for_its_next_request(
+    full: Full,
+) -> None:
     full.gives_back(10)
     full.semaphore.release(held(full.semaphore, 10, "slow"))
     full.semaphore.owners.defer("slow")
@@ -284,7 +290,7 @@ def test_who_held_nothing_when_it_was_deferred_is_deferred_when_it_asks(full: Fu
     assert (deferred.done, other.done) == (False, True)
 
 
-def test_who_is_undeferred_while_it_holds_nothing_is_not_deferred_when_it_asks(full: Full) -> None:
+def test_an_account_undeferred_while_holding_no_permits_is_not_deferred_later(full: Full) -> None:
     full.gives_back(10)
     permit = held(full.semaphore, 10, "slow")
     full.semaphore.owners.defer("slow")
@@ -297,7 +303,7 @@ def test_who_is_undeferred_while_it_holds_nothing_is_not_deferred_when_it_asks(f
     assert (waiter.done, later.done) == (True, False)
 
 
-def test_to_undefer_who_was_not_deferred_is_harmless() -> None:
+def test_undeferring_an_account_that_was_not_deferred_is_a_no_op() -> None:
     semaphore = fair(100)
     semaphore.owners.undefer("other")
     assert semaphore.request(10, owner="other").done
@@ -324,13 +330,15 @@ class Shared(Full):
 
 
 @pytest.mark.parametrize("deferred", ["one", "two"])
-def test_a_shared_request_waits_with_a_sharer_that_is_not_deferred(deferred: str) -> None:
+def test_a_shared_request_waits_in_the_place_of_a_sharer_that_is_not_deferred(
+    deferred: str,
+) -> None:
     shared = Shared("one", "two")
     shared.semaphore.owners.defer(deferred)
     assert shared.goes_before_a_newcomer()
 
 
-def test_a_shared_request_goes_last_when_all_its_sharers_are_deferred() -> None:
+def test_a_shared_request_is_served_last_when_all_of_its_sharers_are_deferred() -> None:
     shared = Shared("one", "two")
     shared.semaphore.owners.defer("one")
     shared.semaphore.owners.defer("two")
@@ -338,7 +346,7 @@ def test_a_shared_request_goes_last_when_all_its_sharers_are_deferred() -> None:
 
 
 @pytest.mark.parametrize("first", ["one", "two"])
-def test_a_shared_request_goes_with_the_first_sharer_that_is_deferred_no_more(first: str) -> None:
+def test_a_shared_request_moves_to_the_first_sharer_that_is_undeferred(first: str) -> None:
     shared = Shared("one", "two")
     shared.semaphore.owners.defer("one")
     shared.semaphore.owners.defer("two")
@@ -346,14 +354,14 @@ def test_a_shared_request_goes_with_the_first_sharer_that_is_deferred_no_more(fi
     assert shared.goes_before_a_newcomer()
 
 
-def test_a_shared_request_goes_with_who_joins_and_is_not_deferred() -> None:
+def test_a_shared_request_moves_to_a_joining_sharer_that_is_not_deferred() -> None:
     shared = Shared("one")
     shared.semaphore.owners.defer("one")
     shared.semaphore.shared.join(shared.holder, "two")
     assert shared.goes_before_a_newcomer()
 
 
-def test_a_shared_request_goes_with_who_joins_though_it_has_a_request_of_its_own() -> None:
+def test_a_shared_request_moves_to_a_joining_sharer_with_a_request_of_its_own() -> None:
     shared = Shared("one")
     shared.semaphore.owners.defer("one")
     own = shared.semaphore.request(5, owner="two")
@@ -364,7 +372,7 @@ def test_a_shared_request_goes_with_who_joins_though_it_has_a_request_of_its_own
     assert shared.goes_before_a_newcomer()
 
 
-def test_a_shared_request_goes_with_the_others_when_its_last_punctual_sharer_leaves() -> None:
+def test_a_shared_request_is_served_last_when_its_last_undeferred_sharer_leaves() -> None:
     shared = Shared("one", "two")
     shared.semaphore.owners.defer("one")
     shared.semaphore.owners.cancel("two")
@@ -372,7 +380,7 @@ def test_a_shared_request_goes_with_the_others_when_its_last_punctual_sharer_lea
     assert not shared.goes_before_a_newcomer()
 
 
-def test_one_punctual_sharer_is_found_among_many_deferred_ones() -> None:
+def test_a_shared_request_finds_the_only_undeferred_sharer_among_many_deferred_sharers() -> None:
     many = list(range(3 * MEMBERS_LOOKED_AT))
     shared = Shared(*many)
     for number in many[:-1]:
@@ -382,7 +390,7 @@ def test_one_punctual_sharer_is_found_among_many_deferred_ones() -> None:
     assert shared.goes_before_a_newcomer()
 
 
-def test_a_punctual_sharer_who_came_last_is_found_when_another_leaves() -> None:
+def test_a_shared_request_finds_a_late_undeferred_sharer_when_another_sharer_leaves() -> None:
     many = list(range(3 * MEMBERS_LOOKED_AT))
     shared = Shared(*many)
     for number in many:
@@ -393,7 +401,7 @@ def test_a_punctual_sharer_who_came_last_is_found_when_another_leaves() -> None:
     assert shared.goes_before_a_newcomer()
 
 
-def test_a_shared_request_rather_goes_last_than_with_a_sharer_who_holds_its_share() -> None:
+def test_a_shared_request_is_served_last_rather_than_blocked_by_a_sharer_at_its_share() -> None:
     full = Full()
     full.gives_back(60)
     held(full.semaphore, 60, "big")
@@ -407,7 +415,7 @@ def test_a_shared_request_rather_goes_last_than_with_a_sharer_who_holds_its_shar
     assert waiter.done
 
 
-def test_own_requests_of_a_deferred_sharer_do_not_go_with_the_shared_one() -> None:
+def test_own_requests_of_a_deferred_sharer_stay_behind_the_shared_request() -> None:
     shared = Shared("one", "two")
     own = shared.semaphore.request(10, owner="one")
     shared.semaphore.owners.defer("one")
@@ -420,7 +428,7 @@ def test_own_requests_of_a_deferred_sharer_do_not_go_with_the_shared_one() -> No
 # -- as shipped -----------------------------------------------------------------------------------
 
 
-def test_strict_order_knows_no_deferral() -> None:
+def test_policy_fifo_ignores_deferral() -> None:
     full = Full(AdmissionPolicy.FIFO)
     first = full.semaphore.request(10, owner="slow")
     second = full.semaphore.request(10, owner="other")
@@ -479,7 +487,7 @@ class History:
 
 @settings(max_examples=many(300), deadline=None)
 @given(STEPS)
-def test_whoever_is_deferred_nobody_waits_for_ever_and_no_permit_is_lost(steps) -> None:
+def test_under_any_deferrals_every_request_ends_and_no_permit_is_lost(steps) -> None:
     history = History()
     semaphore = history.semaphore
     for what, whose, number in steps:

@@ -27,7 +27,7 @@ def semaphore() -> AsyncSemaphore:
 # -- growth -----------------------------------------------------------------------------------
 
 
-async def test_growth_goes_before_new_work_that_asked_earlier(semaphore: AsyncSemaphore) -> None:
+async def test_growth_is_served_before_an_earlier_new_request(semaphore: AsyncSemaphore) -> None:
     small = await semaphore.acquire(5, owner="a")
     grows = await semaphore.acquire(50, owner="b")
     await semaphore.acquire(45, owner="c")
@@ -38,7 +38,7 @@ async def test_growth_goes_before_new_work_that_asked_earlier(semaphore: AsyncSe
     assert not new.done
 
 
-async def test_new_work_waits_while_growth_waits_even_if_it_fits(semaphore: AsyncSemaphore) -> None:
+async def test_a_new_request_that_fits_waits_while_growth_waits(semaphore: AsyncSemaphore) -> None:
     grows = await semaphore.acquire(40, owner="a")
     await semaphore.acquire(40, owner="b")
     growth = semaphore.request_update(grows, 70)
@@ -48,7 +48,7 @@ async def test_new_work_waits_while_growth_waits_even_if_it_fits(semaphore: Asyn
     assert new.result().size == 5
 
 
-async def test_a_smaller_growth_may_go_before_an_older_one(semaphore: AsyncSemaphore) -> None:
+async def test_a_smaller_growth_may_overtake_an_older_growth(semaphore: AsyncSemaphore) -> None:
     first, second = await semaphore.acquire(40, owner="a"), await semaphore.acquire(40, owner="b")
     large = semaphore.request_update(first, 70)
     small = semaphore.request_update(second, 50)
@@ -56,7 +56,7 @@ async def test_a_smaller_growth_may_go_before_an_older_one(semaphore: AsyncSemap
     assert not large.done
 
 
-async def test_beyond_its_share_an_account_grows_one_permit_at_a_time() -> None:
+async def test_beyond_its_share_an_account_grows_only_a_single_permit_at_a_time() -> None:
     semaphore = fair(100)
     first, second = await semaphore.acquire(30, owner="a"), await semaphore.acquire(20, owner="a")
     grown = await semaphore.update(first, 45)
@@ -67,7 +67,7 @@ async def test_beyond_its_share_an_account_grows_one_permit_at_a_time() -> None:
     assert other.result().size == 30
 
 
-async def test_when_what_was_favoured_is_given_back_another_may_grow_beyond_the_share() -> None:
+async def test_after_the_favoured_permit_is_released_another_may_grow_beyond_the_share() -> None:
     # Alone, a share is 50
     semaphore = fair(100)
     first, second = await semaphore.acquire(10, owner="a"), await semaphore.acquire(40, owner="a")
@@ -80,7 +80,7 @@ async def test_when_what_was_favoured_is_given_back_another_may_grow_beyond_the_
 # -- accounts without holds, and shares ---------------------------------------------------------
 
 
-async def test_who_holds_nothing_goes_before_who_asked_earlier_and_holds_something() -> None:
+async def test_an_account_without_permits_is_served_before_an_earlier_request_of_a_holder() -> None:
     semaphore = fair(100)
     blocker = await semaphore.acquire(90, owner="blocker")
     await semaphore.acquire(10, owner="holds")
@@ -91,7 +91,7 @@ async def test_who_holds_nothing_goes_before_who_asked_earlier_and_holds_somethi
     assert not more.done
 
 
-async def test_nobody_who_holds_something_is_granted_more_while_a_hungry_one_does_not_fit() -> None:
+async def test_no_holder_is_granted_more_while_a_hungry_account_waits_for_permits() -> None:
     semaphore = fair(100)
     await semaphore.acquire(60, owner="blocker")
     await semaphore.acquire(5, owner="holds")
@@ -102,7 +102,7 @@ async def test_nobody_who_holds_something_is_granted_more_while_a_hungry_one_doe
     assert not more.done
 
 
-async def test_nine_thousand_queued_requests_do_not_delay_anothers_first() -> None:
+async def test_nine_thousand_queued_requests_do_not_delay_another_accounts_first_request() -> None:
     semaphore = fair(10_000, queue=0)
     blocker = await semaphore.acquire(10_000, owner="blocker")
     flood = [semaphore.request(1, owner="flood") for _ in range(9_000)]
@@ -112,13 +112,13 @@ async def test_nine_thousand_queued_requests_do_not_delay_anothers_first() -> No
     assert sum(waiter.done for waiter in flood) == 1
 
 
-async def test_the_first_request_of_an_account_may_be_all_there_is() -> None:
+async def test_the_first_request_of_an_account_may_take_the_whole_limit() -> None:
     semaphore = fair(100)
     permit = await semaphore.acquire(100, owner="a")
     assert permit.size == 100
 
 
-async def test_beyond_its_first_request_an_account_has_a_share_and_leaves_one_for_who_comes(
+async def test_beyond_its_first_request_an_account_is_granted_up_to_its_share(
     semaphore: AsyncSemaphore,
 ) -> None:
     other = await semaphore.acquire(50, owner="other")
@@ -131,7 +131,7 @@ async def test_beyond_its_first_request_an_account_has_a_share_and_leaves_one_fo
     assert beyond.done
 
 
-async def test_beyond_its_share_an_account_is_lent_half_of_what_is_free() -> None:
+async def test_beyond_its_share_an_account_is_granted_a_loan_of_half_of_the_free_permits() -> None:
     # Twenty accounts, so that a share is below 5
     semaphore = fair(100)
     for number in range(20):
@@ -141,7 +141,7 @@ async def test_beyond_its_share_an_account_is_lent_half_of_what_is_free() -> Non
     assert not semaphore.request(1, owner=0).done
 
 
-async def test_nothing_is_lent_while_another_waits_within_its_share() -> None:
+async def test_no_loan_is_granted_while_another_account_waits_within_its_share() -> None:
     semaphore = fair(100)
     blocker = await semaphore.acquire(100, owner="blocker")
     hungry = semaphore.request(90, owner="hungry")
@@ -164,7 +164,9 @@ def granted_permits(waiters: list[Waiter]) -> int:
     [("big/x", "little/x"), ("t/big", "t/little")],
     ids=["tenants", "namespaces"],
 )
-async def test_tenants_and_namespaces_get_as_many_bytes_not_as_many_requests(large, small) -> None:
+async def test_tenants_and_namespaces_are_granted_equal_bytes_not_equal_numbers_of_requests(
+    large, small
+) -> None:
     # Each has a hundred connections without holds
     semaphore = fair(1_000, queue=0)
     blocker = await semaphore.acquire(1_000, owner="blocker")
@@ -175,7 +177,7 @@ async def test_tenants_and_namespaces_get_as_many_bytes_not_as_many_requests(lar
     assert semaphore.acquired_permits > 980
 
 
-async def test_connections_get_as_many_bytes_not_as_many_requests() -> None:
+async def test_connections_are_granted_equal_bytes_not_equal_numbers_of_requests() -> None:
     semaphore = fair(1_000, queue=0)
     blocker = await semaphore.acquire(1_000, owner="blocker")
     of_large = [semaphore.request(20, None, "large", "t/x") for _ in range(100)]
@@ -190,7 +192,7 @@ async def pass_by(semaphore: AsyncSemaphore, times: int) -> None:
         semaphore.release(await semaphore.acquire(10, owner=f"small {number}"))
 
 
-async def test_small_requests_may_go_before_a_large_one_but_only_the_limit_in_all() -> None:
+async def test_small_requests_overtake_a_large_request_by_at_most_the_limit_in_total() -> None:
     semaphore = fair(100)
     blocker = await semaphore.acquire(90, owner="blocker")
     large = semaphore.request(60, owner="large")
@@ -203,7 +205,7 @@ async def test_small_requests_may_go_before_a_large_one_but_only_the_limit_in_al
     assert one_more.done
 
 
-async def test_after_the_bound_what_comes_back_is_kept_for_the_large_one() -> None:
+async def test_after_the_overtaking_bound_released_permits_are_kept_for_the_large_request() -> None:
     semaphore = fair(100)
     blocker = await semaphore.acquire(90, owner="blocker")
     large = semaphore.request(60, owner="large")
@@ -218,7 +220,7 @@ async def test_after_the_bound_what_comes_back_is_kept_for_the_large_one() -> No
 # -- places -------------------------------------------------------------------------------------
 
 
-async def test_in_a_full_queue_the_last_of_who_has_most_makes_room() -> None:
+async def test_a_full_queue_refuses_the_last_request_of_the_account_with_most_waiters() -> None:
     semaphore = fair(100, queue=3)
     await semaphore.acquire(100, owner="blocker")
     flood = [semaphore.request(size, owner="flood") for size in (10, 20, 30)]
@@ -228,7 +230,7 @@ async def test_in_a_full_queue_the_last_of_who_has_most_makes_room() -> None:
     assert isinstance(flood[2].error, PermitAcquireQueueFullError)
 
 
-async def test_who_has_most_in_a_full_queue_is_refused_itself() -> None:
+async def test_a_full_queue_refuses_a_new_request_of_the_account_with_most_waiters() -> None:
     semaphore = fair(100, queue=2)
     await semaphore.acquire(100, owner="blocker")
     waiting = [semaphore.request(1, owner="flood"), semaphore.request(1, owner="flood")]
@@ -237,7 +239,7 @@ async def test_who_has_most_in_a_full_queue_is_refused_itself() -> None:
     assert not any(waiter.done for waiter in waiting)
 
 
-async def test_growth_finds_room_in_a_queue_that_is_full_of_new_work() -> None:
+async def test_growth_replaces_a_new_request_in_a_full_queue() -> None:
     semaphore = fair(100, queue=1)
     permit = await semaphore.acquire(100, owner="a")
     shrunk = await semaphore.update(permit, 90)
@@ -248,7 +250,7 @@ async def test_growth_finds_room_in_a_queue_that_is_full_of_new_work() -> None:
     assert not growth.done
 
 
-async def test_a_queue_full_of_who_waits_for_his_own_share_shuts_nobody_out() -> None:
+async def test_a_queue_full_of_requests_beyond_a_share_does_not_refuse_another_account() -> None:
     semaphore = fair(100, queue=1)
     await semaphore.acquire(60, owner="a")
     parked = semaphore.request(30, owner="a")
@@ -257,7 +259,7 @@ async def test_a_queue_full_of_who_waits_for_his_own_share_shuts_nobody_out() ->
     assert not parked.done
 
 
-async def test_growth_that_crowds_out_the_last_of_its_own_account_is_not_forgotten() -> None:
+async def test_growth_displacing_its_accounts_last_waiter_is_cancelled_with_its_owner() -> None:
     semaphore = fair(100, queue=1)
     permit = await semaphore.acquire(5, owner="a")
     semaphore.release(permit)
@@ -269,7 +271,7 @@ async def test_growth_that_crowds_out_the_last_of_its_own_account_is_not_forgott
     assert isinstance(growth.error, PermitAcquireCancelledError)
 
 
-async def test_closing_grants_nobody_whatever_those_who_are_refused_do() -> None:
+async def test_closing_refuses_every_waiter_even_if_a_callback_releases_permits() -> None:
     semaphore = fair(100)
     blocker = await semaphore.acquire(100, owner="blocker")
     first, second = semaphore.request(10, owner="a"), semaphore.request(10, owner="b")
@@ -278,7 +280,7 @@ async def test_closing_grants_nobody_whatever_those_who_are_refused_do() -> None
     assert isinstance(second.error, PermitAcquireClosedError)
 
 
-async def test_what_is_granted_at_once_is_told_of_when_statistics_are_asked_for() -> None:
+async def test_immediate_grants_are_reported_when_statistics_are_read() -> None:
     limiter = FairLimiter(100)
     limiter.semaphore.request(10, owner="a")
     permit = await limiter.semaphore.acquire(10, owner="a")
@@ -290,7 +292,7 @@ async def test_what_is_granted_at_once_is_told_of_when_statistics_are_asked_for(
 # -- stalls -------------------------------------------------------------------------------------
 
 
-async def test_forty_that_hold_10_and_need_20_of_100_all_complete_and_no_time_passes() -> None:
+async def test_forty_holders_of_10_growing_to_20_of_100_all_complete_without_time_passing() -> None:
     limiter = FairLimiter(100)
     semaphore = limiter.semaphore
 
@@ -312,7 +314,7 @@ async def test_forty_that_hold_10_and_need_20_of_100_all_complete_and_no_time_pa
     assert set(limiter.outcomes) == {AcquireOutcome.GRANTED, AcquireOutcome.OVERDRAFT}
 
 
-async def test_an_overdraft_is_visible_while_it_lasts(semaphore: AsyncSemaphore) -> None:
+async def test_a_current_overdraft_is_reported(semaphore: AsyncSemaphore) -> None:
     first, second = await semaphore.acquire(50, owner="a"), await semaphore.acquire(50, owner="b")
     oldest, younger = semaphore.request_update(first, 60), semaphore.request_update(second, 60)
     assert oldest.result().size == 60
@@ -324,7 +326,7 @@ async def test_an_overdraft_is_visible_while_it_lasts(semaphore: AsyncSemaphore)
     assert semaphore.statistics().overdrafts_total == 1
 
 
-async def test_there_is_one_overdraft_at_a_time(semaphore: AsyncSemaphore) -> None:
+async def test_only_a_single_overdraft_is_granted_at_a_time(semaphore: AsyncSemaphore) -> None:
     first, second = await semaphore.acquire(50, owner="a"), await semaphore.acquire(50, owner="b")
     overdrawn = semaphore.request_update(first, 53)
     waits = semaphore.request_update(second, 54)
@@ -335,7 +337,7 @@ async def test_there_is_one_overdraft_at_a_time(semaphore: AsyncSemaphore) -> No
     assert not waits.done
 
 
-async def test_with_an_overdraft_too_small_the_youngest_is_refused_at_once() -> None:
+async def test_with_too_small_an_overdraft_the_youngest_growth_is_refused_immediately() -> None:
     limiter = FairLimiter(100, overdraft=5)
     semaphore = limiter.semaphore
     first, second = await semaphore.acquire(50, owner="a"), await semaphore.acquire(50, owner="b")
@@ -348,7 +350,7 @@ async def test_with_an_overdraft_too_small_the_youngest_is_refused_at_once() -> 
     assert oldest.result().size == 60
 
 
-async def test_there_is_no_stall_while_one_who_holds_does_not_grow() -> None:
+async def test_a_holder_that_does_not_grow_prevents_a_stall() -> None:
     semaphore = fair(100)
     first = await semaphore.acquire(50, owner="a")
     await semaphore.acquire(50, owner="b")
@@ -367,7 +369,9 @@ CAPS = [
 
 
 @pytest.mark.parametrize(("caps", "scope"), CAPS, ids=lambda one: getattr(one, "value", ""))
-async def test_a_request_beyond_a_cap_is_refused_at_once_and_names_it(caps, scope) -> None:
+async def test_a_request_beyond_a_cap_is_refused_immediately_with_limit_and_scope(
+    caps, scope
+) -> None:
     semaphore = fair(100, caps=caps)
     with pytest.raises(PermitTooLargeError) as refused:
         await semaphore.acquire(31, owner="a", namespace="t/x")
@@ -376,7 +380,7 @@ async def test_a_request_beyond_a_cap_is_refused_at_once_and_names_it(caps, scop
 
 
 @pytest.mark.parametrize(("caps", "_scope"), CAPS, ids=lambda one: getattr(one, "value", ""))
-async def test_at_a_cap_a_request_waits_until_its_own_come_back(caps, _scope) -> None:
+async def test_a_request_at_a_cap_waits_until_its_own_permits_are_released(caps, _scope) -> None:
     semaphore = fair(1_000, caps=caps)
     held = await semaphore.acquire(30, owner="a", namespace="t/x")
     more = semaphore.request(1, owner="a", namespace="t/x")
@@ -386,7 +390,7 @@ async def test_at_a_cap_a_request_waits_until_its_own_come_back(caps, _scope) ->
     assert more.done
 
 
-async def test_who_waits_at_a_cap_of_a_namespace_holds_up_nobody_else() -> None:
+async def test_a_waiter_at_a_namespace_cap_does_not_block_another_namespace() -> None:
     semaphore = fair(100, caps=AdmissionCaps(per_namespace=30))
     await semaphore.acquire(30, owner="a", namespace="t/x")
     capped = semaphore.request(30, owner="b", namespace="t/x")
@@ -395,7 +399,7 @@ async def test_who_waits_at_a_cap_of_a_namespace_holds_up_nobody_else() -> None:
     assert not capped.done
 
 
-async def test_growth_of_admitted_work_may_exceed_a_cap_in_sum() -> None:
+async def test_growth_of_admitted_permits_may_exceed_a_cap_in_sum() -> None:
     semaphore = fair(100, caps=AdmissionCaps(30, 30, 30))
     await semaphore.acquire(15, owner="a", namespace="t/x")
     permit = await semaphore.acquire(15, owner="a", namespace="t/x")
@@ -414,7 +418,7 @@ async def test_a_capped_permit_may_be_released_twice() -> None:
     assert (await semaphore.acquire(30, owner="b", namespace="t/x")).size == 30
 
 
-async def test_who_waits_at_a_cap_is_looked_at_again_when_one_before_it_leaves() -> None:
+async def test_a_waiter_at_a_cap_is_reconsidered_when_an_earlier_waiter_is_abandoned() -> None:
     # The cap admits one of two, but the limit was lowered in the meantime
     semaphore = fair(100, caps=AdmissionCaps(per_namespace=50))
     held = await semaphore.acquire(50, owner="x", namespace="t/x")
@@ -431,7 +435,9 @@ async def test_who_waits_at_a_cap_is_looked_at_again_when_one_before_it_leaves()
 # -- many clients behind one connection ---------------------------------------------------------
 
 
-async def test_a_connection_of_many_clients_has_no_share(semaphore: AsyncSemaphore) -> None:
+async def test_a_many_client_connection_is_not_bounded_by_a_share(
+    semaphore: AsyncSemaphore,
+) -> None:
     semaphore.owners.exempt_from_quota("proxy")
     await semaphore.acquire(50, owner="other")
     await semaphore.acquire(20, owner="proxy", namespace="t/x")
@@ -439,14 +445,14 @@ async def test_a_connection_of_many_clients_has_no_share(semaphore: AsyncSemapho
     assert more.done
 
 
-async def test_a_connection_of_many_clients_has_no_cap_of_its_own() -> None:
+async def test_a_many_client_connection_is_not_bounded_by_the_connection_cap() -> None:
     semaphore = fair(100, caps=AdmissionCaps(per_connection=30))
     semaphore.owners.exempt_from_quota("proxy")
     permit = await semaphore.acquire(50, owner="proxy", namespace="t/x")
     assert permit.size == 50
 
 
-async def test_the_namespaces_of_a_connection_of_many_clients_take_turns() -> None:
+async def test_namespaces_of_a_many_client_connection_are_served_in_turn() -> None:
     semaphore = fair(100, queue=0)
     semaphore.owners.exempt_from_quota("proxy")
     blocker = await semaphore.acquire(100, owner="blocker")
@@ -457,7 +463,9 @@ async def test_the_namespaces_of_a_connection_of_many_clients_take_turns() -> No
     assert sum(waiter.done for waiter in flood) == 1
 
 
-async def test_a_connection_that_was_exempt_is_not_after_it_left(semaphore: AsyncSemaphore) -> None:
+async def test_an_exempt_connection_loses_its_exemption_when_cancelled(
+    semaphore: AsyncSemaphore,
+) -> None:
     semaphore.owners.exempt_from_quota("proxy")
     semaphore.owners.cancel("proxy")
     await semaphore.acquire(60, owner="proxy")
@@ -468,7 +476,7 @@ async def test_a_connection_that_was_exempt_is_not_after_it_left(semaphore: Asyn
 # -- contention ---------------------------------------------------------------------------------
 
 
-async def test_contention_says_who_waits_for_how_much_and_for_how_long() -> None:
+async def test_contention_reports_owner_namespace_permits_and_waiting_time() -> None:
     limiter = FairLimiter(100)
     semaphore = limiter.semaphore
     assert semaphore.contention.current() is None
@@ -491,7 +499,7 @@ async def test_contention_of_growth_names_its_owner(semaphore: AsyncSemaphore) -
     assert (contention.owner, contention.needed_permits) == ("a", 10)
 
 
-async def test_contention_is_told_once_for_each_whose_turn_it_becomes() -> None:
+async def test_contention_is_reported_once_for_each_new_first_waiter() -> None:
     semaphore = fair(100)
     told: list[Contention] = []
     semaphore.contention.on_change(told.append)
@@ -504,7 +512,7 @@ async def test_contention_is_told_once_for_each_whose_turn_it_becomes() -> None:
     assert [one.owner for one in told] == ["a", "b"]
 
 
-async def test_an_evictor_that_closes_who_pins_most_lets_the_waiting_one_go_on() -> None:
+async def test_a_waiter_is_served_when_a_contention_listener_cancels_the_largest_holder() -> None:
     semaphore = fair(100)
     await semaphore.acquire(30, owner="fast")
     pinned = await semaphore.acquire(60, owner="slow")
@@ -525,7 +533,7 @@ async def test_an_evictor_that_closes_who_pins_most_lets_the_waiting_one_go_on()
 # -- sharing ------------------------------------------------------------------------------------
 
 
-async def test_what_is_shared_is_pinned_in_parts(semaphore: AsyncSemaphore) -> None:
+async def test_shared_permits_are_divided_among_their_sharers(semaphore: AsyncSemaphore) -> None:
     await semaphore.acquire(5, owner="a")
     shared = semaphore.shared.new("t/x")
     semaphore.shared.join(shared, "b")
@@ -539,7 +547,7 @@ async def test_what_is_shared_is_pinned_in_parts(semaphore: AsyncSemaphore) -> N
     assert semaphore.acquired_permits == 35
 
 
-async def test_a_shared_request_is_served_at_once_when_one_who_is_better_placed_joins() -> None:
+async def test_a_shared_request_is_granted_immediately_when_a_better_placed_sharer_joins() -> None:
     semaphore = fair(100)
     await semaphore.acquire(60, owner="attacker")
     shared = semaphore.shared.new("t/x")
@@ -550,7 +558,7 @@ async def test_a_shared_request_is_served_at_once_when_one_who_is_better_placed_
     assert waiter.result().size == 30
 
 
-async def test_when_who_stood_in_line_leaves_the_best_placed_of_the_others_does() -> None:
+async def test_the_best_placed_remaining_sharer_takes_over_when_the_queued_sharer_leaves() -> None:
     semaphore = fair(100)
     await semaphore.acquire(50, owner="attacker")
     blocker = await semaphore.acquire(50, owner="blocker")
@@ -563,7 +571,7 @@ async def test_when_who_stood_in_line_leaves_the_best_placed_of_the_others_does(
     assert waiter.done
 
 
-async def test_lent_permits_are_granted_at_once_and_when_something_comes_back() -> None:
+async def test_a_loan_is_granted_on_a_release_and_no_more_than_half_of_the_free_permits() -> None:
     # Three accounts, so that a share is 25
     semaphore = fair(100)
     blocker = await semaphore.acquire(60, owner="blocker")
@@ -577,7 +585,7 @@ async def test_lent_permits_are_granted_at_once_and_when_something_comes_back() 
     assert not semaphore.request(5, owner="a").done
 
 
-async def test_growth_finds_a_place_without_taking_one_when_it_is_granted_at_once() -> None:
+async def test_growth_that_fits_is_granted_with_a_full_queue_without_evicting_a_waiter() -> None:
     # The queue is full of new work too large to admit
     semaphore = fair(100, queue=1)
     permit = await semaphore.acquire(10, owner="a")
@@ -587,7 +595,7 @@ async def test_growth_finds_a_place_without_taking_one_when_it_is_granted_at_onc
     assert not waiting.done
 
 
-async def test_the_next_of_an_account_stands_in_line_when_its_first_has_left() -> None:
+async def test_the_next_request_of_an_account_is_served_when_its_first_is_abandoned() -> None:
     semaphore = fair(100)
     await semaphore.acquire(60, owner="blocker")
     large = semaphore.request(90, owner="a")
@@ -596,7 +604,7 @@ async def test_the_next_of_an_account_stands_in_line_when_its_first_has_left() -
     assert small.done
 
 
-async def test_growth_of_a_connection_of_many_clients_goes_first_for_each_of_them() -> None:
+async def test_growth_of_a_many_client_connection_is_not_limited_to_a_single_permit() -> None:
     semaphore = fair(100)
     semaphore.owners.exempt_from_quota("proxy")
     first = await semaphore.acquire(30, owner="proxy", namespace="t/x")
@@ -606,7 +614,7 @@ async def test_growth_of_a_connection_of_many_clients_goes_first_for_each_of_the
     assert other.done
 
 
-async def test_nothing_is_lent_beyond_a_cap_that_was_reached_meanwhile() -> None:
+async def test_a_raised_limit_grants_no_loan_beyond_a_cap_reached_meanwhile() -> None:
     # A waits for a share while the namespace has capacity
     semaphore = fair(100, caps=AdmissionCaps(per_namespace=30))
     for number in range(3):

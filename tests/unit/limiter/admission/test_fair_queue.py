@@ -5,7 +5,7 @@ import pytest
 from limiter.admission.fair_queue import SLACK_ENTRIES, FairQueue, LeastFirst, TurnQueue, tenant_of
 
 
-def test_the_least_comes_first_and_the_older_of_equals() -> None:
+def test_the_item_with_the_least_value_comes_first_and_the_older_of_equals() -> None:
     items: LeastFirst[str] = LeastFirst()
     for item, value in (("b", 2), ("a", 1), ("c", 1)):
         items.put(item, value)
@@ -16,7 +16,7 @@ def test_the_least_comes_first_and_the_older_of_equals() -> None:
     assert order == ["a", "c", "b"]
 
 
-def test_an_item_that_is_put_again_has_its_new_value_only() -> None:
+def test_an_item_put_twice_has_only_its_new_value() -> None:
     items: LeastFirst[str] = LeastFirst()
     items.put("a", 1)
     items.put("b", 2)
@@ -25,7 +25,7 @@ def test_an_item_that_is_put_again_has_its_new_value_only() -> None:
     assert (len(items), items.value_of("a")) == (2, 3)
 
 
-def test_an_item_that_is_discarded_twice_is_gone_once() -> None:
+def test_discarding_an_item_twice_is_harmless() -> None:
     items: LeastFirst[str] = LeastFirst()
     items.put("a", 1)
     items.discard("a")
@@ -34,7 +34,7 @@ def test_an_item_that_is_discarded_twice_is_gone_once() -> None:
     assert "a" not in items
 
 
-def test_outdated_entries_are_cleaned_away() -> None:
+def test_outdated_heap_entries_are_removed() -> None:
     items: LeastFirst[int] = LeastFirst()
     for value in range(10_000):
         items.put(value % 3, value)
@@ -52,7 +52,7 @@ def served(queue: TurnQueue[str], sizes: dict[str, int], times: int) -> str:
     return order
 
 
-def test_who_is_served_ten_times_as_much_is_served_a_tenth_as_often() -> None:
+def test_an_item_served_ten_times_as_many_bytes_is_served_a_tenth_as_often() -> None:
     queue: TurnQueue[str] = TurnQueue()
     queue.add("l")
     queue.add("s")
@@ -60,7 +60,7 @@ def test_who_is_served_ten_times_as_much_is_served_a_tenth_as_often() -> None:
     assert order == "l" + "s" * 10 + "l" + "s" * 10
 
 
-def test_a_newcomer_comes_after_whose_turn_it_is_and_need_not_catch_up() -> None:
+def test_a_new_item_takes_turns_immediately_without_catching_up() -> None:
     queue: TurnQueue[str] = TurnQueue()
     queue.add("a")
     served(queue, {"a": 100}, 5)
@@ -68,7 +68,7 @@ def test_a_newcomer_comes_after_whose_turn_it_is_and_need_not_catch_up() -> None
     assert served(queue, {"a": 100, "b": 100}, 4) == "abab"
 
 
-def test_a_newcomer_comes_after_whose_turn_it_is_when_who_was_served_less_has_left() -> None:
+def test_a_new_item_comes_after_the_next_item_even_if_a_less_served_item_was_discarded() -> None:
     queue: TurnQueue[str] = TurnQueue()
     queue.add("a")
     queue.add("b")
@@ -78,7 +78,7 @@ def test_a_newcomer_comes_after_whose_turn_it_is_when_who_was_served_less_has_le
     assert queue.first() == "a"
 
 
-def test_who_leaves_and_comes_again_is_still_charged() -> None:
+def test_an_item_discarded_and_added_again_is_still_charged() -> None:
     queue: TurnQueue[str] = TurnQueue()
     queue.add("a")
     queue.add("b")
@@ -88,7 +88,7 @@ def test_who_leaves_and_comes_again_is_still_charged() -> None:
     assert served(queue, {"a": 10, "b": 1}, 6) == "bbbbbb"
 
 
-def test_who_was_caught_up_with_is_forgotten() -> None:
+def test_the_charge_of_a_discarded_item_is_forgotten_once_caught_up() -> None:
     queue: TurnQueue[str] = TurnQueue()
     for number in range(1_000):
         queue.add(f"visitor {number}")
@@ -100,7 +100,7 @@ def test_who_was_caught_up_with_is_forgotten() -> None:
     assert len(queue._ahead) < 5
 
 
-def test_a_stream_of_newcomers_does_not_starve_who_waits() -> None:
+def test_a_stream_of_new_items_does_not_starve_a_waiting_item() -> None:
     queue: TurnQueue[str] = TurnQueue()
     queue.add("waits")
     queue.add("other")
@@ -121,7 +121,9 @@ def test_a_stream_of_newcomers_does_not_starve_who_waits() -> None:
 @pytest.mark.parametrize(
     ("one", "other"), [("t/x", "u/x"), ("t/x", "t/y")], ids=["tenants", "namespaces"]
 )
-def test_many_items_in_one_place_do_not_outweigh_one_in_another(one: str, other: str) -> None:
+def test_many_items_of_a_tenant_or_namespace_do_not_outweigh_a_single_item_of_another(
+    one: str, other: str
+) -> None:
     turns: FairQueue[int] = FairQueue()
     for number in range(100):
         turns.add(one, number)
@@ -135,7 +137,7 @@ def test_many_items_in_one_place_do_not_outweigh_one_in_another(one: str, other:
     assert sum(order) == 5
 
 
-def test_items_of_a_namespace_take_turns() -> None:
+def test_items_of_a_namespace_are_served_in_turn() -> None:
     turns: FairQueue[str] = FairQueue()
     for item in "abc":
         turns.add("t/x", item)
@@ -147,7 +149,7 @@ def test_items_of_a_namespace_take_turns() -> None:
     assert order == "abcabc"
 
 
-def test_levels_that_nobody_waits_in_are_forgotten() -> None:
+def test_levels_without_waiting_items_are_forgotten() -> None:
     turns: FairQueue[str] = FairQueue()
     turns.add("t/x", "a")
     turns.add("t/y", "b")
@@ -160,5 +162,7 @@ def test_levels_that_nobody_waits_in_are_forgotten() -> None:
 @pytest.mark.parametrize(
     ("namespace", "tenant"), [("t/x", "t"), ("t/cluster/x", "t"), ("t", "t"), ("", "")]
 )
-def test_a_tenant_is_what_is_before_the_first_slash(namespace: str, tenant: str) -> None:
+def test_the_tenant_is_the_part_of_a_namespace_before_the_first_slash(
+    namespace: str, tenant: str
+) -> None:
     assert tenant_of(namespace) == tenant

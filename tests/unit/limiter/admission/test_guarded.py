@@ -76,7 +76,9 @@ def answering(hook: str, answer: object) -> type[Admission]:
         ("turn", KeyError, r"raises KeyError: 'a bug' \(test_guarded.py, line \d+\)$"),
     ],
 )  # fmt: skip
-def test_a_wrong_answer_is_told_in_one_sentence_and_fifo_goes_on(hook, answer, sentence) -> None:
+def test_a_wrong_answer_of_a_policy_is_reported_and_policy_fifo_takes_over(
+    hook, answer, sentence
+) -> None:
     world = World(answering(hook, answer))
     assert re.match(f"{hook} {sentence}", world.fault)
     world.semaphore.release(world.held)
@@ -89,7 +91,7 @@ def test_a_wrong_answer_is_told_in_one_sentence_and_fifo_goes_on(hook, answer, s
     "hook",
     ["turn", "sheds", "next", "admitted", "gave_back", "took_on", "accounts_changed"],
 )
-def test_what_a_policy_raises_does_not_reach_who_gives_back(hook: str) -> None:
+def test_an_error_raised_by_a_policy_does_not_reach_the_releasing_caller(hook: str) -> None:
     world = World(FairAdmission)
     policy = world.semaphore._granting._admission._policy  # type: ignore[attr-defined]
     policy.__class__ = answering(hook, KeyError)
@@ -101,7 +103,7 @@ def test_what_a_policy_raises_does_not_reach_who_gives_back(hook: str) -> None:
     assert world.semaphore.acquired_permits == 0
 
 
-def test_a_policy_that_failed_is_logged_once_with_its_name(caplog) -> None:
+def test_a_failed_policy_is_logged_once_with_its_name(caplog) -> None:
     world = World(answering("turn", KeyError))
     world.semaphore.release(world.held)
     (record,) = caplog.records
@@ -125,7 +127,7 @@ class TheFirstAlways(Admission):
         return self.first
 
 
-def test_no_request_is_granted_twice() -> None:
+def test_a_policy_cannot_grant_a_request_twice() -> None:
     world = World(TheFirstAlways)
     world.semaphore.release(world.held)
     assert world.semaphore.acquired_permits == 60
@@ -134,7 +136,7 @@ def test_no_request_is_granted_twice() -> None:
     assert world.second.done
 
 
-def test_no_request_is_granted_that_was_withdrawn() -> None:
+def test_a_policy_cannot_grant_an_abandoned_request() -> None:
     world = World(TheFirstAlways)
     world.semaphore.abandon(world.first)
     world.semaphore.release(world.held)
@@ -149,7 +151,7 @@ class ServesNobody(Admission):
         return math.nan if waiter.owner == "three" else self.view.timeout_seconds
 
 
-def test_whom_a_policy_held_back_is_granted_a_moment_after_it_failed() -> None:
+def test_a_request_held_back_by_a_policy_is_granted_right_after_the_policy_fails() -> None:
     world = World(ServesNobody)
     world.semaphore.release(world.held)
     assert not world.first.done

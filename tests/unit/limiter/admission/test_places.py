@@ -27,21 +27,21 @@ class Growths:
         self.queue.gave_back(permit, size)
 
 
-def test_the_oldest_is_first_and_the_youngest_last() -> None:
+def test_the_first_growth_is_the_oldest_and_the_last_is_the_youngest() -> None:
     growths = Growths()
     waiters = [growths.grow(growths.hold(1), 5) for _ in range(3)]
     assert growths.queue.oldest() is waiters[0]
     assert growths.queue.youngest() is waiters[2]
 
 
-def test_the_smallest_is_who_needs_least_not_who_asks_for_least() -> None:
+def test_the_smallest_growth_is_by_additional_permits_not_by_requested_size() -> None:
     growths = Growths()
     growths.grow(growths.hold(1), 5)
     smallest = growths.grow(growths.hold(90), 92)
     assert growths.queue.smallest() is smallest
 
 
-def test_a_growth_whose_permit_was_given_back_needs_the_whole() -> None:
+def test_growth_of_a_released_permit_needs_its_full_size() -> None:
     growths = Growths()
     permit = growths.hold(90)
     growths.grow(permit, 92)
@@ -50,7 +50,7 @@ def test_a_growth_whose_permit_was_given_back_needs_the_whole() -> None:
     assert growths.queue.smallest() is other
 
 
-def test_every_holder_waits_when_each_permit_that_holds_something_grows() -> None:
+def test_every_holder_waits_when_each_permit_above_zero_is_growing() -> None:
     growths = Growths()
     first, second = growths.hold(5), growths.hold(5)
     growths.hold(0)
@@ -60,13 +60,13 @@ def test_every_holder_waits_when_each_permit_that_holds_something_grows() -> Non
     assert (before, growths.queue.every_holder_waits()) == (False, True)
 
 
-def test_nobody_waits_where_nothing_is_held() -> None:
+def test_no_holder_waits_when_no_permits_are_held() -> None:
     growths = Growths()
     growths.grow(growths.hold(0), 6)
     assert not growths.queue.every_holder_waits()
 
 
-def test_a_permit_that_grows_twice_is_one_holder() -> None:
+def test_a_permit_growing_twice_counts_as_a_single_holder() -> None:
     growths = Growths()
     permit = growths.hold(5)
     growths.hold(5)
@@ -78,7 +78,7 @@ def test_a_permit_that_grows_twice_is_one_holder() -> None:
     assert not growths.queue.every_holder_waits()
 
 
-def test_a_permit_that_is_given_back_while_it_grows_holds_up_nobody() -> None:
+def test_a_permit_released_during_growth_is_no_longer_a_holder() -> None:
     growths = Growths()
     first, second = growths.hold(5), growths.hold(5)
     growths.grow(first, 6)
@@ -88,7 +88,7 @@ def test_a_permit_that_is_given_back_while_it_grows_holds_up_nobody() -> None:
     assert growths.queue.every_holder_waits()
 
 
-def test_a_permit_that_gets_its_amount_back_while_it_grows_is_a_holder_again() -> None:
+def test_a_permit_restored_during_growth_is_a_holder_again() -> None:
     growths = Growths()
     permit = growths.hold(5)
     growths.grow(permit, 6)
@@ -99,7 +99,7 @@ def test_a_permit_that_gets_its_amount_back_while_it_grows_is_a_holder_again() -
     assert growths.queue.every_holder_waits()
 
 
-def test_a_growth_whose_permit_got_its_amount_back_needs_less_again() -> None:
+def test_growth_of_a_restored_permit_needs_less_again() -> None:
     growths = Growths()
     permit = growths.hold(5)
     growths.grow(growths.hold(1), 4)
@@ -111,7 +111,7 @@ def test_a_growth_whose_permit_got_its_amount_back_needs_less_again() -> None:
     assert growths.queue.smallest() is again
 
 
-def test_growth_that_waits_for_its_own_account_counts_for_a_stall_but_is_not_first() -> None:
+def test_growth_waiting_for_its_own_account_counts_for_a_stall_but_is_not_the_oldest() -> None:
     growths = Growths()
     permit = growths.hold(5)
     parked = Waiter(6, permit)
@@ -121,7 +121,7 @@ def test_growth_that_waits_for_its_own_account_counts_for_a_stall_but_is_not_fir
     assert growths.queue.oldest_within(1) is growths.queue.youngest() is parked
 
 
-def test_the_oldest_that_fits_a_room_is_found_behind_one_that_does_not() -> None:
+def test_the_oldest_growth_that_fits_is_found_behind_an_older_growth_too_large_to_fit() -> None:
     growths = Growths()
     growths.grow(growths.hold(1), 50)
     fits = growths.grow(growths.hold(1), 9)

@@ -63,7 +63,7 @@ class HalfAsLong(Admission):
         return self.view.timeout_seconds / 2
 
 
-def test_a_policy_that_says_nothing_serves_the_oldest_first() -> None:
+def test_a_policy_without_overrides_serves_the_oldest_first() -> None:
     world = World(Admission)
     first, second = world.wait(60), world.wait(60)
     world.semaphore.release(world.held)
@@ -77,7 +77,7 @@ def test_a_policy_may_serve_in_any_order() -> None:
     assert [each.done for each in waiters] == [False, False, True]
 
 
-def test_a_request_is_refused_before_it_waits_with_the_policys_own_reason() -> None:
+def test_a_request_is_refused_before_waiting_with_the_reason_of_the_policy() -> None:
     world = World(Strict)
     with pytest.raises(PermitAcquireRefusedError, match="50 is too much") as caught:
         world.wait(50)
@@ -88,13 +88,13 @@ def test_a_request_is_refused_before_it_waits_with_the_policys_own_reason() -> N
     assert not world.wait(9).done
 
 
-def test_what_need_not_wait_is_not_refused() -> None:
+def test_a_request_that_fits_is_granted_though_the_policy_would_refuse_a_waiter() -> None:
     world = World(Strict)
     world.semaphore.release(world.held)
     assert world.wait(50).done
 
 
-def test_a_request_that_waits_is_refused_in_favour_of_a_newer_one() -> None:
+def test_a_policy_may_refuse_an_older_waiter_in_favour_of_a_newer_waiter() -> None:
     world = World(AtMostTwoWait)
     first, second = world.wait(60, "one"), world.wait(60, "two")
     third = world.wait(60, "three")
@@ -107,7 +107,7 @@ def test_a_request_that_waits_is_refused_in_favour_of_a_newer_one() -> None:
     assert second.done
 
 
-def test_a_policy_says_how_long_a_request_may_wait() -> None:
+def test_a_policy_sets_the_timeout_of_a_waiter() -> None:
     world = World(HalfAsLong)
     waiter = world.wait(60)
     world.clock.advance(12.4)
@@ -117,7 +117,7 @@ def test_a_policy_says_how_long_a_request_may_wait() -> None:
         waiter.result()
 
 
-def test_a_policy_is_not_asked_whose_turn_it_is_while_nobody_waits() -> None:
+def test_a_policy_is_not_called_for_a_turn_while_no_request_waits() -> None:
     class Asked(Admission):
         def turn(self) -> Waiter | None:
             raise AssertionError("nobody waits")
@@ -127,7 +127,7 @@ def test_a_policy_is_not_asked_whose_turn_it_is_while_nobody_waits() -> None:
     assert not world.semaphore.statistics().policy_fault
 
 
-def test_reasons_beyond_a_bound_are_counted_together() -> None:
+def test_refusal_labels_beyond_a_bound_are_counted_together() -> None:
     world = World(Strict)
     for size in range(10, 10 + MOST_LABELS + 5):
         with pytest.raises(PermitAcquireRefusedError):
@@ -137,6 +137,6 @@ def test_reasons_beyond_a_bound_are_counted_together() -> None:
 
 
 @pytest.mark.parametrize("label", ["", "Too late", "1st", "a" * 41])
-def test_a_label_that_is_none_is_refused_by_name(label: str) -> None:
+def test_an_invalid_refusal_label_is_rejected_by_name(label: str) -> None:
     with pytest.raises(ValueError, match=f"label {label!r} of a refusal: expected at most 40"):
         PermitAcquireRefusedError(label, "Too late")

@@ -15,7 +15,7 @@ class Looking(Admission):
         VIEWS.append(view)
 
 
-def test_a_policy_sees_limit_queue_clock_and_how_long_the_oldest_has_waited() -> None:
+def test_a_policy_sees_limit_queue_clock_and_the_longest_waiting_time() -> None:
     world, view = World(Looking), VIEWS[-1]
     assert (view.waiting_permits, view.oldest_wait_seconds) == (0, 0.0)
     first, second = world.wait(30), world.wait(40)
@@ -28,7 +28,7 @@ def test_a_policy_sees_limit_queue_clock_and_how_long_the_oldest_has_waited() ->
     assert view.waiting_permits == 40
 
 
-def test_the_drain_rate_is_what_those_who_wait_are_granted_a_second() -> None:
+def test_the_drain_rate_is_the_permits_granted_to_waiters_per_second() -> None:
     # Measured from the first reading
     world, view = World(Looking), VIEWS[-1]
     assert view.drain_rate is None
@@ -42,7 +42,7 @@ def test_the_drain_rate_is_what_those_who_wait_are_granted_a_second() -> None:
     assert view.drain_rate == pytest.approx(50, rel=0.3)
 
 
-def test_time_in_which_nobody_waits_does_not_slow_the_drain_rate_down() -> None:
+def test_time_without_waiters_does_not_lower_the_drain_rate() -> None:
     world, view = World(Looking), VIEWS[-1]
     assert view.drain_rate is None
     waiter = world.wait(100)
@@ -59,7 +59,7 @@ def test_time_in_which_nobody_waits_does_not_slow_the_drain_rate_down() -> None:
     assert view.drain_rate < measured / 2
 
 
-def test_a_wait_in_vain_counts_also_when_it_has_ended() -> None:
+def test_a_timed_out_wait_lowers_the_drain_rate() -> None:
     world, view = World(Looking), VIEWS[-1]
     assert view.drain_rate is None
     waiter = world.wait(100)

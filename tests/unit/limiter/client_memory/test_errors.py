@@ -33,10 +33,12 @@ from limiter.client_memory.errors import (
         (MemoryReserveClosedError(), "The memory limit controller is closed"),
     ],
 )
-def test_a_refusal_says_why(error: MemoryReserveError, sentence: str) -> None:
+def test_each_refusal_names_its_reason_and_figures(
+    error: MemoryReserveError, sentence: str
+) -> None:
     assert isinstance(error, MemoryReserveError)
     assert str(error) == sentence
 
 
-def test_who_handles_a_full_buffer_handles_a_full_queue_of_waiters() -> None:
+def test_a_full_queue_error_is_also_a_full_buffer_error() -> None:
     assert issubclass(MemoryReserveQueueFullError, MemoryBufferIsFullError)

@@ -44,7 +44,7 @@ def pool() -> Pool:
 # -- upstream's cases -------------------------------------------------------------------------
 
 
-def test_one_request_may_exceed_the_limit_and_the_next_may_not(pool: Pool) -> None:
+def test_a_single_request_may_exceed_the_limit_and_the_next_may_not(pool: Pool) -> None:
     """MemoryLimitControllerTest.testLimit."""
     held = pool.fill(101)
     assert pool.memory.current_usage == 101
@@ -56,7 +56,7 @@ def test_one_request_may_exceed_the_limit_and_the_next_may_not(pool: Pool) -> No
     assert pool.memory.current_usage == 101
 
 
-async def test_one_release_serves_all_who_fit(pool: Pool) -> None:
+async def test_a_single_release_serves_all_waiters_that_fit(pool: Pool) -> None:
     """MemoryLimitControllerTest.testBlocking."""
     pool.fill(98)
     holder = pool.memory.reserve_nowait(3)
@@ -68,7 +68,7 @@ async def test_one_release_serves_all_who_fit(pool: Pool) -> None:
     assert pool.memory.current_usage == 101
 
 
-async def test_each_release_serves_one_who_waits(pool: Pool) -> None:
+async def test_each_released_byte_serves_a_single_waiter(pool: Pool) -> None:
     """MemoryLimitControllerTest.testStepRelease."""
     held = pool.fill(101)
     waiting = [await started(pool.memory.reserve(1)) for _ in range(3)]
@@ -92,7 +92,7 @@ def test_without_a_limit_usage_is_counted_and_its_fraction_is_zero(limit_bytes: 
     assert pool.memory.current_usage == 0
 
 
-async def test_a_negative_size_is_an_error_at_once(pool: Pool) -> None:
+async def test_a_negative_size_is_rejected_immediately(pool: Pool) -> None:
     """MemoryLimitControllerTest, negative sizes: usage once fell without waking a waiter."""
     sentence = "^A reservation cannot be negative: -1 bytes$"
     with pytest.raises(ValueError, match=sentence):
@@ -110,7 +110,7 @@ async def test_a_negative_size_is_an_error_at_once(pool: Pool) -> None:
 # -- admission --------------------------------------------------------------------------------
 
 
-def test_the_limit_is_the_clients_default() -> None:
+def test_the_default_limit_is_64_mib() -> None:
     assert MemoryLimitController().statistics().limit_bytes == DEFAULT_LIMIT_BYTES == 67_108_864
 
 
@@ -123,12 +123,12 @@ async def test_a_request_larger_than_the_limit_is_served(pool: Pool) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1])
-def test_above_the_limit_even_nothing_is_refused(pool: Pool, size: int) -> None:
+def test_above_the_limit_even_a_request_of_zero_bytes_is_refused(pool: Pool, size: int) -> None:
     pool.memory.force_reserve(101)
     assert pool.memory.try_reserve(size) is None
 
 
-def test_who_does_not_wait_is_told_the_figures(pool: Pool) -> None:
+def test_an_immediate_refusal_reports_size_usage_and_limit(pool: Pool) -> None:
     pool.memory.force_reserve(101)
     with pytest.raises(MemoryBufferIsFullError) as caught:
         pool.memory.reserve_nowait(7)
@@ -136,7 +136,7 @@ def test_who_does_not_wait_is_told_the_figures(pool: Pool) -> None:
     assert figures == (7, 101, 100)
 
 
-def test_what_has_arrived_is_counted_whatever_the_limit(pool: Pool) -> None:
+def test_a_forced_reservation_is_counted_even_beyond_the_limit(pool: Pool) -> None:
     pool.memory.force_reserve(101)
     arrived = pool.memory.force_reserve(500)
     assert arrived.size == 500
@@ -147,7 +147,7 @@ def test_what_has_arrived_is_counted_whatever_the_limit(pool: Pool) -> None:
 # -- waiting ----------------------------------------------------------------------------------
 
 
-async def test_waiters_are_served_in_the_order_of_asking_whatever_their_size(pool: Pool) -> None:
+async def test_waiters_are_served_in_request_order_regardless_of_size(pool: Pool) -> None:
     held = pool.fill(101)
     large = await started(pool.memory.reserve(500))
     small = await started(pool.memory.reserve(1))
@@ -158,7 +158,7 @@ async def test_waiters_are_served_in_the_order_of_asking_whatever_their_size(poo
     assert (await small).size == 1
 
 
-async def test_a_newcomer_does_not_overtake_who_waits(pool: Pool) -> None:
+async def test_a_new_request_does_not_overtake_a_waiter(pool: Pool) -> None:
     held = pool.fill(101)
     waiting = await started(pool.memory.reserve(1))
     held.pop().release()
@@ -167,7 +167,7 @@ async def test_a_newcomer_does_not_overtake_who_waits(pool: Pool) -> None:
     assert (await waiting).size == 1
 
 
-def test_a_newcomer_inside_a_callback_does_not_overtake_who_waits(pool: Pool) -> None:
+def test_a_new_request_inside_a_callback_does_not_overtake_waiters(pool: Pool) -> None:
     holder = pool.memory.force_reserve(101)
     first, second = pool.memory.request(50), pool.memory.request(50)
     newcomers: list[object] = []
@@ -177,7 +177,7 @@ def test_a_newcomer_inside_a_callback_does_not_overtake_who_waits(pool: Pool) ->
     assert (first.done, second.done) == (True, True)
 
 
-def test_a_callback_that_releases_does_not_turn_the_order(pool: Pool) -> None:
+def test_a_callback_that_releases_memory_does_not_change_the_order_of_waiters(pool: Pool) -> None:
     holder, other = pool.memory.force_reserve(51), pool.memory.force_reserve(50)
     first, second = pool.memory.request(100), pool.memory.request(1)
     settled_before: list[bool] = []
@@ -192,7 +192,7 @@ def test_a_callback_that_releases_does_not_turn_the_order(pool: Pool) -> None:
     assert second.done
 
 
-async def test_a_release_wakes_nobody_who_must_go_on_waiting(pool: Pool) -> None:
+async def test_a_release_wakes_no_waiter_that_must_keep_waiting(pool: Pool) -> None:
     holder = pool.memory.force_reserve(150)
     first, second = pool.memory.request(1), pool.memory.request(1)
     holder.resize(101)
@@ -214,12 +214,12 @@ async def test_the_queue_of_waiters_is_bounded() -> None:
     assert [(await task).size for task in waiting] == [1, 1]
 
 
-def test_at_least_one_may_wait() -> None:
+def test_a_queue_of_waiters_must_have_room_for_at_least_1() -> None:
     with pytest.raises(ValueError, match="max_waiters is at least 1, not 0"):
         MemoryLimitController(100, 0)
 
 
-async def test_who_waits_too_long_is_refused(pool: Pool) -> None:
+async def test_a_waiter_is_refused_after_its_timeout(pool: Pool) -> None:
     holder = pool.memory.force_reserve(101)
     waiting = await started(pool.memory.reserve(1, timeout_seconds=30.0))
     patient = await started(pool.memory.reserve(2))
@@ -234,14 +234,14 @@ async def test_who_waits_too_long_is_refused(pool: Pool) -> None:
     assert (await patient).size == pool.memory.current_usage == 2
 
 
-def test_a_timeout_of_nothing_ends_before_time_passes(pool: Pool) -> None:
+def test_a_timeout_of_zero_ends_before_time_passes(pool: Pool) -> None:
     pool.memory.force_reserve(101)
     waiter = pool.memory.request(1, timeout_seconds=0.0)
     pool.clock.advance(0.0)
     assert isinstance(waiter.error, MemoryReserveTimeoutError)
 
 
-async def test_without_a_timeout_a_caller_waits_without_end(pool: Pool) -> None:
+async def test_without_a_timeout_a_waiter_waits_indefinitely(pool: Pool) -> None:
     holder = pool.memory.force_reserve(101)
     waiting = await started(pool.memory.reserve(1))
     pool.clock.advance(1e9)
@@ -250,7 +250,7 @@ async def test_without_a_timeout_a_caller_waits_without_end(pool: Pool) -> None:
     await waiting
 
 
-async def test_who_was_served_does_not_time_out(pool: Pool) -> None:
+async def test_a_served_waiter_does_not_time_out(pool: Pool) -> None:
     holder = pool.memory.force_reserve(101)
     waiting = await started(pool.memory.reserve(1, timeout_seconds=30.0))
     holder.release()
@@ -262,7 +262,7 @@ async def test_who_was_served_does_not_time_out(pool: Pool) -> None:
 # -- leaving ----------------------------------------------------------------------------------
 
 
-async def test_a_cancelled_caller_leaves_the_queue(pool: Pool) -> None:
+async def test_a_cancelled_waiter_leaves_the_queue(pool: Pool) -> None:
     holder = pool.memory.force_reserve(101)
     leaving = await started(pool.memory.reserve(1))
     staying = await started(pool.memory.reserve(2))
@@ -278,7 +278,7 @@ async def test_a_cancelled_caller_leaves_the_queue(pool: Pool) -> None:
     ]
 
 
-async def test_a_caller_cancelled_in_the_turn_of_its_grant_leaks_nothing(pool: Pool) -> None:
+async def test_a_waiter_cancelled_in_the_turn_of_its_grant_leaks_no_memory(pool: Pool) -> None:
     holder = pool.memory.force_reserve(101)
     leaving = await started(pool.memory.reserve(200))
     staying = await started(pool.memory.reserve(2))
@@ -290,7 +290,9 @@ async def test_a_caller_cancelled_in_the_turn_of_its_grant_leaks_nothing(pool: P
     assert (await staying).size == pool.memory.current_usage == 2
 
 
-async def test_memory_freed_in_the_turn_of_a_cancellation_goes_to_the_next(pool: Pool) -> None:
+async def test_memory_freed_in_the_turn_of_a_cancellation_serves_the_next_waiter(
+    pool: Pool,
+) -> None:
     holder = pool.memory.force_reserve(101)
     leaving = await started(pool.memory.reserve(200))
     staying = await started(pool.memory.reserve(2))
@@ -305,7 +307,7 @@ async def test_memory_freed_in_the_turn_of_a_cancellation_goes_to_the_next(pool:
     assert outcomes.count(ReserveOutcome.CANCELLED) == 1
 
 
-async def test_a_caller_cancelled_in_the_turn_of_its_timeout_ends_once(pool: Pool) -> None:
+async def test_a_waiter_cancelled_in_the_turn_of_its_timeout_ends_once(pool: Pool) -> None:
     pool.memory.force_reserve(101)
     leaving = await started(pool.memory.reserve(1, timeout_seconds=30.0))
     leaving.cancel()
@@ -330,7 +332,7 @@ def test_a_request_can_be_abandoned_without_a_task(pool: Pool) -> None:
 # -- closing ----------------------------------------------------------------------------------
 
 
-async def test_close_wakes_who_waits_and_refuses_who_comes(pool: Pool) -> None:
+async def test_close_refuses_waiters_and_later_requests(pool: Pool) -> None:
     """The C++ client's close; the Java controller has none."""
     pool.memory.force_reserve(101)
     waiting = [await started(pool.memory.reserve(1)) for _ in range(2)]
@@ -346,7 +348,7 @@ async def test_close_wakes_who_waits_and_refuses_who_comes(pool: Pool) -> None:
     assert [outcome for outcome, _ in pool.outcomes].count(ReserveOutcome.CLOSED) == 4
 
 
-def test_what_is_held_at_close_can_be_resized_and_released(pool: Pool) -> None:
+def test_a_reservation_held_at_close_can_be_resized_and_released(pool: Pool) -> None:
     held = pool.memory.force_reserve(50)
     pool.memory.close()
     arrived = pool.memory.force_reserve(10)
@@ -357,7 +359,7 @@ def test_what_is_held_at_close_can_be_resized_and_released(pool: Pool) -> None:
     assert pool.memory.current_usage == 0
 
 
-def test_a_closed_controller_triggers_nothing(pool: Pool) -> None:
+def test_a_closed_controller_runs_no_trigger(pool: Pool) -> None:
     runs: list[int] = []
     pool.memory.register_trigger(lambda: runs.append(1), 0.95, repeat_seconds=1.0)
     pool.memory.force_reserve(95)
@@ -370,7 +372,7 @@ def test_a_closed_controller_triggers_nothing(pool: Pool) -> None:
 # -- observers --------------------------------------------------------------------------------
 
 
-def test_every_request_ends_in_one_outcome_with_the_seconds_it_waited() -> None:
+def test_every_request_ends_in_a_single_outcome_with_its_waiting_time() -> None:
     pool = Pool(100, max_waiters=2)
     holder = pool.memory.reserve_nowait(90)
     pool.memory.force_reserve(11)
@@ -436,6 +438,6 @@ def test_a_controller_shows_its_state(pool: Pool) -> None:
     assert repr(pool.memory) == "<MemoryLimitController 101/100 bytes with 1 waiting>"
 
 
-def test_a_limit_is_a_whole_number() -> None:
+def test_a_limit_must_be_a_whole_number() -> None:
     with pytest.raises(TypeError, match="limit_bytes is a whole number of bytes, not inf"):
         MemoryLimitController(float("inf"))  # type: ignore[arg-type]

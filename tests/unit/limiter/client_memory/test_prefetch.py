@@ -64,7 +64,7 @@ class Pool:
 # -- the producers' share ---------------------------------------------------------------------
 
 
-def test_producers_have_their_share_whatever_is_prefetched() -> None:
+def test_producers_keep_their_share_regardless_of_prefetched_bytes() -> None:
     pool = Pool(100, 1, producer_share=0.25)
     pool.memory.reserve_prefetched().adjust(10_000)
     # Up to the share, and one request beyond.
@@ -73,13 +73,13 @@ def test_producers_have_their_share_whatever_is_prefetched() -> None:
     assert pool.memory.try_reserve(0) is None
 
 
-def test_without_a_share_prefetched_messages_stop_producers() -> None:
+def test_without_a_producer_share_prefetched_messages_stop_producers() -> None:
     pool = Pool(100, 1, producer_share=0.0)
     pool.memory.reserve_prefetched().adjust(101)
     assert pool.memory.try_reserve(0) is None
 
 
-def test_what_a_producer_gives_back_serves_the_next_though_prefetching_fills_memory() -> None:
+def test_memory_released_by_a_producer_serves_the_next_producer_despite_prefetching() -> None:
     pool = Pool(100, 1, producer_share=0.25)
     pool.memory.reserve_prefetched().adjust(10_000)
     sent = pool.memory.reserve_nowait(30)
@@ -90,12 +90,12 @@ def test_what_a_producer_gives_back_serves_the_next_though_prefetching_fills_mem
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
-def test_a_share_is_a_fraction(share: float) -> None:
+def test_a_producer_share_outside_0_to_1_is_rejected(share: float) -> None:
     with pytest.raises(ValueError, match="producer_share is a fraction from 0 to 1, not"):
         MemoryLimitController(producer_share=share)
 
 
-def test_what_is_promised_beyond_one_entry_is_as_good_as_used() -> None:
+def test_bytes_promised_to_a_consumer_count_as_used_for_producers() -> None:
     pool = Pool(1_000, 1)
     taker = pool.takers[0]
     taker.ask()
@@ -109,7 +109,7 @@ def test_what_is_promised_beyond_one_entry_is_as_good_as_used() -> None:
 # -- turns ------------------------------------------------------------------------------------
 
 
-def test_turns_come_at_once_while_there_is_room() -> None:
+def test_turns_are_granted_immediately_while_there_is_room() -> None:
     pool = Pool(400, 4, producer_share=0.25)
     for taker in pool.takers:
         taker.ask()
@@ -118,13 +118,13 @@ def test_turns_come_at_once_while_there_is_room() -> None:
     assert pool.memory.prefetch.room() == 0
 
 
-def test_half_of_what_is_free_may_be_promised_to_one() -> None:
+def test_half_of_the_free_memory_may_be_promised_to_a_single_consumer() -> None:
     pool = Pool(400, 1, producer_share=0.25)
     pool.memory.reserve_nowait(200)
     assert pool.memory.prefetch.room() == 100
 
 
-def test_memory_that_producers_use_is_no_room() -> None:
+def test_memory_used_by_producers_is_no_room_for_prefetching() -> None:
     pool = Pool(400, 2)
     pool.memory.reserve_nowait(300)
     for taker in pool.takers:
@@ -132,7 +132,7 @@ def test_memory_that_producers_use_is_no_room() -> None:
     assert pool.turns() == [1, 0]
 
 
-def test_an_entry_larger_than_the_limit_comes_when_nothing_else_does() -> None:
+def test_an_entry_larger_than_the_limit_arrives_only_when_no_entry_is_held() -> None:
     pool = Pool(1, 2)
     first, second = pool.takers
     first.ask()
@@ -144,7 +144,7 @@ def test_an_entry_larger_than_the_limit_comes_when_nothing_else_does() -> None:
     assert pool.turns() == [1, 1]
 
 
-def test_those_whose_application_waits_go_first() -> None:
+def test_consumers_with_a_waiting_application_are_served_first() -> None:
     pool = Pool(1, 4)
     for taker in pool.takers:
         taker.ask()
@@ -157,7 +157,7 @@ def test_those_whose_application_waits_go_first() -> None:
         assert pool.turns() == expected
 
 
-def test_an_application_that_waits_is_served_at_once_if_nobody_has_a_turn() -> None:
+def test_a_consumer_with_a_waiting_application_is_served_immediately_if_no_turn_is_in_use() -> None:
     # Memory is full of messages that no consumer takes.
     pool = Pool(100, 2)
     full, other = pool.takers
@@ -169,7 +169,7 @@ def test_an_application_that_waits_is_served_at_once_if_nobody_has_a_turn() -> N
     assert pool.turns() == [1, 1]
 
 
-def test_who_keeps_what_came_without_room_waits_for_more_until_patience_ends() -> None:
+def test_a_consumer_keeping_entries_beyond_the_limit_waits_until_patience_ends() -> None:
     # Memory is full of messages kept by one application.
     pool = Pool(100, 1)
     (keeper,) = pool.takers
@@ -183,7 +183,7 @@ def test_who_keeps_what_came_without_room_waits_for_more_until_patience_ends() -
     assert pool.turns() == [3]
 
 
-def test_who_is_done_with_what_came_without_room_has_more_at_once() -> None:
+def test_a_consumer_that_releases_entries_beyond_the_limit_is_served_immediately() -> None:
     pool = Pool(100, 1)
     (keeper,) = pool.takers
     for kept in (ENTRY, 2 * ENTRY):
@@ -196,7 +196,7 @@ def test_who_is_done_with_what_came_without_room_has_more_at_once() -> None:
     assert pool.turns() == [3]
 
 
-def test_a_turn_to_which_nothing_comes_passes_on() -> None:
+def test_a_turn_without_arriving_entries_passes_on_to_a_waiting_consumer() -> None:
     pool = Pool(100, 2)
     idle, waiting = pool.takers
     idle.ask()
@@ -208,7 +208,7 @@ def test_a_turn_to_which_nothing_comes_passes_on() -> None:
     assert pool.memory.prefetch.passed_on_total == 1
 
 
-def test_a_turn_does_not_pass_on_to_one_whose_application_does_not_wait() -> None:
+def test_a_turn_does_not_pass_on_to_a_consumer_without_a_waiting_application() -> None:
     pool = Pool(100, 2)
     for taker in pool.takers:
         taker.ask()
@@ -216,7 +216,7 @@ def test_a_turn_does_not_pass_on_to_one_whose_application_does_not_wait() -> Non
     assert pool.turns() == [1, 0]
 
 
-def test_a_turn_in_use_does_not_pass_on_before_others_lose_patience() -> None:
+def test_a_turn_in_use_passes_on_only_after_the_patience_of_waiting_consumers_ends() -> None:
     pool = Pool(100, 2)
     busy, waiting = pool.takers
     busy.ask()
@@ -231,7 +231,7 @@ def test_a_turn_in_use_does_not_pass_on_before_others_lose_patience() -> None:
 
 
 @pytest.mark.parametrize("consumers", [2, 50, 1_000, 5_000])
-def test_everybody_who_waits_has_a_turn_within_the_time_of_a_round(consumers: int) -> None:
+def test_every_waiting_consumer_has_a_turn_within_a_round(consumers: int) -> None:
     """Even without a single message, and with a limit of one byte."""
     pool = Pool(1, consumers)
     for taker in pool.takers:
@@ -241,7 +241,7 @@ def test_everybody_who_waits_has_a_turn_within_the_time_of_a_round(consumers: in
     assert pool.turns() == [1] * consumers
 
 
-def test_turns_pass_on_evenly() -> None:
+def test_turns_pass_on_evenly_over_a_round() -> None:
     pool = Pool(1, 1_000)
     for taker in pool.takers:
         taker.ask(waits=True)
@@ -249,7 +249,7 @@ def test_turns_pass_on_evenly() -> None:
     assert 400 < sum(pool.turns()) < 700
 
 
-def test_a_release_that_serves_many_leaves_the_loop_to_others_meanwhile() -> None:
+def test_a_release_grants_a_bounded_number_of_turns_per_step_of_the_loop() -> None:
     pool = Pool(100_000, 600)
     sent = pool.memory.reserve_nowait(100_000)
     for taker in pool.takers:
@@ -262,7 +262,7 @@ def test_a_release_that_serves_many_leaves_the_loop_to_others_meanwhile() -> Non
     assert pool.memory.prefetch.waiting == 0
 
 
-def test_a_look_at_who_waits_for_long_brings_no_more_turns_than_a_release(monkeypatch) -> None:
+def test_overdue_turns_are_granted_in_bounded_batches(monkeypatch) -> None:
     monkeypatch.setattr(prefetch, "MOST_TURNS_AT_ONCE", 3)
     pool = Pool(ENTRY, 4_000)
     for taker in pool.takers:
@@ -275,7 +275,7 @@ def test_a_look_at_who_waits_for_long_brings_no_more_turns_than_a_release(monkey
     assert 3 <= max(at_once) <= 3 + 3
 
 
-def test_who_leaves_makes_room() -> None:
+def test_a_leaving_consumer_makes_room_for_a_waiting_consumer() -> None:
     pool = Pool(100, 3)
     for taker in pool.takers:
         taker.ask()
@@ -286,7 +286,7 @@ def test_who_leaves_makes_room() -> None:
     assert pool.memory.prefetch.turns == 1
 
 
-def test_who_steps_back_waits_no_more_and_keeps_what_was_promised() -> None:
+def test_a_consumer_that_steps_back_no_longer_waits_and_keeps_its_promised_bytes() -> None:
     pool = Pool(100, 2)
     for taker in pool.takers:
         taker.ask()
@@ -296,7 +296,7 @@ def test_who_steps_back_waits_no_more_and_keeps_what_was_promised() -> None:
     assert pool.memory.prefetch.entry_bytes == ENTRY
 
 
-def test_statistics_tell_what_consumers_have_and_wait_for() -> None:
+def test_statistics_report_prefetched_and_promised_bytes_and_waiting_consumers() -> None:
     pool = Pool(300, 4)
     for taker in pool.takers:
         taker.ask()

@@ -13,7 +13,7 @@ def controller(limit_bytes: int = 100) -> MemoryLimitController:
     return MemoryLimitController(limit_bytes, clock=ManualClock())
 
 
-def test_releasing_twice_gives_back_once() -> None:
+def test_releasing_a_reservation_twice_frees_its_bytes_once() -> None:
     memory = controller()
     other = memory.force_reserve(30)
     reservation = memory.force_reserve(20)
@@ -24,7 +24,7 @@ def test_releasing_twice_gives_back_once() -> None:
     assert (reservation.size, reservation.released) == (0, True)
 
 
-def test_a_reservation_of_nothing_is_live_until_released() -> None:
+def test_a_reservation_of_zero_bytes_is_live_until_released() -> None:
     memory = controller()
     reservation = memory.force_reserve(0)
     assert (memory.statistics().reservations, reservation.released) == (1, False)
@@ -33,7 +33,7 @@ def test_a_reservation_of_nothing_is_live_until_released() -> None:
     assert memory.statistics().reservations == 0
 
 
-def test_growing_goes_beyond_the_limit_without_waiting() -> None:
+def test_growing_a_reservation_exceeds_the_limit_without_waiting() -> None:
     memory = controller(100)
     batch = memory.force_reserve(90)
     batch.resize(250)
@@ -41,7 +41,7 @@ def test_growing_goes_beyond_the_limit_without_waiting() -> None:
     assert memory.statistics().high_water_bytes == 250
 
 
-def test_shrinking_wakes_who_waits_for_it() -> None:
+def test_shrinking_a_reservation_serves_a_waiter() -> None:
     memory = controller(100)
     batch = memory.force_reserve(101)
     waiter = memory.request(10)
@@ -50,7 +50,7 @@ def test_shrinking_wakes_who_waits_for_it() -> None:
     assert memory.current_usage == 110
 
 
-def test_a_difference_adjusts_the_size_up_and_down() -> None:
+def test_a_reservation_adjusts_by_a_difference_up_and_down() -> None:
     memory = controller()
     batch = memory.force_reserve(64)
     batch.adjust(6)
@@ -60,7 +60,7 @@ def test_a_difference_adjusts_the_size_up_and_down() -> None:
     assert memory.statistics().reservations == 1
 
 
-def test_a_size_below_zero_is_an_error_and_changes_nothing() -> None:
+def test_a_size_below_zero_is_rejected_and_changes_nothing() -> None:
     memory = controller()
     batch = memory.force_reserve(64)
     with pytest.raises(ValueError, match="cannot be negative: -1 bytes"):
@@ -70,7 +70,7 @@ def test_a_size_below_zero_is_an_error_and_changes_nothing() -> None:
     assert memory.current_usage == batch.size == 64
 
 
-def test_what_was_released_cannot_grow_again() -> None:
+def test_a_released_reservation_cannot_grow_again() -> None:
     memory = controller()
     batch = memory.force_reserve(64)
     batch.release()
@@ -79,7 +79,7 @@ def test_what_was_released_cannot_grow_again() -> None:
     assert memory.current_usage == 0
 
 
-def test_a_block_releases_at_its_end_even_by_an_error() -> None:
+def test_a_block_releases_its_reservation_at_the_end_even_after_an_error() -> None:
     memory = controller()
     with suppress(KeyError), memory.force_reserve(64) as held:
         assert memory.current_usage == held.size == 64

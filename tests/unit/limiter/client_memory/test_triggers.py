@@ -49,7 +49,7 @@ def test_a_trigger_runs_again_after_usage_fell_below(pool: Pool) -> None:
     assert pool.seen == [96, 95]
 
 
-def test_every_way_to_take_memory_can_cross(pool: Pool) -> None:
+def test_every_way_to_reserve_memory_can_cross_the_threshold(pool: Pool) -> None:
     pool.memory.register_trigger(pool.note)
     ways = [
         lambda: pool.memory.try_reserve(95),
@@ -64,7 +64,7 @@ def test_every_way_to_take_memory_can_cross(pool: Pool) -> None:
     assert pool.seen == [95, 95, 95, 95]
 
 
-def test_memory_granted_to_a_waiter_can_cross(pool: Pool) -> None:
+def test_memory_granted_to_a_waiter_can_cross_the_threshold(pool: Pool) -> None:
     holder = pool.memory.force_reserve(101)
     pool.memory.request(97)
     pool.memory.register_trigger(pool.note)
@@ -72,7 +72,7 @@ def test_memory_granted_to_a_waiter_can_cross(pool: Pool) -> None:
     assert pool.seen == [97]
 
 
-def test_a_callback_that_reserves_is_not_entered_again(pool: Pool) -> None:
+def test_a_callback_that_crosses_the_threshold_is_not_reentered(pool: Pool) -> None:
     depths: list[int] = []
 
     def crosses_again() -> None:
@@ -87,7 +87,7 @@ def test_a_callback_that_reserves_is_not_entered_again(pool: Pool) -> None:
     assert pool.memory.current_usage == 135
 
 
-def test_several_clients_have_a_trigger_each(pool: Pool) -> None:
+def test_every_trigger_at_a_crossed_threshold_runs_in_order_of_registration(pool: Pool) -> None:
     calls: list[str] = []
     pool.memory.register_trigger(lambda: calls.append("first"), 0.5)
     pool.memory.register_trigger(lambda: calls.append("second"), 0.5)
@@ -104,7 +104,7 @@ def test_a_removed_trigger_does_not_run(pool: Pool) -> None:
     assert pool.seen == []
 
 
-def test_a_trigger_that_an_earlier_one_removes_does_not_run(pool: Pool) -> None:
+def test_a_trigger_removed_by_an_earlier_trigger_does_not_run(pool: Pool) -> None:
     pool.memory.register_trigger(lambda: second.remove())
     second = pool.memory.register_trigger(pool.note)
     pool.memory.force_reserve(100)
@@ -112,7 +112,9 @@ def test_a_trigger_that_an_earlier_one_removes_does_not_run(pool: Pool) -> None:
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("no consumer"), asyncio.CancelledError()])
-def test_what_a_callback_raises_does_not_reach_who_reserves(pool, error, caplog) -> None:
+def test_an_error_of_a_trigger_is_logged_and_does_not_reach_the_reserving_caller(
+    pool, error, caplog
+) -> None:
 
     def fails() -> None:
         raise error
@@ -129,7 +131,7 @@ def test_what_a_callback_raises_does_not_reach_who_reserves(pool, error, caplog)
     assert (figures.triggers_fired_total, figures.triggers_failed_total) == (2, 1)
 
 
-def test_a_callback_that_raised_runs_at_the_next_crossing(pool: Pool) -> None:
+def test_a_trigger_that_raised_runs_again_at_the_next_crossing(pool: Pool) -> None:
     pool.memory.register_trigger(lambda: pool.seen.append(1 // 0))
     pool.memory.force_reserve(95).release()
     pool.memory.force_reserve(95).release()
@@ -139,14 +141,14 @@ def test_a_callback_that_raised_runs_at_the_next_crossing(pool: Pool) -> None:
 # -- repetition -------------------------------------------------------------------------------
 
 
-def test_a_trigger_does_not_repeat_unless_asked(pool: Pool) -> None:
+def test_a_trigger_does_not_repeat_by_default(pool: Pool) -> None:
     pool.memory.register_trigger(pool.note)
     pool.memory.force_reserve(100)
     pool.clock.advance(3600.0)
     assert pool.seen == [100]
 
 
-def test_a_repeating_trigger_runs_for_as_long_as_usage_stays_up(pool: Pool) -> None:
+def test_a_repeating_trigger_runs_while_usage_stays_above_the_threshold(pool: Pool) -> None:
     pool.memory.register_trigger(pool.note, 0.95, repeat_seconds=1.0)
     held = pool.memory.force_reserve(95)
     pool.clock.advance(2.5)
@@ -155,7 +157,7 @@ def test_a_repeating_trigger_runs_for_as_long_as_usage_stays_up(pool: Pool) -> N
     assert pool.seen == [95, 95, 95]
 
 
-def test_a_new_crossing_puts_the_repetition_off(pool: Pool) -> None:
+def test_a_new_crossing_postpones_the_repetition(pool: Pool) -> None:
     pool.memory.register_trigger(pool.note, 0.95, repeat_seconds=1.0)
     held = pool.memory.force_reserve(95)
     pool.clock.advance(0.6)
@@ -199,7 +201,7 @@ def test_without_a_limit_no_trigger_runs() -> None:
     assert pool.seen == []
 
 
-def test_a_threshold_is_rounded_down_to_whole_bytes_and_is_one_at_least() -> None:
+def test_a_threshold_is_rounded_down_to_whole_bytes_and_is_at_least_1() -> None:
     small, tiny = Pool(10), Pool(1)
     small.memory.register_trigger(small.note, 0.95)
     tiny.memory.register_trigger(tiny.note, 0.95)
@@ -209,12 +211,12 @@ def test_a_threshold_is_rounded_down_to_whole_bytes_and_is_one_at_least() -> Non
 
 
 @pytest.mark.parametrize("threshold", [0.0, -0.5, float("nan")])
-def test_a_threshold_of_nothing_is_an_error(pool: Pool, threshold: float) -> None:
+def test_a_threshold_of_zero_or_less_is_rejected(pool: Pool, threshold: float) -> None:
     with pytest.raises(ValueError, match="fraction above 0"):
         pool.memory.register_trigger(pool.note, threshold)
 
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0])
-def test_a_repetition_without_a_pause_is_an_error(pool: Pool, seconds: float) -> None:
+def test_a_repetition_interval_of_zero_or_less_is_rejected(pool: Pool, seconds: float) -> None:
     with pytest.raises(ValueError, match="more than 0 seconds"):
         pool.memory.register_trigger(pool.note, 0.95, seconds)

@@ -41,7 +41,7 @@ def paced() -> Paced:
     return paced
 
 
-def test_the_defaults_are_those_of_upstream() -> None:
+def test_the_default_flow_rules_match_upstream() -> None:
     assert FlowRules() == FlowRules(WriteBufferMarks(65_536, 32_768), False, CooldownRules(), 0)
 
 
@@ -53,7 +53,7 @@ def test_reading_pauses_while_the_outbound_buffer_is_unwritable() -> None:
     assert paced.gate.open
 
 
-def test_nothing_pauses_when_pausing_is_off() -> None:
+def test_reading_does_not_pause_when_pausing_is_off() -> None:
     paced = Paced(pauses=False)
     paced.flow.writability_changed(writable=False)
     assert paced.gate.open
@@ -69,12 +69,12 @@ def test_before_the_first_resume_commands_are_not_counted() -> None:
     assert paced.handles(1_000) == 1_000
 
 
-def test_the_command_without_a_permit_is_handled_and_those_after_it_wait(paced: Paced) -> None:
+def test_the_command_without_a_permit_is_handled_and_later_commands_wait(paced: Paced) -> None:
     assert paced.handles(100) == 5 + 1
     assert repr(paced.gate) == "<ReadGate closed: COOLDOWN>"
 
 
-def test_reading_resumes_after_a_period_and_the_next_one_has_its_permits(paced: Paced) -> None:
+def test_reading_resumes_after_a_period_with_the_permits_of_the_next_period(paced: Paced) -> None:
     paced.handles(100)
     paced.clock.advance(0.0099)
     assert not paced.gate.open
@@ -83,7 +83,7 @@ def test_reading_resumes_after_a_period_and_the_next_one_has_its_permits(paced: 
     assert paced.handles(100) == 6
 
 
-def test_what_is_handled_during_the_pause_does_not_make_it_longer(paced: Paced) -> None:
+def test_commands_handled_during_a_pause_do_not_change_its_length(paced: Paced) -> None:
     paced.handles(100)
     # When control frames overtake
     paced.clock.advance(0.005)
@@ -103,14 +103,14 @@ def test_the_cooldown_ends_with_its_window(paced: Paced, seconds: float, handled
     assert paced.handles(100) == handled
 
 
-def test_each_resume_begins_the_window_anew(paced: Paced) -> None:
+def test_each_resume_restarts_the_window(paced: Paced) -> None:
     paced.clock.advance(4.9)
     paced.pauses_and_resumes()
     paced.clock.advance(4.9)
     assert paced.handles(100) == 6
 
 
-def test_the_window_goes_on_while_reading_is_paused_again(paced: Paced) -> None:
+def test_the_window_continues_while_reading_is_paused_again(paced: Paced) -> None:
     paced.flow.writability_changed(writable=False)
     paced.clock.advance(4.0)
     for _ in range(6):
@@ -118,7 +118,7 @@ def test_the_window_goes_on_while_reading_is_paused_again(paced: Paced) -> None:
     assert paced.gate.is_closed_for(COOLDOWN)
 
 
-def test_neither_cause_lifts_the_other(paced: Paced) -> None:
+def test_the_end_of_the_cooldown_does_not_lift_the_pause_for_a_full_buffer(paced: Paced) -> None:
     paced.handles(100)
     paced.flow.writability_changed(writable=False)
     paced.clock.advance(1.0)
@@ -134,7 +134,7 @@ def test_without_a_window_there_is_no_cooldown(window: float) -> None:
     assert paced.handles(1_000) == 1_000
 
 
-def test_a_rate_a_second_is_held_too() -> None:
+def test_a_rate_per_second_is_enforced() -> None:
     # Given the proposal's two keys: 1,000 a second
     paced = Paced(CooldownRules(1_000, 1.0, 5.0))
     paced.pauses_and_resumes()
@@ -143,7 +143,7 @@ def test_a_rate_a_second_is_held_too() -> None:
     assert not paced.gate.open
 
 
-def test_a_rate_of_nothing_lets_one_command_a_period_through() -> None:
+def test_a_rate_of_zero_allows_a_single_command_per_period() -> None:
     paced = Paced(CooldownRules(0, 0.010, 5.0))
     paced.pauses_and_resumes()
     for _ in range(3):
@@ -154,7 +154,9 @@ def test_a_rate_of_nothing_lets_one_command_a_period_through() -> None:
 # -- the end --------------------------------------------------------------------------------------
 
 
-def test_a_lifted_cooldown_counts_no_more_and_a_pause_that_runs_ends_in_time(paced: Paced) -> None:
+def test_after_a_lifted_cooldown_a_running_pause_ends_in_time_and_commands_are_not_limited(
+    paced: Paced,
+) -> None:
     paced.handles(100)
     paced.flow.lift_cooldown()
     assert not paced.gate.open
@@ -162,7 +164,7 @@ def test_a_lifted_cooldown_counts_no_more_and_a_pause_that_runs_ends_in_time(pac
     assert paced.handles(1_000) == 1_000
 
 
-def test_who_is_stopped_is_paused_for_none_of_it_and_others_causes_stay(paced: Paced) -> None:
+def test_a_stopped_flow_control_lifts_its_own_pause_causes_only(paced: Paced) -> None:
     paced.handles(100)
     paced.flow.writability_changed(writable=False)
     paced.gate.close_for(PauseCause.PEER_LEG_FULL)
@@ -170,7 +172,7 @@ def test_who_is_stopped_is_paused_for_none_of_it_and_others_causes_stay(paced: P
     assert repr(paced.gate) == "<ReadGate closed: PEER_LEG_FULL>"
 
 
-def test_no_timer_of_a_connection_outlives_it(paced: Paced) -> None:
+def test_no_timer_of_a_flow_control_runs_after_its_end(paced: Paced) -> None:
     paced.handles(100)
     paced.flow.end()
     paced.clock.advance(1.0)
@@ -178,7 +180,7 @@ def test_no_timer_of_a_connection_outlives_it(paced: Paced) -> None:
     assert paced.gate.is_closed_for(COOLDOWN)
 
 
-def test_after_the_end_a_stop_is_harmless(paced: Paced) -> None:
+def test_a_stop_after_the_end_is_harmless(paced: Paced) -> None:
     paced.handles(100)
     paced.flow.end()
     paced.flow.stop()

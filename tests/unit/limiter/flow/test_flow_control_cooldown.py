@@ -34,7 +34,7 @@ def test_a_new_limiter_has_all_permits_of_its_period() -> None:
 
 
 @pytest.mark.parametrize("seconds", [1.0, 2.0, MINUTE_SECONDS])
-def test_a_period_is_counted_in_seconds_whatever_unit_it_was_given_in(seconds: float) -> None:
+def test_a_period_is_measured_in_seconds_and_its_end_is_exclusive(seconds: float) -> None:
     """Upstream: TimedSingleThreadRateLimiterTest case 2."""
     limited = Limited(1, seconds, window=HOUR_SECONDS)
     limited.acquires(1)
@@ -44,32 +44,32 @@ def test_a_period_is_counted_in_seconds_whatever_unit_it_was_given_in(seconds: f
     assert (limited.limiter.period_seconds, too_early, limited.acquires(1)) == (seconds, [0], [1])
 
 
-def test_what_was_acquired_is_missing_from_what_remains() -> None:
+def test_acquired_permits_are_subtracted_from_the_remaining_permits() -> None:
     """Upstream: TimedSingleThreadRateLimiterTest case 3."""
     limited = Limited(100)
     assert (limited.acquires(1), limited.remaining) == ([1], 99)
     assert (limited.acquires(10), limited.remaining) == ([10], 89)
 
 
-def test_of_more_than_remains_the_rest_is_granted() -> None:
+def test_a_request_beyond_the_remaining_permits_is_granted_the_rest() -> None:
     """Upstream: TimedSingleThreadRateLimiterTest case 4."""
     limited = Limited(10)
     assert (limited.acquires(8, 5), limited.remaining) == ([8, 2], 0)
 
 
-def test_when_nothing_remains_nothing_is_granted() -> None:
+def test_no_permit_is_granted_when_none_remain() -> None:
     """Upstream: TimedSingleThreadRateLimiterTest case 5."""
     limited = Limited(5)
     assert (limited.acquires(5, 3), limited.remaining) == ([5, 0], 0)
 
 
-def test_to_acquire_none_costs_none() -> None:
+def test_acquiring_zero_permits_costs_none() -> None:
     """Upstream: TimedSingleThreadRateLimiterTest case 6."""
     limited = Limited(10)
     assert (limited.acquires(0), limited.remaining) == ([0], 10)
 
 
-def test_after_a_period_there_are_all_permits_again() -> None:
+def test_after_a_period_all_permits_are_available_again() -> None:
     """Upstream: TimedSingleThreadRateLimiterTest case 7."""
     limited = Limited(10, 0.100)
     limited.acquires(10)
@@ -77,7 +77,7 @@ def test_after_a_period_there_are_all_permits_again() -> None:
     assert (limited.acquires(5), limited.remaining) == ([5], 5)
 
 
-def test_before_the_period_is_over_there_are_no_more() -> None:
+def test_before_the_period_ends_no_further_permits_are_granted() -> None:
     """Upstream: TimedSingleThreadRateLimiterTest case 8."""
     limited = Limited(10)
     limited.acquires(10)
@@ -86,7 +86,7 @@ def test_before_the_period_is_over_there_are_no_more() -> None:
     assert limited.acquires(5) == [0]
 
 
-def test_when_the_window_is_over_everything_is_granted() -> None:
+def test_after_the_window_every_request_is_granted() -> None:
     """Upstream: TimedSingleThreadRateLimiterTest case 9."""
     limited = Limited(10, window=0.500)
     within = limited.acquires(15)
@@ -94,7 +94,7 @@ def test_when_the_window_is_over_everything_is_granted() -> None:
     assert (within, limited.acquires(1_000)) == ([10], [1_000])
 
 
-def test_a_window_of_nothing_does_not_limit() -> None:
+def test_a_window_of_zero_seconds_does_not_limit() -> None:
     """Upstream: TimedSingleThreadRateLimiterTest case 10."""
     assert Limited(10, window=0.0).acquires(7_000) == [7_000]
 
@@ -111,7 +111,7 @@ def test_a_low_rate_is_granted_in_full_and_no_more() -> None:
     assert Limited(3).acquires(1, 1, 1, 1) == [1, 1, 1, 0]
 
 
-def test_what_was_not_used_of_a_period_is_lost() -> None:
+def test_unused_permits_of_a_period_are_lost() -> None:
     """Upstream: TimedSingleThreadRateLimiterTest case 13."""
     limited = Limited(10, 0.100)
     limited.acquires(6)
@@ -119,7 +119,7 @@ def test_what_was_not_used_of_a_period_is_lost() -> None:
     assert (limited.acquires(8), limited.remaining) == ([8], 2)
 
 
-def test_many_who_ask_in_one_period_share_its_permits() -> None:
+def test_several_requests_in_a_period_share_its_permits() -> None:
     """Upstream: TimedSingleThreadRateLimiterTest case 14."""
     limited = Limited(20, 0.100)
     first = limited.acquires(*[5] * 5)
@@ -143,18 +143,18 @@ def test_a_period_may_be_very_long() -> None:
     assert (limited.acquires(7, 5), limited.remaining) == ([7, 3], 0)
 
 
-def test_a_rate_may_be_one() -> None:
+def test_a_rate_may_be_1() -> None:
     """Upstream: TimedSingleThreadRateLimiterTest case 17."""
     assert Limited(1).acquires(1, 1) == [1, 0]
 
 
-def test_a_request_above_the_rate_gets_the_whole_rate() -> None:
+def test_a_request_above_the_rate_is_granted_the_whole_rate() -> None:
     """Upstream: TimedSingleThreadRateLimiterTest case 18."""
     limited = Limited(10)
     assert (limited.acquires(1_000), limited.remaining) == ([10], 0)
 
 
-def test_a_negative_request_gets_nothing_and_changes_nothing() -> None:
+def test_a_negative_request_is_granted_no_permits_and_changes_nothing() -> None:
     """Upstream: TimedSingleThreadRateLimiterTest case 19."""
     limited = Limited(10)
     assert (limited.acquires(-5), limited.remaining) == ([0], 10)
@@ -170,7 +170,7 @@ def test_each_period_has_its_own_permits() -> None:
     assert seen == [([5], 0), ([3], 2), ([4], 1), ([5], 0)]
 
 
-def test_many_small_requests_in_a_row_use_the_period_up() -> None:
+def test_many_small_requests_use_up_the_permits_of_a_period() -> None:
     """Upstream: TimedSingleThreadRateLimiterTest case 21."""
     limited = Limited(100)
     assert (limited.acquires(*[2] * 50), limited.remaining) == ([2] * 50, 0)
@@ -184,12 +184,12 @@ def test_two_bursts_in_one_period_share_its_permits() -> None:
 # -- beyond upstream's cases ----------------------------------------------------------------------
 
 
-def test_without_a_window_nothing_is_limited_and_nothing_counted() -> None:
+def test_without_a_window_requests_are_neither_limited_nor_counted() -> None:
     limiter = TimedRateLimiter(10, 1.0, ManualClock())
     assert (limiter.acquire(1_000), limiter.remaining) == (1_000, 10)
 
 
-def test_a_negative_request_gets_nothing_outside_of_a_window_too() -> None:
+def test_a_negative_request_outside_a_window_is_granted_no_permits() -> None:
     assert TimedRateLimiter(10, 1.0, ManualClock()).acquire(-5) == 0
 
 
@@ -201,14 +201,14 @@ def test_a_window_is_open_up_to_and_including_its_last_moment() -> None:
     assert (at_the_end, limited.acquires(2)) == ([1], [2])
 
 
-def test_opening_a_window_refills_nothing() -> None:
+def test_opening_a_window_refills_no_permits() -> None:
     limited = Limited(5)
     limited.acquires(5)
     limited.limiter.open_window(10.0)
     assert limited.acquires(1) == [0]
 
 
-def test_opening_a_window_does_not_begin_a_period() -> None:
+def test_opening_a_window_does_not_restart_the_period() -> None:
     limited = Limited(5, 1.0)
     limited.acquires(5)
     limited.clock.advance(0.9)
@@ -217,7 +217,7 @@ def test_opening_a_window_does_not_begin_a_period() -> None:
     assert limited.acquires(1) == [1]
 
 
-def test_a_window_that_is_opened_again_ends_later() -> None:
+def test_opening_a_window_again_extends_the_open_window() -> None:
     limited = Limited(1, HOUR_SECONDS, window=1.0)
     limited.clock.advance(0.9)
     limited.limiter.open_window(1.0)
@@ -226,13 +226,13 @@ def test_a_window_that_is_opened_again_ends_later() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0])
-def test_a_window_of_no_time_closes_the_one_that_is_open(seconds: float) -> None:
+def test_opening_a_window_of_no_time_closes_the_open_window(seconds: float) -> None:
     limited = Limited(1)
     limited.limiter.open_window(seconds)
     assert limited.acquires(100) == [100]
 
 
-def test_a_period_begins_with_the_first_request_after_the_one_before_has_ended() -> None:
+def test_a_period_begins_with_the_first_request_after_the_previous_period() -> None:
     limited = Limited(5, 1.0)
     limited.clock.advance(1.7)
     limited.acquires(5)
@@ -242,7 +242,7 @@ def test_a_period_begins_with_the_first_request_after_the_one_before_has_ended()
     assert limited.acquires(1) == [1]
 
 
-def test_the_shipped_defaults_are_five_in_ten_milliseconds_for_five_seconds() -> None:
+def test_the_default_cooldown_is_5_permits_in_10_milliseconds_for_5_seconds() -> None:
     assert CooldownRules() == CooldownRules(5, 0.010, 5.0)
 
 

@@ -9,7 +9,7 @@ def place_of(lookups: LookupSemaphore, owner: str = "cnx") -> LookupPermit:
     return permit
 
 
-def test_a_full_house_refuses() -> None:
+def test_a_lookup_beyond_the_limit_is_refused_until_a_permit_is_released() -> None:
     lookups = LookupSemaphore(2)
     places = [place_of(lookups), place_of(lookups)]
     assert lookups.try_acquire("cnx") is None
@@ -19,7 +19,7 @@ def test_a_full_house_refuses() -> None:
     assert lookups.pending_requests == 2
 
 
-def test_a_place_is_held_for_a_block_and_freed_once() -> None:
+def test_a_lookup_permit_is_held_for_a_block_and_released_once() -> None:
     lookups = LookupSemaphore(2)
     place_of(lookups)
     with place_of(lookups) as place:
@@ -29,7 +29,7 @@ def test_a_place_is_held_for_a_block_and_freed_once() -> None:
     assert (inside, lookups.pending_requests) == (2, 1)
 
 
-def test_a_leaked_place_is_taken_for_ever() -> None:
+def test_a_leaked_lookup_permit_stays_acquired() -> None:
     lookups = LookupSemaphore(2)
     with place_of(lookups) as place:
         place.leak()
@@ -39,7 +39,7 @@ def test_a_leaked_place_is_taken_for_ever() -> None:
     assert lookups._owned == {}
 
 
-def test_a_freed_place_cannot_leak() -> None:
+def test_a_released_lookup_permit_cannot_leak() -> None:
     lookups = LookupSemaphore(2)
     place = place_of(lookups)
     place.release()
@@ -47,7 +47,7 @@ def test_a_freed_place_cannot_leak() -> None:
     assert lookups.pending_requests == 0
 
 
-def test_cancel_owner_frees_all_places_of_one_owner() -> None:
+def test_cancel_owner_releases_all_permits_of_its_owner_only() -> None:
     lookups = LookupSemaphore(5)
     places = [place_of(lookups, "gone"), place_of(lookups, "gone"), place_of(lookups, "stays")]
     lookups.cancel_owner("gone")

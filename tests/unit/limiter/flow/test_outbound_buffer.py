@@ -17,7 +17,7 @@ from tests.support.examples import many
 MARKS = WriteBufferMarks(1_000, 500)
 
 
-def test_each_entry_weighs_96_bytes_more_than_it_has() -> None:
+def test_each_entry_counts_96_bytes_more_than_its_size() -> None:
     buffer = OutboundBuffer(WriteBufferMarks())
     buffer.queued(0)
     buffer.queued(10)
@@ -25,7 +25,7 @@ def test_each_entry_weighs_96_bytes_more_than_it_has() -> None:
     assert repr(buffer) == "<OutboundBuffer 202 bytes, writable>"
 
 
-def test_the_default_marks_are_nettys() -> None:
+def test_the_default_marks_are_equal_to_nettys() -> None:
     assert WriteBufferMarks() == WriteBufferMarks(65_536, 32_768)
 
 
@@ -51,14 +51,14 @@ def test_writable_begins_strictly_below_the_low_mark() -> None:
     assert buffer.writable
 
 
-def test_between_the_marks_nothing_changes() -> None:
+def test_writability_does_not_change_between_the_marks() -> None:
     buffer = OutboundBuffer(MARKS)
     buffer.queued(600)
     assert buffer.writable
     assert not buffer.left(600)
 
 
-def test_totals_add_up_all_connections_and_keep_the_most() -> None:
+def test_totals_sum_up_all_connections_and_keep_the_peak() -> None:
     totals = OutboundTotals()
     one, two = OutboundBuffer(MARKS, totals), OutboundBuffer(MARKS, totals)
     one.queued(4)
@@ -71,17 +71,17 @@ def test_totals_add_up_all_connections_and_keep_the_most() -> None:
 
 
 @pytest.mark.parametrize(("high", "low"), [(1_000, 1_001), (0, 1), (1_000, -1)])
-def test_a_low_mark_above_the_high_one_or_below_nothing_is_refused(high: int, low: int) -> None:
+def test_a_low_mark_above_the_high_mark_or_below_zero_is_refused(high: int, low: int) -> None:
     with pytest.raises(ValueError, match=f"a low mark of {low} bytes does not go with"):
         WriteBufferMarks(high, low)
 
 
 @pytest.mark.parametrize("mark", [0, 1_000])
-def test_the_marks_may_be_the_same(mark: int) -> None:
+def test_the_high_and_the_low_mark_may_be_equal(mark: int) -> None:
     assert WriteBufferMarks(mark, mark).low_bytes == mark
 
 
-def test_other_marks_apply_at_once_to_who_is_writable() -> None:
+def test_changed_marks_apply_immediately_to_a_writable_buffer() -> None:
     buffer = OutboundBuffer(MARKS)
     buffer.change_marks(WriteBufferMarks(200, 100))
     assert buffer.queued(105)
@@ -89,7 +89,7 @@ def test_other_marks_apply_at_once_to_who_is_writable() -> None:
     assert buffer.left(6)
 
 
-def test_other_marks_wait_until_who_is_unwritable_is_writable_again() -> None:
+def test_changed_marks_apply_to_an_unwritable_buffer_after_its_next_drain() -> None:
     buffer = OutboundBuffer(MARKS)
     buffer.queued(2_000)
     buffer.queued(300)
@@ -103,7 +103,7 @@ def test_other_marks_wait_until_who_is_unwritable_is_writable_again() -> None:
     assert not buffer.writable
 
 
-def test_of_several_changes_while_unwritable_the_last_one_counts() -> None:
+def test_of_several_changes_while_unwritable_the_last_marks_apply() -> None:
     buffer = OutboundBuffer(MARKS)
     buffer.queued(2_000)
     buffer.change_marks(WriteBufferMarks(200, 100))
@@ -113,7 +113,7 @@ def test_of_several_changes_while_unwritable_the_last_one_counts() -> None:
     assert buffer.queued(0)
 
 
-def test_an_entry_may_be_weighed_before_it_is_judged() -> None:
+def test_an_entry_may_be_counted_before_writability_is_evaluated() -> None:
     buffer = OutboundBuffer(MARKS)
     buffer.weigh(2_000)
     assert (buffer.pending_bytes, buffer.writable) == (2_096, True)
@@ -122,7 +122,7 @@ def test_an_entry_may_be_weighed_before_it_is_judged() -> None:
     assert not buffer.became_unwritable()
 
 
-def test_what_left_before_it_was_judged_made_nobody_unwritable() -> None:
+def test_bytes_flushed_before_evaluation_do_not_make_the_buffer_unwritable() -> None:
     buffer = OutboundBuffer(MARKS)
     buffer.weigh(2_000)
     left = buffer.left(2_000)
@@ -133,7 +133,7 @@ def test_what_left_before_it_was_judged_made_nobody_unwritable() -> None:
 # -- waiting to be writable -----------------------------------------------------------------------
 
 
-def test_a_listener_is_called_once_however_often_it_asked() -> None:
+def test_a_listener_registered_twice_is_called_once() -> None:
     buffer, called = OutboundBuffer(MARKS), []
     buffer.on_writable(listener := lambda: called.append("told"))
     buffer.on_writable(listener)
@@ -142,7 +142,7 @@ def test_a_listener_is_called_once_however_often_it_asked() -> None:
     assert called == ["told"]
 
 
-def test_listeners_are_called_in_the_order_they_asked() -> None:
+def test_listeners_are_called_in_order_of_registration() -> None:
     buffer, called = OutboundBuffer(MARKS), []
     for number in range(5):
         buffer.on_writable(partial(called.append, number))
@@ -159,7 +159,7 @@ def test_a_forgotten_listener_is_not_called() -> None:
     assert called == []
 
 
-def test_a_listener_that_asks_again_is_called_the_next_time() -> None:
+def test_a_listener_that_registers_again_is_called_the_next_time() -> None:
     buffer, called = OutboundBuffer(MARKS), []
 
     def listener() -> None:
@@ -173,7 +173,7 @@ def test_a_listener_that_asks_again_is_called_the_next_time() -> None:
     assert called == ["told", "told"]
 
 
-def test_when_a_listener_fills_the_buffer_again_the_others_wait_for_the_next_time() -> None:
+def test_when_a_listener_fills_the_buffer_again_later_listeners_wait_for_the_next_time() -> None:
     buffer, called = OutboundBuffer(MARKS), []
 
     def fills_it() -> None:
@@ -192,7 +192,7 @@ def test_when_a_listener_fills_the_buffer_again_the_others_wait_for_the_next_tim
 # -- bytes without a permit -----------------------------------------------------------------------
 
 
-def test_what_a_permit_pays_for_is_pending_and_not_unpaid() -> None:
+def test_bytes_paid_for_by_a_permit_are_pending_but_not_unpaid() -> None:
     totals = OutboundTotals()
     buffer = OutboundBuffer(MARKS, totals)
     buffer.queued(1_000, 900)
@@ -202,7 +202,7 @@ def test_what_a_permit_pays_for_is_pending_and_not_unpaid() -> None:
     assert (totals.pending_bytes, totals.unpaid_bytes) == (0, 0)
 
 
-def test_too_much_is_strictly_more_than_the_cap() -> None:
+def test_totals_are_full_when_unpaid_bytes_exceed_the_cap() -> None:
     totals = OutboundTotals(1_000)
     totals.change(1_000)
     assert not totals.full
@@ -214,13 +214,13 @@ def test_too_much_is_strictly_more_than_the_cap() -> None:
 
 
 @pytest.mark.parametrize("cap", [0, -1])
-def test_without_a_cap_it_is_never_too_much(cap: int) -> None:
+def test_without_a_cap_totals_are_never_full(cap: int) -> None:
     totals = OutboundTotals(cap)
     totals.change(10**12)
     assert not totals.full
 
 
-def test_who_waits_is_called_once_when_half_of_what_may_wait_is_left() -> None:
+def test_a_waiting_callback_is_called_once_when_unpaid_bytes_fall_to_half_of_the_cap() -> None:
     totals, called = OutboundTotals(1_000), []
     totals.change(2_000)
     totals.call_when_less(callback := lambda: called.append("told"))
@@ -233,7 +233,7 @@ def test_who_waits_is_called_once_when_half_of_what_may_wait_is_left() -> None:
     assert called == ["told"]
 
 
-def test_bytes_that_are_paid_for_do_not_keep_anybody_waiting() -> None:
+def test_bytes_paid_for_by_a_permit_do_not_keep_a_callback_waiting() -> None:
     totals, called = OutboundTotals(1_000), []
     totals.change(5_000, 3_800)
     totals.call_when_less(lambda: called.append("told"))
@@ -243,7 +243,7 @@ def test_bytes_that_are_paid_for_do_not_keep_anybody_waiting() -> None:
     assert called == ["told"]
 
 
-def test_who_is_forgotten_is_not_called() -> None:
+def test_a_forgotten_callback_is_not_called() -> None:
     totals, called = OutboundTotals(1_000), []
     totals.change(2_000)
     totals.call_when_less(callback := lambda: called.append("told"))
@@ -253,7 +253,7 @@ def test_who_is_forgotten_is_not_called() -> None:
     assert called == []
 
 
-def test_who_is_called_may_wait_again() -> None:
+def test_a_callback_may_wait_again_when_called() -> None:
     totals, called = OutboundTotals(1_000), []
 
     def fills_it_again() -> None:
@@ -273,7 +273,7 @@ ENTRIES = st.lists(st.tuples(st.integers(0, 3_000), st.floats(0, 1)), max_size=4
 
 @settings(max_examples=many(200), deadline=None)
 @given(ENTRIES, st.lists(st.booleans(), max_size=80))
-def test_in_any_order_the_sums_are_those_of_the_entries_and_end_at_nothing(entries, queues) -> None:
+def test_in_any_order_totals_equal_the_pending_entries_and_return_to_zero(entries, queues) -> None:
     totals, most = OutboundTotals(), 0
     buffers = [OutboundBuffer(MARKS, totals), OutboundBuffer(MARKS, totals)]
     waiting = [(buffers[size % 2], size, int(size * paid)) for size, paid in entries]

@@ -18,7 +18,7 @@ class Watched:
         )
 
 
-def test_the_first_cause_pauses_and_the_last_one_resumes() -> None:
+def test_the_first_cause_pauses_reading_and_the_last_resumes_reading() -> None:
     watched = Watched()
     gate = watched.gate
     gate.close_for(FULL)
@@ -32,7 +32,7 @@ def test_the_first_cause_pauses_and_the_last_one_resumes() -> None:
     assert watched.calls == ["pause", "resume"]
 
 
-def test_the_same_cause_twice_counts_once() -> None:
+def test_closing_twice_for_the_same_cause_counts_once() -> None:
     watched = Watched()
     watched.gate.close_for(FULL)
     watched.gate.close_for(FULL)
@@ -41,7 +41,7 @@ def test_the_same_cause_twice_counts_once() -> None:
     assert watched.calls == ["pause", "resume"]
 
 
-def test_nobody_can_lift_anothers_cause() -> None:
+def test_opening_for_a_different_cause_does_not_lift_a_cause() -> None:
     watched = Watched()
     watched.gate.close_for(FULL)
     watched.gate.open_for(PEER)
@@ -49,13 +49,13 @@ def test_nobody_can_lift_anothers_cause() -> None:
     assert watched.calls == ["pause"]
 
 
-def test_lifting_what_was_not_there_does_not_resume() -> None:
+def test_opening_for_a_cause_that_was_not_set_does_not_resume() -> None:
     watched = Watched()
     watched.gate.open_for(FULL)
     assert watched.calls == []
 
 
-def test_a_gate_names_its_causes() -> None:
+def test_a_gate_shows_its_causes() -> None:
     gate = Watched().gate
     open_text = repr(gate)
     gate.close_for(PEER)
@@ -82,7 +82,7 @@ class Adding:
         return {cause: count for cause, count in self.totals.connections.items() if count}
 
 
-def test_a_cause_that_came_up_twice_is_counted_once() -> None:
+def test_a_cause_set_twice_is_counted_once() -> None:
     adding = Adding()
     adding.gate.close_for(FULL)
     adding.gate.close_for(FULL)
@@ -90,7 +90,7 @@ def test_a_cause_that_came_up_twice_is_counted_once() -> None:
     assert adding.totals.pauses[FULL] == 1
 
 
-def test_lifting_what_was_not_there_is_not_counted() -> None:
+def test_opening_for_a_cause_that_was_not_set_is_not_counted() -> None:
     adding = Adding()
     adding.gate.close_for(PEER)
     adding.gate.open_for(FULL)
@@ -98,7 +98,7 @@ def test_lifting_what_was_not_there_is_not_counted() -> None:
     assert adding.totals.operations[RateLimitOperation.RESUMED] == 0
 
 
-def test_a_gate_that_ends_resumes_nothing_and_is_paused_for_nothing() -> None:
+def test_an_ended_gate_does_not_resume_and_is_counted_as_paused_for_no_cause() -> None:
     adding = Adding()
     adding.gate.close_for(FULL)
     adding.gate.close_for(PEER)
@@ -108,7 +108,7 @@ def test_a_gate_that_ends_resumes_nothing_and_is_paused_for_nothing() -> None:
     assert adding.gate.open
 
 
-def test_who_lifts_its_cause_after_the_end_changes_nothing() -> None:
+def test_opening_an_ended_gate_is_a_no_op() -> None:
     adding = Adding()
     adding.gate.close_for(FULL)
     adding.gate.end()
@@ -118,14 +118,14 @@ def test_who_lifts_its_cause_after_the_end_changes_nothing() -> None:
     assert adding.counted() == {}
 
 
-def test_a_gate_says_for_which_causes_it_is_closed() -> None:
+def test_a_gate_reports_its_current_causes() -> None:
     gate = Adding().gate
     gate.close_for(FULL)
     assert gate.is_closed_for(FULL)
     assert not gate.is_closed_for(PEER)
 
 
-def test_when_reading_pauses_and_resumes_the_cause_is_known_already() -> None:
+def test_callbacks_of_pause_and_resume_see_the_new_state_of_the_gate() -> None:
     seen: list[bool] = []
     gate = ReadGate(lambda: seen.append(gate.open), lambda: seen.append(gate.open))
     gate.close_for(FULL)
@@ -133,7 +133,7 @@ def test_when_reading_pauses_and_resumes_the_cause_is_known_already() -> None:
     assert seen == [False, True]
 
 
-def test_without_totals_a_gate_ends_as_well() -> None:
+def test_a_gate_without_totals_can_end() -> None:
     watched = Watched()
     watched.gate.close_for(FULL)
     watched.gate.end()

@@ -29,7 +29,7 @@ def connection() -> Connection:
     return Connection()
 
 
-def test_what_is_reserved_is_counted_until_it_is_released() -> None:
+def test_reserved_bytes_are_counted_until_released() -> None:
     one = Connection()
     two = Connection(totals=one.totals)
     first, _ = one.budget.reserve(20_000), two.budget.reserve(30_000)
@@ -39,32 +39,32 @@ def test_what_is_reserved_is_counted_until_it_is_released() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, SMALL_RESPONSE_BYTES])
-def test_an_answer_counts_at_least_what_a_small_one_costs(size: int) -> None:
+def test_a_reservation_counts_at_least_the_bytes_of_a_small_response(size: int) -> None:
     budget = Connection().budget
     budget.reserve(size)
     assert budget.reserved_bytes == SMALL_RESPONSE_BYTES == 8_192
 
 
-def test_an_answer_of_unknown_size_takes_the_whole_budget() -> None:
+def test_a_response_of_unknown_size_reserves_the_whole_budget() -> None:
     budget = Connection().budget
     budget.reserve(None)
     assert budget.reserved_bytes == BOUND
 
 
-def test_without_a_bound_an_answer_of_unknown_size_counts_as_a_small_one() -> None:
+def test_without_a_bound_a_response_of_unknown_size_counts_as_a_small_response() -> None:
     budget = Connection(0).budget
     budget.reserve(None)
     assert budget.reserved_bytes == SMALL_RESPONSE_BYTES
 
 
 @pytest.mark.parametrize("size", [BOUND - 1, BOUND, 10 * BOUND, None])
-def test_one_answer_alone_pauses_nobody_however_large_it_is(size: int | None) -> None:
+def test_a_single_response_of_any_size_does_not_pause_reading(size: int | None) -> None:
     connection = Connection()
     connection.budget.reserve(size)
     assert connection.gate.open
 
 
-def test_two_of_unknown_size_pause_the_reading(connection: Connection) -> None:
+def test_two_responses_of_unknown_size_pause_reading(connection: Connection) -> None:
     connection.budget.reserve(None)
     connection.budget.reserve(None)
     assert connection.gate.is_closed_for(IN_FLIGHT)
@@ -72,7 +72,7 @@ def test_two_of_unknown_size_pause_the_reading(connection: Connection) -> None:
 
 @pytest.mark.parametrize(("rest", "paused"), [(BOUND - 1, False), (BOUND, True)])
 @pytest.mark.parametrize("largest_first", [True, False])
-def test_reading_pauses_when_all_but_the_largest_answer_reach_the_bound(
+def test_reading_pauses_when_all_but_the_largest_response_reach_the_bound(
     connection: Connection, rest: int, paused: bool, largest_first: bool
 ) -> None:
     sizes = [rest // 2, rest - rest // 2]
@@ -81,7 +81,7 @@ def test_reading_pauses_when_all_but_the_largest_answer_reach_the_bound(
     assert connection.gate.is_closed_for(IN_FLIGHT) is paused
 
 
-def test_the_request_that_goes_beyond_the_bound_is_served(connection: Connection) -> None:
+def test_the_request_that_exceeds_the_bound_is_served(connection: Connection) -> None:
     connection.budget.reserve(BOUND)
     reservation = connection.budget.reserve(10 * BOUND)
     assert reservation.size_bytes == 10 * BOUND
@@ -90,7 +90,7 @@ def test_the_request_that_goes_beyond_the_bound_is_served(connection: Connection
 
 
 @pytest.mark.parametrize(("left", "opens"), [(BOUND // 2, True), (BOUND // 2 + 1, False)])
-def test_reading_resumes_when_all_but_the_largest_are_at_half_of_the_bound(
+def test_reading_resumes_when_all_but_the_largest_response_are_at_half_of_the_bound(
     connection: Connection, left: int, opens: bool
 ) -> None:
     connection.budget.reserve(3 * BOUND)
@@ -100,7 +100,9 @@ def test_reading_resumes_when_all_but_the_largest_are_at_half_of_the_bound(
     assert connection.gate.open is opens
 
 
-def test_when_the_largest_is_done_the_next_one_is_free(connection: Connection) -> None:
+def test_when_the_largest_response_is_released_the_next_largest_is_disregarded(
+    connection: Connection,
+) -> None:
     largest = connection.budget.reserve(3 * BOUND)
     connection.budget.reserve(2 * BOUND)
     connection.budget.reserve(BOUND // 2)
@@ -110,7 +112,7 @@ def test_when_the_largest_is_done_the_next_one_is_free(connection: Connection) -
     assert connection.gate.open
 
 
-def test_an_answer_that_is_done_makes_nothing_free_any_more(connection: Connection) -> None:
+def test_a_released_response_is_no_longer_the_disregarded_largest(connection: Connection) -> None:
     connection.budget.reserve(5 * BOUND).release()
     for _ in range(3):
         connection.budget.reserve(BOUND // 2)
@@ -118,7 +120,7 @@ def test_an_answer_that_is_done_makes_nothing_free_any_more(connection: Connecti
 
 
 @pytest.mark.parametrize("bound", [0, -1])
-def test_without_a_bound_nothing_pauses_and_all_is_counted(bound: int) -> None:
+def test_without_a_bound_reading_never_pauses_and_all_bytes_are_counted(bound: int) -> None:
     connection = Connection(bound)
     reservations = [connection.budget.reserve(size) for size in (10**9, 10**8)]
     assert connection.gate.open
@@ -128,7 +130,7 @@ def test_without_a_bound_nothing_pauses_and_all_is_counted(bound: int) -> None:
     assert connection.totals.response_bytes == 0
 
 
-def test_a_reservation_is_given_back_once() -> None:
+def test_a_reservation_is_released_once() -> None:
     budget = Connection().budget
     budget.reserve(20_000)
     reservation = budget.reserve(30_000)
@@ -137,7 +139,7 @@ def test_a_reservation_is_given_back_once() -> None:
     assert budget.reserved_bytes == 20_000
 
 
-def test_a_block_gives_back_at_its_end_whatever_happened_in_it() -> None:
+def test_a_block_releases_its_reservation_even_after_an_error() -> None:
     budget = Connection().budget
     within = []
 
@@ -151,7 +153,7 @@ def test_a_block_gives_back_at_its_end_whatever_happened_in_it() -> None:
     assert (within, budget.reserved_bytes) == ([20_000], 0)
 
 
-def test_what_was_released_in_a_block_is_not_given_back_again() -> None:
+def test_a_reservation_released_within_its_block_is_not_released_again() -> None:
     budget = Connection().budget
     with budget.reserve(20_000) as reservation:
         reservation.release()
@@ -159,7 +161,9 @@ def test_what_was_released_in_a_block_is_not_given_back_again() -> None:
     assert budget.reserved_bytes == 20_000
 
 
-def test_a_lifted_bound_resumes_at_once_and_pauses_no_more(connection: Connection) -> None:
+def test_a_lifted_bound_resumes_reading_immediately_and_never_pauses_again(
+    connection: Connection,
+) -> None:
     reservations = [connection.budget.reserve(BOUND) for _ in range(2)]
     paused = not connection.gate.open
     connection.budget.lift()
@@ -173,7 +177,9 @@ def test_a_lifted_bound_resumes_at_once_and_pauses_no_more(connection: Connectio
     assert connection.totals.response_bytes == 0
 
 
-def test_other_causes_stay_when_the_budget_has_room_again(connection: Connection) -> None:
+def test_a_gate_stays_closed_for_further_causes_when_the_budget_has_room_again(
+    connection: Connection,
+) -> None:
     connection.budget.reserve(BOUND)
     reservation = connection.budget.reserve(BOUND)
     connection.gate.close_for(PauseCause.COOLDOWN)
@@ -181,7 +187,7 @@ def test_other_causes_stay_when_the_budget_has_room_again(connection: Connection
     assert repr(connection.gate) == "<ReadGate closed: COOLDOWN>"
 
 
-def test_what_is_given_back_after_the_end_leaves_no_sum_behind(connection: Connection) -> None:
+def test_releases_after_the_end_of_the_gate_return_all_sums_to_zero(connection: Connection) -> None:
     reservations = [connection.budget.reserve(BOUND) for _ in range(2)]
     connection.gate.end()
     for reservation in reservations:
@@ -192,7 +198,7 @@ def test_what_is_given_back_after_the_end_leaves_no_sum_behind(connection: Conne
 
 @settings(max_examples=many(200), deadline=None)
 @given(st.lists(st.one_of(st.integers(0, 2 * BOUND), st.none()), max_size=40))
-def test_in_any_order_a_closed_gate_means_more_than_half_and_an_open_one_less_than_all(
+def test_in_any_order_a_closed_gate_means_over_half_the_bound_and_an_open_gate_below_the_bound(
     steps: list[int | None],
 ) -> None:
     connection = Connection()

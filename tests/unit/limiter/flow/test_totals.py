@@ -37,7 +37,7 @@ class Process:
         return {one: count for one, count in self.totals.operations.items() if count}
 
 
-def test_every_cause_and_reason_is_there_from_the_start() -> None:
+def test_every_cause_and_reason_is_present_with_zero_from_the_start() -> None:
     totals = FlowTotals(ManualClock())
     assert totals.connections == totals.pauses == dict.fromkeys(PauseCause, 0)
     assert dict(totals.paused_seconds()) == dict.fromkeys(PauseCause, 0.0)
@@ -45,12 +45,12 @@ def test_every_cause_and_reason_is_there_from_the_start() -> None:
     assert totals.operations == dict.fromkeys(RateLimitOperation, 0)
 
 
-def test_what_waits_to_leave_is_that_of_the_process() -> None:
+def test_totals_refer_to_the_outbound_totals_of_the_process() -> None:
     outbound = OutboundTotals()
     assert FlowTotals(ManualClock(), outbound).outbound is outbound
 
 
-def test_connections_are_counted_by_cause_while_they_are_paused() -> None:
+def test_paused_connections_are_counted_by_cause() -> None:
     process = Process()
     one, two = process.gates
     one.close_for(FULL)
@@ -61,7 +61,7 @@ def test_connections_are_counted_by_cause_while_they_are_paused() -> None:
     assert (process.totals.connections[FULL], process.totals.connections[COOLDOWN]) == (1, 1)
 
 
-def test_a_pause_counts_once_for_each_time_its_cause_comes_up() -> None:
+def test_a_pause_is_counted_each_time_its_cause_is_newly_set() -> None:
     process = Process(1)
     (gate,) = process.gates
     gate.close_for(FULL)
@@ -71,7 +71,7 @@ def test_a_pause_counts_once_for_each_time_its_cause_comes_up() -> None:
     assert process.totals.pauses[FULL] == 2
 
 
-def test_seconds_of_pauses_are_added_up_over_connections() -> None:
+def test_seconds_of_pauses_are_summed_over_connections() -> None:
     process = Process()
     one, two = process.gates
     one.close_for(FULL)
@@ -84,7 +84,7 @@ def test_seconds_of_pauses_are_added_up_over_connections() -> None:
     assert process.seconds(FULL) == pytest.approx(5.0 + 3.0)
 
 
-def test_seconds_include_the_pauses_of_now() -> None:
+def test_seconds_include_pauses_still_in_progress() -> None:
     process = Process()
     one, two = process.gates
     one.close_for(FULL)
@@ -98,7 +98,7 @@ def test_seconds_include_the_pauses_of_now() -> None:
     assert process.seconds(COOLDOWN) == 0.0
 
 
-def test_seconds_never_go_back() -> None:
+def test_seconds_of_pauses_never_decrease() -> None:
     process = Process(50)
     seen = []
     for number, gate in enumerate(process.gates):
@@ -122,7 +122,7 @@ def test_a_connection_is_paused_by_the_first_cause_and_resumed_by_the_last() -> 
     assert process.operations() == {PAUSED: 1, RESUMED: 1}
 
 
-def test_pending_publishes_throttle_whatever_else_pauses() -> None:
+def test_pending_publishes_count_as_throttled_besides_any_pause() -> None:
     process = Process(1)
     (gate,) = process.gates
     gate.close_for(FULL)
@@ -132,7 +132,7 @@ def test_pending_publishes_throttle_whatever_else_pauses() -> None:
     assert process.operations() == {PAUSED: 1, THROTTLED: 1, UNTHROTTLED: 1}
 
 
-def test_who_dies_while_paused_is_counted_no_more_and_does_not_resume() -> None:
+def test_a_connection_that_ends_while_paused_is_counted_no_more_and_does_not_resume() -> None:
     process = Process()
     one, two = process.gates
     one.close_for(FULL)
@@ -160,7 +160,7 @@ STEPS = st.lists(
 
 @settings(max_examples=many(200), deadline=None)
 @given(STEPS)
-def test_whatever_happened_when_all_connections_have_ended_nobody_is_paused(steps) -> None:
+def test_in_any_order_no_connection_is_counted_as_paused_after_all_have_ended(steps) -> None:
     process = Process(4)
     expected = dict.fromkeys(PauseCause, 0.0)
     for number, what, cause, seconds in steps:

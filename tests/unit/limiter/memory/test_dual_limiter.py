@@ -30,7 +30,7 @@ def dual(
     )
 
 
-async def test_an_update_without_waiting_grows_what_fits() -> None:
+async def test_an_update_without_waiting_grows_a_permit_that_fits() -> None:
     limiter = dual()
     permit = await limiter.acquire(HEAP, 100)
     grown = limiter.try_update(permit, 1000)
@@ -47,7 +47,7 @@ async def test_an_update_without_waiting_that_does_not_fit_changes_nothing() -> 
     assert (limiter.acquired_permits(HEAP), limiter.queue_size(HEAP)) == (1000, 0)
 
 
-async def test_an_update_without_waiting_does_not_overtake() -> None:
+async def test_an_update_without_waiting_does_not_overtake_a_waiter() -> None:
     limiter = dual()
     permit, _ = await limiter.acquire(HEAP, 100), await limiter.acquire(HEAP, 800)
     limiter.request(HEAP, 500)
@@ -55,7 +55,7 @@ async def test_an_update_without_waiting_does_not_overtake() -> None:
     assert limiter.queue_size(HEAP) == 1
 
 
-async def test_an_update_without_waiting_says_what_can_never_be() -> None:
+async def test_an_update_without_waiting_raises_if_too_large_or_if_the_queue_is_full() -> None:
     limiter = dual(queue=1)
     permit, _ = await limiter.acquire(HEAP, 100), await limiter.acquire(HEAP, 900)
     limiter.request(HEAP, 1)
@@ -66,7 +66,7 @@ async def test_an_update_without_waiting_says_what_can_never_be() -> None:
     assert permit.size == 100
 
 
-async def test_a_hold_that_fails_to_grow_keeps_and_then_returns_the_old_amount() -> None:
+async def test_a_hold_that_fails_to_grow_keeps_and_then_releases_its_old_amount() -> None:
     clock = ManualClock()
     limit = MemoryLimit(1000, 10, 5.0)
     limiter = AsyncDualMemoryLimiter(limit, limit, clock)
@@ -88,7 +88,7 @@ async def test_a_hold_that_fails_to_grow_keeps_and_then_returns_the_old_amount()
     assert limiter.acquired_permits(HEAP) == 800
 
 
-async def test_a_hold_that_is_cancelled_as_it_grows_leaves_nothing() -> None:
+async def test_a_hold_cancelled_during_growth_releases_everything() -> None:
     limiter = dual()
     other = await limiter.acquire(HEAP, 900)
 
@@ -117,7 +117,7 @@ async def test_a_hold_that_was_never_entered_releases_nothing() -> None:
     assert limiter.acquired_permits(HEAP) == 0
 
 
-async def test_cancel_owner_reaches_both_budgets() -> None:
+async def test_cancel_owner_applies_to_both_budgets() -> None:
     limiter = dual(100, 200)
     await limiter.acquire(HEAP, 100, owner="gone")
     await limiter.acquire(DIRECT, 200, owner="gone")
@@ -127,7 +127,7 @@ async def test_cancel_owner_reaches_both_budgets() -> None:
     assert [limiter.acquired_permits(one) for one in LimitType] == [0, 0]
 
 
-async def test_an_abandoned_request_is_forgotten() -> None:
+async def test_an_abandoned_request_holds_no_permits() -> None:
     limiter = dual(100)
     granted, waiting = limiter.request(HEAP, 100), limiter.request(HEAP, 50)
     limiter.abandon(HEAP, granted)
@@ -136,7 +136,7 @@ async def test_an_abandoned_request_is_forgotten() -> None:
     assert limiter.acquired_permits(HEAP) == 0
 
 
-async def test_statistics_and_observer_tell_the_budgets_apart() -> None:
+async def test_statistics_and_observer_distinguish_the_budgets() -> None:
     seen: list[tuple[LimitType, AcquireOutcome]] = []
     limiter = dual(100, 200, queue=3)
     await limiter.acquire(HEAP, 1)  # not observed yet
@@ -153,7 +153,7 @@ async def test_statistics_and_observer_tell_the_budgets_apart() -> None:
     )
 
 
-async def test_one_budget_may_be_unbounded() -> None:
+async def test_a_single_budget_may_be_unbounded() -> None:
     limiter = dual(0, 100)
     permit = await limiter.acquire(HEAP, 10**12)
     assert permit.size == 10**12

@@ -60,7 +60,7 @@ def nothing_leaked(limiter: AsyncDualMemoryLimiter) -> bool:
 
 @RULES
 @BOTH
-async def test_a_permit_knows_its_size_and_its_budget(limit_type, rules) -> None:
+async def test_a_permit_has_its_size_and_its_budget(limit_type, rules) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest cases 1 and 2."""
     limiter, _ = dual(rules=rules)
     permit = await limiter.acquire(limit_type, 100)
@@ -81,7 +81,7 @@ async def test_several_permits_fit_side_by_side(limit_type, rules) -> None:
 
 
 @RULES
-async def test_an_exhausted_heap_does_not_hold_up_direct_memory(rules: AdmissionRules) -> None:
+async def test_an_exhausted_heap_budget_does_not_block_direct_memory(rules: AdmissionRules) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest case 5."""
     limiter, _ = dual(rules=rules)
     await limiter.acquire(HEAP, 1000)
@@ -103,7 +103,7 @@ async def test_a_request_waits_until_a_release(limit_type, rules) -> None:
 
 @RULES
 @BOTH
-async def test_a_full_queue_refuses(limit_type: LimitType, rules: AdmissionRules) -> None:
+async def test_a_full_queue_refuses_a_request(limit_type: LimitType, rules: AdmissionRules) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest cases 8 and 9."""
     limiter, _ = dual(queue=2, rules=rules)
     await limiter.acquire(limit_type, 1000, owner="holder")
@@ -116,7 +116,9 @@ async def test_a_full_queue_refuses(limit_type: LimitType, rules: AdmissionRules
 
 @RULES
 @BOTH
-async def test_a_wait_times_out(limit_type: LimitType, rules: AdmissionRules) -> None:
+async def test_a_waiter_is_refused_after_its_timeout(
+    limit_type: LimitType, rules: AdmissionRules
+) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest cases 10 and 11."""
     limiter, clock = dual(timeout_seconds=0.1, rules=rules)
     await limiter.acquire(limit_type, 1000, owner="holder")
@@ -128,7 +130,7 @@ async def test_a_wait_times_out(limit_type: LimitType, rules: AdmissionRules) ->
 
 @RULES
 @BOTH
-async def test_a_request_nobody_wants_is_cancelled(limit_type, rules) -> None:
+async def test_a_waiter_that_is_no_longer_wanted_is_cancelled(limit_type, rules) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest cases 12 and 13."""
     limiter, _ = dual(timeout_seconds=0.5, rules=rules)
     holder = await limiter.acquire(limit_type, 1000, owner="holder")
@@ -144,7 +146,9 @@ async def test_a_request_nobody_wants_is_cancelled(limit_type, rules) -> None:
 @RULES
 @BOTH
 @pytest.mark.parametrize(("before", "after"), [(100, 200), (200, 100)])
-async def test_an_update_stays_in_its_budget(limit_type, before, after, rules) -> None:
+async def test_an_update_stays_in_the_budget_of_its_permit(
+    limit_type, before, after, rules
+) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest cases 14, 15, 16 and 17."""
     limiter, _ = dual(rules=rules)
     permit = await limiter.acquire(limit_type, before)
@@ -154,7 +158,7 @@ async def test_an_update_stays_in_its_budget(limit_type, before, after, rules) -
 
 
 @pytest.mark.parametrize("foreign", [object(), Permit(100)], ids=["object", "a semaphore's"])
-async def test_a_foreign_object_is_refused_at_once_and_changes_nothing(foreign: object) -> None:
+async def test_a_foreign_permit_is_refused_immediately_and_changes_nothing(foreign: object) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest cases 18 and 19; the type checker says so first."""
     limiter, _ = dual()
     await limiter.acquire(HEAP, 100)
@@ -172,7 +176,9 @@ async def test_a_foreign_object_is_refused_at_once_and_changes_nothing(foreign: 
     [(10, 100, [HEAP]), (10, 100, [DIRECT]), (20, 50, [HEAP, DIRECT])],
     ids=["heap", "direct", "mixed"],
 )
-async def test_many_tasks_finish(tasks, rounds, kinds, max_bytes, rules) -> None:
+async def test_many_concurrent_tasks_finish_within_the_limit(
+    tasks, rounds, kinds, max_bytes, rules
+) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest cases 20, 21 and 22; tasks share scarce memory."""
     limiter, _ = dual(max_bytes, rules=rules)
     finished = 0
@@ -193,7 +199,9 @@ async def test_many_tasks_finish(tasks, rounds, kinds, max_bytes, rules) -> None
 
 @RULES
 @BOTH
-async def test_after_close_nobody_is_granted(limit_type: LimitType, rules: AdmissionRules) -> None:
+async def test_after_close_a_request_is_refused(
+    limit_type: LimitType, rules: AdmissionRules
+) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest case 23: the clock is the test's."""
     limit = MemoryLimit(1000, 10, 5.0)
     limiter = AsyncDualMemoryLimiter(limit, limit, rules=rules)
@@ -204,7 +212,9 @@ async def test_after_close_nobody_is_granted(limit_type: LimitType, rules: Admis
 
 @RULES
 @BOTH
-async def test_close_leaves_a_clock_that_others_use_alone(limit_type, rules) -> None:
+async def test_closing_a_limiter_does_not_affect_another_limiter_on_the_same_clock(
+    limit_type, rules
+) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest case 24: the clock was given."""
     closed, clock = dual(rules=rules)
     limit = MemoryLimit(1000, 10, 5.0)
@@ -220,7 +230,9 @@ async def test_close_leaves_a_clock_that_others_use_alone(limit_type, rules) -> 
 
 
 @RULES
-async def test_the_getters_tell_the_budgets_apart(rules: AdmissionRules) -> None:
+async def test_acquired_and_available_permits_are_separate_for_each_budget(
+    rules: AdmissionRules,
+) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest cases 25 and 26."""
     limiter, _ = dual(rules=rules)
     await limiter.acquire(HEAP, 250)
@@ -231,7 +243,7 @@ async def test_the_getters_tell_the_budgets_apart(rules: AdmissionRules) -> None
 
 @RULES
 @BOTH
-async def test_releases_grant_all_who_wait(limit_type: LimitType, rules: AdmissionRules) -> None:
+async def test_releases_serve_all_waiters(limit_type: LimitType, rules: AdmissionRules) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest cases 27 and 28."""
     limiter, _ = dual(rules=rules)
     holders = [await limiter.acquire(limit_type, 200, owner=number) for number in range(5)]
@@ -246,7 +258,7 @@ async def test_releases_grant_all_who_wait(limit_type: LimitType, rules: Admissi
 @RULES
 @pytest.mark.parametrize("others", [0, 99_900], ids=["granted", "waiting"])
 @pytest.mark.parametrize("turns", [0, 1], ids=["not yet asked", "asked"])
-async def test_an_outer_release_while_an_update_is_under_way_leaks_nothing(
+async def test_releasing_the_old_permit_during_an_update_leaks_nothing(
     turns: int, others: int, rules: AdmissionRules
 ) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest case 29; also where the growth has to wait."""
@@ -274,7 +286,9 @@ async def test_an_outer_release_while_an_update_is_under_way_leaks_nothing(
 
 @RULES
 @BOTH
-async def test_a_hold_ends_with_its_block(limit_type: LimitType, rules: AdmissionRules) -> None:
+async def test_a_hold_releases_its_permits_at_the_end_of_its_block(
+    limit_type: LimitType, rules: AdmissionRules
+) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 1."""
     limiter = ample(rules)
 
@@ -288,7 +302,9 @@ async def test_a_hold_ends_with_its_block(limit_type: LimitType, rules: Admissio
 
 
 @RULES
-async def test_who_is_refused_handles_it_and_the_block_is_never_entered(rules) -> None:
+async def test_a_refused_hold_raises_a_catchable_error_and_its_block_is_never_entered(
+    rules,
+) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 2."""
     limiter, clock = dual(10_000, 100, 5.0, rules)
     await limiter.acquire(HEAP, 10_000, owner="holder")
@@ -320,7 +336,7 @@ async def test_a_hold_that_was_never_granted_releases_nothing(rules: AdmissionRu
 
 
 @RULES
-async def test_an_error_in_the_block_passes_through_and_leaks_nothing(rules) -> None:
+async def test_an_error_in_the_block_propagates_and_leaks_no_permits(rules) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest cases 3 and 17."""
     limiter = ample(rules)
 
@@ -334,7 +350,7 @@ async def test_an_error_in_the_block_passes_through_and_leaks_nothing(rules) -> 
 
 
 @RULES
-async def test_an_error_of_what_the_block_awaits_passes_through_and_leaks_nothing(rules) -> None:
+async def test_an_error_awaited_in_the_block_propagates_and_leaks_no_permits(rules) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 4."""
     limiter = ample(rules)
     awaited: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -353,7 +369,7 @@ async def test_an_error_of_what_the_block_awaits_passes_through_and_leaks_nothin
 
 
 @RULES
-async def test_an_error_after_a_resize_passes_through_and_leaks_nothing(rules) -> None:
+async def test_an_error_after_a_resize_propagates_and_leaks_no_permits(rules) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 18."""
     limiter = ample(rules)
     held = 0
@@ -372,7 +388,7 @@ async def test_an_error_after_a_resize_passes_through_and_leaks_nothing(rules) -
 
 
 @RULES
-async def test_a_hold_lasts_until_what_the_block_awaits_is_done(rules: AdmissionRules) -> None:
+async def test_a_hold_lasts_until_the_awaited_work_in_its_block_ends(rules: AdmissionRules) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 5."""
     limiter = ample(rules)
     awaited: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -390,7 +406,9 @@ async def test_a_hold_lasts_until_what_the_block_awaits_is_done(rules: Admission
 
 
 @RULES
-async def test_direct_memory_nobody_wants_any_more_is_refused(rules: AdmissionRules) -> None:
+async def test_a_waiter_for_direct_memory_that_is_no_longer_wanted_is_cancelled(
+    rules: AdmissionRules,
+) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 11: its flag, read by the limiter."""
     limiter, _ = dual(100, 100, 5.0, rules)
     holder = await limiter.acquire(DIRECT, 100, owner="holder")
@@ -406,7 +424,7 @@ async def test_direct_memory_nobody_wants_any_more_is_refused(rules: AdmissionRu
 
 @RULES
 @pytest.mark.parametrize("max_bytes", [10_000, 100], ids=["ample", "scarce"])
-async def test_twenty_holds_at_once_each_get_their_own_result(
+async def test_twenty_concurrent_holds_return_their_own_results_and_each_is_released_once(
     max_bytes: int, rules: AdmissionRules, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 14; holds share scarce memory."""
@@ -432,7 +450,7 @@ async def test_twenty_holds_at_once_each_get_their_own_result(
 
 @RULES
 @pytest.mark.parametrize(("first", "second"), [(50, 100), (100, 50)])
-async def test_ten_thousand_resized_holds_leak_nothing(first, second, rules) -> None:
+async def test_ten_thousand_resized_holds_leak_no_permits(first, second, rules) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest cases 15 and 16."""
     limiter = ample(rules)
     for _ in range(10_000):
@@ -445,7 +463,7 @@ async def test_ten_thousand_resized_holds_leak_nothing(first, second, rules) -> 
 # -- leaks of upstream ----------------------------------------------------------------------------
 
 
-async def test_a_cancelled_task_leaves_no_place_in_the_queue() -> None:
+async def test_a_cancelled_task_leaves_the_queue_of_waiters() -> None:
     """A leak of upstream's dual limiter: the future does not reach the semaphore."""
     limiter, _ = dual()
     holder = await limiter.acquire(HEAP, 1000)

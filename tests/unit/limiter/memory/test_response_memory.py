@@ -34,7 +34,7 @@ def budget(request: pytest.FixtureRequest) -> Budget:
     return Budget(request.param)
 
 
-async def test_heap_is_held_for_the_block(budget: Budget) -> None:
+async def test_heap_memory_is_held_for_the_block(budget: Budget) -> None:
     memory = budget.memory
     async with memory.heap("listing", 100, "cnx"):
         inside = budget.used
@@ -42,7 +42,7 @@ async def test_heap_is_held_for_the_block(budget: Budget) -> None:
     assert budget.used == (0, 0)
 
 
-async def test_direct_memory_is_held_until_it_is_given_back(budget: Budget) -> None:
+async def test_direct_memory_is_held_until_released(budget: Budget) -> None:
     memory = budget.memory
     give_back = await memory.direct("answer", 100, "cnx")
     inside = budget.used
@@ -53,7 +53,9 @@ async def test_direct_memory_is_held_until_it_is_given_back(budget: Budget) -> N
 
 
 @pytest.mark.parametrize(("kind", "charged"), [(PrivateMemory, 300), (SharedMemory, 100)])
-async def test_three_who_send_the_same(kind, charged) -> None:
+async def test_three_senders_of_the_same_bytes_are_charged_once_if_memory_is_shared(
+    kind, charged
+) -> None:
     budget = Budget(kind)
     memory = budget.memory
     async with (
@@ -72,7 +74,7 @@ async def test_three_who_send_the_same(kind, charged) -> None:
 # -- direct memory ahead of an answer -------------------------------------------------------------
 
 
-async def test_what_was_waited_for_pays_for_an_answer_until_that_is_given_back(budget) -> None:
+async def test_memory_acquired_ahead_pays_for_a_response_until_that_is_released(budget) -> None:
     ahead = await budget.memory.direct_ahead("question", 100, "cnx")
     give_back = ahead.pay("answer", 90)
     ahead.release()
@@ -84,7 +86,7 @@ async def test_what_was_waited_for_pays_for_an_answer_until_that_is_given_back(b
     assert budget.used == (0, 0)
 
 
-async def test_what_was_waited_for_and_pays_for_nothing_is_given_back(budget: Budget) -> None:
+async def test_memory_acquired_ahead_that_pays_for_no_response_is_released(budget: Budget) -> None:
     ahead = await budget.memory.direct_ahead("question", 100, "cnx")
     too_large = ahead.pay("answer", 101)
     ahead.release()
@@ -93,7 +95,9 @@ async def test_what_was_waited_for_and_pays_for_nothing_is_given_back(budget: Bu
     assert budget.used == (0, 0)
 
 
-async def test_what_was_waited_for_by_who_has_left_pays_for_nothing(budget: Budget) -> None:
+async def test_memory_acquired_ahead_by_a_cancelled_owner_pays_for_no_response(
+    budget: Budget,
+) -> None:
     memory = budget.memory
     ahead = await memory.direct_ahead("question", 100, "cnx")
     memory.cancel_owner("cnx")
@@ -101,7 +105,7 @@ async def test_what_was_waited_for_by_who_has_left_pays_for_nothing(budget: Budg
     assert budget.used == (0, 0)
 
 
-async def test_who_waited_for_the_same_pays_for_the_same_once() -> None:
+async def test_owners_acquiring_the_same_memory_ahead_pay_for_the_same_response_once() -> None:
     budget = Budget()
     memory = budget.memory
     first, second, third = [await memory.direct_ahead("question", 100, one) for one in (1, 2, 3)]
@@ -116,7 +120,7 @@ async def test_who_waited_for_the_same_pays_for_the_same_once() -> None:
     assert budget.used == (0, 0)
 
 
-async def test_what_others_pay_for_already_is_not_paid_for_twice() -> None:
+async def test_a_response_already_paid_for_by_another_owner_is_not_paid_for_twice() -> None:
     budget = Budget()
     memory = budget.memory
     sending = await memory.direct("answer", 100, 1)
@@ -134,7 +138,9 @@ async def test_what_others_pay_for_already_is_not_paid_for_twice() -> None:
 
 
 @pytest.mark.parametrize("sizes", [[300], [300, 500], [300, 150], [50]])
-async def test_a_resized_hold_ends_with_its_block(budget: Budget, sizes: list[int]) -> None:
+async def test_a_resized_hold_is_released_at_the_end_of_its_block(
+    budget: Budget, sizes: list[int]
+) -> None:
     memory = budget.memory
     used = []
     async with memory.heap("listing", 100, "cnx") as hold:
@@ -147,7 +153,7 @@ async def test_a_resized_hold_ends_with_its_block(budget: Budget, sizes: list[in
     assert budget.used == (0, 0)
 
 
-async def test_the_shared_amount_grows_once_for_all_who_need_more() -> None:
+async def test_the_shared_amount_grows_once_for_all_holders_that_need_more() -> None:
     budget = Budget()
     memory = budget.memory
     async with memory.heap("listing", 100, 1) as one, memory.heap("listing", 100, 2) as two:
@@ -158,7 +164,7 @@ async def test_the_shared_amount_grows_once_for_all_who_need_more() -> None:
     assert budget.used == (0, 0)
 
 
-async def test_a_growth_that_is_refused_leaves_the_amount_and_nothing_leaks(budget: Budget) -> None:
+async def test_a_refused_growth_leaks_no_memory(budget: Budget) -> None:
     memory = budget.memory
     blocker = await budget.limiter.acquire(HEAP, 900)
 
@@ -174,7 +180,7 @@ async def test_a_growth_that_is_refused_leaves_the_amount_and_nothing_leaks(budg
     assert budget.used == (0, 0)
 
 
-async def test_cancel_owner_gives_everything_back_in_this_turn(budget: Budget) -> None:
+async def test_cancel_owner_releases_everything_in_the_same_turn(budget: Budget) -> None:
     memory = budget.memory
     block = memory.heap("listing", 100, "gone")
     hold = await block.__aenter__()
@@ -203,7 +209,7 @@ async def test_a_shared_hold_can_be_resized_only_inside_its_block() -> None:
 # -- without waiting ------------------------------------------------------------------------------
 
 
-async def test_what_is_free_is_had_at_once(budget: Budget) -> None:
+async def test_free_direct_memory_is_granted_without_waiting(budget: Budget) -> None:
     memory = budget.memory
     give_back = memory.direct_at_once("update", 1_000, "cnx")
     assert give_back is not None
@@ -213,7 +219,9 @@ async def test_what_is_free_is_had_at_once(budget: Budget) -> None:
     assert budget.used == (0, 0)
 
 
-async def test_what_would_have_to_wait_is_not_had_and_leaves_no_place(budget: Budget) -> None:
+async def test_an_immediate_request_that_would_have_to_wait_is_refused_and_is_not_queued(
+    budget: Budget,
+) -> None:
     memory = budget.memory
     blocker = await budget.limiter.acquire(DIRECT, 901)
     assert memory.direct_at_once("update", 100, "cnx") is None
@@ -222,7 +230,7 @@ async def test_what_would_have_to_wait_is_not_had_and_leaves_no_place(budget: Bu
     assert budget.used == (0, 0)
 
 
-async def test_nobody_goes_past_those_who_wait(budget: Budget) -> None:
+async def test_an_immediate_request_does_not_overtake_a_waiter(budget: Budget) -> None:
     memory = budget.memory
     blocker = await budget.limiter.acquire(DIRECT, 500)
     waiting = await started(memory.direct("answer", 600, "patient"))
@@ -234,7 +242,9 @@ async def test_nobody_goes_past_those_who_wait(budget: Budget) -> None:
     give_back()
 
 
-async def test_a_full_queue_is_no_error_for_who_does_not_wait(budget: Budget) -> None:
+async def test_an_immediate_request_at_a_full_queue_is_refused_without_an_error(
+    budget: Budget,
+) -> None:
     memory = budget.memory
     blocker = await budget.limiter.acquire(DIRECT, 1_000)
     waiting = [await started(memory.direct(number, 1, number)) for number in range(10)]
@@ -245,21 +255,23 @@ async def test_a_full_queue_is_no_error_for_who_does_not_wait(budget: Budget) ->
     assert budget.used == (0, 0)
 
 
-async def test_what_can_never_be_had_is_an_error_for_who_does_not_wait(budget: Budget) -> None:
+async def test_an_immediate_request_larger_than_the_limit_raises_an_error(budget: Budget) -> None:
     memory = budget.memory
     with pytest.raises(PermitTooLargeError):
         memory.direct_at_once("update", 1_001, "cnx")
     assert budget.used == (0, 0)
 
 
-async def test_a_closed_limiter_gives_nothing_at_once(budget: Budget) -> None:
+async def test_a_closed_limiter_refuses_an_immediate_request(budget: Budget) -> None:
     memory = budget.memory
     budget.limiter.close()
     assert memory.direct_at_once("update", 1, "cnx") is None
 
 
 @pytest.mark.parametrize(("kind", "charged"), [(PrivateMemory, 200), (SharedMemory, 100)])
-async def test_two_who_send_the_same_at_once(kind, charged) -> None:
+async def test_two_immediate_senders_of_the_same_bytes_are_charged_once_if_memory_is_shared(
+    kind, charged
+) -> None:
     budget = Budget(kind)
     memory = budget.memory
     returns = [memory.direct_at_once("update", 100, owner) for owner in (1, 2)]
@@ -272,7 +284,7 @@ async def test_two_who_send_the_same_at_once(kind, charged) -> None:
     assert budget.used == (0, 0)
 
 
-async def test_who_is_cancelled_gives_back_what_he_had_at_once(budget: Budget) -> None:
+async def test_cancel_owner_releases_immediately_granted_memory_once(budget: Budget) -> None:
     memory = budget.memory
     give_back = memory.direct_at_once("update", 100, "gone")
     memory.cancel_owner("gone")
@@ -282,7 +294,9 @@ async def test_who_is_cancelled_gives_back_what_he_had_at_once(budget: Budget) -
     assert budget.used == (0, 0)
 
 
-async def test_without_a_limit_all_is_had_at_once_and_nothing_counted(budget: Budget) -> None:
+async def test_without_a_limit_any_immediate_request_is_granted_and_not_counted(
+    budget: Budget,
+) -> None:
     unlimited = MemoryLimit(0, 10, 5.0)
     limiter = AsyncDualMemoryLimiter(unlimited, unlimited, ManualClock())
     memory = type(budget.memory)(limiter)

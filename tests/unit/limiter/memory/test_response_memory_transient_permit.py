@@ -54,20 +54,20 @@ def budget(request: pytest.FixtureRequest) -> Budget:
     return Budget(request.param)
 
 
-async def test_what_passes_is_counted_and_nobody_holds_it(budget: Budget) -> None:
+async def test_a_transient_permit_is_counted_but_not_held(budget: Budget) -> None:
     passed = budget.passes(700)
     assert passed
     assert (budget.used, budget.traces) == (0, (0, 0, 700))
     assert budget.told == [(AcquireOutcome.GRANTED, 1)]
 
 
-async def test_the_most_ever_held_is_what_others_hold_and_what_passes(budget: Budget) -> None:
+async def test_the_high_water_mark_includes_held_and_transient_permits(budget: Budget) -> None:
     await budget.limiter.acquire(DIRECT, 300)
     budget.passes(200)
     assert budget.traces == (1, 0, 500)
 
 
-async def test_what_passes_is_recorded_as_had_and_given_back(budget: Budget) -> None:
+async def test_a_transient_permit_is_recorded_as_acquired_and_released(budget: Budget) -> None:
     budget.passes(700)
     entries = budget.ledger.recent()
     assert [(one.event, one.owner, one.namespace, one.size_bytes) for one in entries] == [
@@ -79,7 +79,9 @@ async def test_what_passes_is_recorded_as_had_and_given_back(budget: Budget) -> 
     check_all_balanced([budget.ledger])
 
 
-async def test_what_stays_is_held_until_it_is_given_back_and_counted_once(budget: Budget) -> None:
+async def test_a_transient_permit_that_stays_is_held_until_released_and_counted_once(
+    budget: Budget,
+) -> None:
     permit = budget.memory.transient(DIRECT, "answer", 700, "cnx")
     assert permit is not None
     give_back = permit.stay()
@@ -91,7 +93,7 @@ async def test_what_stays_is_held_until_it_is_given_back_and_counted_once(budget
     assert (budget.used, budget.traces) == (0, (0, 0, 700))
 
 
-async def test_what_stays_comes_back_with_its_owner(budget: Budget) -> None:
+async def test_a_transient_permit_that_stays_is_released_with_its_owner(budget: Budget) -> None:
     permit = budget.memory.transient(DIRECT, "answer", 700, "cnx")
     assert permit is not None
     give_back = permit.stay()
@@ -101,7 +103,9 @@ async def test_what_stays_comes_back_with_its_owner(budget: Budget) -> None:
     assert budget.used == 0
 
 
-async def test_what_is_not_free_does_not_pass_and_leaves_nothing(budget: Budget) -> None:
+async def test_a_transient_permit_that_does_not_fit_is_refused_without_a_trace(
+    budget: Budget,
+) -> None:
     await budget.limiter.acquire(DIRECT, 301)
     assert not budget.passes(700)
     assert budget.traces == (1, 0, 301)
@@ -109,7 +113,7 @@ async def test_what_is_not_free_does_not_pass_and_leaves_nothing(budget: Budget)
     assert budget.passes(699)
 
 
-async def test_nobody_passes_those_who_wait(budget: Budget) -> None:
+async def test_a_transient_permit_does_not_overtake_a_waiter(budget: Budget) -> None:
     blocker = await budget.limiter.acquire(DIRECT, 500)
     waiting = await started(budget.memory.direct("list", 600, "patient"))
     assert not budget.passes(1)
@@ -118,7 +122,7 @@ async def test_nobody_passes_those_who_wait(budget: Budget) -> None:
     assert budget.passes(1)
 
 
-async def test_nobody_passes_beyond_his_share_but_what_is_lent(budget: Budget) -> None:
+async def test_a_transient_permit_beyond_the_share_is_limited_to_a_loan(budget: Budget) -> None:
     # A share is half of the limit
     await budget.memory.direct("list", 400, "greedy")
     assert not budget.passes(101, "greedy")
@@ -127,19 +131,21 @@ async def test_nobody_passes_beyond_his_share_but_what_is_lent(budget: Budget) -
 
 
 @pytest.mark.parametrize("kind", [PrivateMemory, SharedMemory])
-async def test_a_cap_holds_for_what_passes(kind: Kind) -> None:
+async def test_a_cap_applies_to_a_transient_permit(kind: Kind) -> None:
     budget = Budget(kind, caps=AdmissionCaps(per_connection=100))
     assert not budget.passes(101)
     assert budget.passes(100)
 
 
-async def test_nothing_passes_a_closed_limiter(budget: Budget) -> None:
+async def test_a_closed_limiter_refuses_a_transient_permit(budget: Budget) -> None:
     budget.limiter.close()
     assert not budget.passes(1)
 
 
 @pytest.mark.parametrize("kind", [PrivateMemory, SharedMemory])
-async def test_without_a_limit_everything_passes_and_nothing_is_counted(kind: Kind) -> None:
+async def test_without_a_limit_every_transient_permit_is_granted_and_not_counted(
+    kind: Kind,
+) -> None:
     budget = Budget(kind, limit=0)
     permit = budget.memory.transient(DIRECT, "answer", 10**12, "cnx")
     assert permit is not None
@@ -150,7 +156,7 @@ async def test_without_a_limit_everything_passes_and_nothing_is_counted(kind: Ki
     assert (budget.traces, budget.ledger.recent()) == ((0, 0, 0), [])
 
 
-async def test_what_others_hold_already_passes_without_a_charge() -> None:
+async def test_a_transient_permit_for_bytes_already_held_by_a_sharer_is_not_charged() -> None:
     budget = Budget(SharedMemory)
     give_back = await budget.memory.direct("answer", 900, "slow")
     assert budget.passes(900)
@@ -160,7 +166,7 @@ async def test_what_others_hold_already_passes_without_a_charge() -> None:
     give_back()
 
 
-async def test_who_stays_with_what_others_hold_keeps_it_when_they_leave() -> None:
+async def test_a_transient_permit_that_stays_keeps_shared_bytes_after_the_first_release() -> None:
     budget = Budget(SharedMemory)
     first = await budget.memory.direct("answer", 900, "slow")
     permit = budget.memory.transient(DIRECT, "answer", 900, "slower")
@@ -172,7 +178,7 @@ async def test_who_stays_with_what_others_hold_keeps_it_when_they_leave() -> Non
     assert budget.used == 0
 
 
-async def test_what_others_still_wait_for_does_not_pass() -> None:
+async def test_a_transient_permit_for_bytes_a_sharer_still_waits_for_is_refused() -> None:
     budget = Budget(SharedMemory)
     blocker = await budget.limiter.acquire(DIRECT, 500)
     waiting = await started(budget.memory.direct("answer", 600, "patient"))
@@ -181,7 +187,7 @@ async def test_what_others_still_wait_for_does_not_pass() -> None:
     (await waiting)()
 
 
-async def test_what_is_more_than_others_hold_for_the_same_does_not_pass() -> None:
+async def test_a_transient_permit_larger_than_the_shared_amount_is_refused() -> None:
     budget = Budget(SharedMemory)
     async with budget.memory.heap("list", 100, "first"):
         assert budget.memory.transient(HEAP, "list", 101, "second") is None

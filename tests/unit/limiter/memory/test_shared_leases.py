@@ -37,7 +37,9 @@ def budget() -> Budget:
     return Budget()
 
 
-async def test_fifty_share_one_charge_and_the_last_one_returns_it(budget: Budget) -> None:
+async def test_fifty_sharers_are_charged_once_and_the_last_releases_the_charge(
+    budget: Budget,
+) -> None:
     references = [await budget.leases.acquire("answer", 600, number) for number in range(50)]
     assert (budget.used, len(budget.leases)) == (600, 1)
     for reference in references[:-1]:
@@ -48,7 +50,9 @@ async def test_fifty_share_one_charge_and_the_last_one_returns_it(budget: Budget
     assert (budget.used, len(budget.leases), references[-1].size) == (0, 0, 0)
 
 
-async def test_when_the_first_of_fifty_leaves_the_others_still_get_it(budget: Budget) -> None:
+async def test_when_the_first_of_fifty_waiting_sharers_is_cancelled_the_rest_are_granted(
+    budget: Budget,
+) -> None:
     blocker = await budget.limiter.acquire(DIRECT, 1000)
     waiting = [await started(budget.leases.acquire("answer", 600, number)) for number in range(50)]
     waiting[0].cancel()
@@ -60,7 +64,7 @@ async def test_when_the_first_of_fifty_leaves_the_others_still_get_it(budget: Bu
     assert budget.used == 600
 
 
-async def test_a_reference_is_given_back_once(budget: Budget) -> None:
+async def test_a_reference_is_released_once(budget: Budget) -> None:
     first = await budget.leases.acquire("answer", 600, "a")
     second = await budget.leases.acquire("answer", 600, "b")
     first.release()
@@ -68,7 +72,7 @@ async def test_a_reference_is_given_back_once(budget: Budget) -> None:
     assert (budget.used, second.size, first.size) == (600, 600, 0)
 
 
-async def test_a_refused_lease_fails_all_who_wait_and_is_forgotten(budget: Budget) -> None:
+async def test_a_refused_lease_fails_all_of_its_waiters_and_is_forgotten(budget: Budget) -> None:
     blocker = await budget.limiter.acquire(DIRECT, 1000)
     waiting = [await started(budget.leases.acquire("answer", 600, number)) for number in range(3)]
     budget.clock.advance(5.0)
@@ -80,7 +84,7 @@ async def test_a_refused_lease_fails_all_who_wait_and_is_forgotten(budget: Budge
     assert (await budget.leases.acquire("answer", 600, "later")).size == 600
 
 
-async def test_who_comes_between_a_refusal_and_its_news_opens_a_lease_of_his_own() -> None:
+async def test_a_reference_after_a_refusal_and_before_its_delivery_opens_a_new_lease() -> None:
     budget = Budget()
     blocker = await budget.limiter.acquire(DIRECT, 1000)
     refused = await started(budget.leases.acquire("answer", 600, "early"))
@@ -96,7 +100,7 @@ async def test_who_comes_between_a_refusal_and_its_news_opens_a_lease_of_his_own
 @pytest.mark.parametrize(
     ("size", "error"), [(1001, PermitTooLargeError), (600, PermitAcquireQueueFullError)]
 )
-async def test_a_lease_refused_at_once_leaves_nothing(size: int, error: type[Exception]) -> None:
+async def test_an_immediately_refused_lease_is_forgotten(size: int, error: type[Exception]) -> None:
     budget = Budget(queue=1)
     await budget.limiter.acquire(DIRECT, 1000)
     budget.limiter.request(DIRECT, 1)
@@ -106,7 +110,9 @@ async def test_a_lease_refused_at_once_leaves_nothing(size: int, error: type[Exc
     assert budget.leases._owned == {}
 
 
-async def test_cancel_owner_gives_back_all_of_one_owner_in_this_turn(budget: Budget) -> None:
+async def test_cancel_owner_releases_all_references_of_an_owner_in_the_same_turn(
+    budget: Budget,
+) -> None:
     mine = await budget.leases.acquire("mine", 400, "gone")
     ours = await budget.leases.acquire("ours", 600, "gone")
     kept = await budget.leases.acquire("ours", 600, "stays")
@@ -117,7 +123,7 @@ async def test_cancel_owner_gives_back_all_of_one_owner_in_this_turn(budget: Bud
     assert len(budget.leases) == 1
 
 
-async def test_cancel_owner_ends_a_wait_and_frees_its_place(budget: Budget) -> None:
+async def test_cancel_owner_ends_a_wait_and_frees_its_queue_place(budget: Budget) -> None:
     await budget.limiter.acquire(DIRECT, 1000)
     waiting = await started(budget.leases.acquire("answer", 600, "gone"))
     budget.leases.cancel_owner("gone")
@@ -140,13 +146,13 @@ async def test_a_late_sharer_joins_a_granted_lease_without_waiting(budget: Budge
     assert (late.size, budget.used) == (600, 600)
 
 
-async def test_who_comes_after_the_last_one_left_opens_a_new_lease(budget: Budget) -> None:
+async def test_a_lease_requested_after_the_last_release_is_a_new_lease(budget: Budget) -> None:
     (await budget.leases.acquire("answer", 600, "a")).release()
     again = await budget.leases.acquire("answer", 700, "b")
     assert again.size == budget.used == 700
 
 
-async def test_a_grant_that_meets_the_last_sharers_cancellation_is_given_back() -> None:
+async def test_a_grant_coinciding_with_the_last_sharers_cancellation_is_released() -> None:
     budget = Budget()
     blocker = await budget.limiter.acquire(DIRECT, 1000)
     waiting = await started(budget.leases.acquire("answer", 600, "a"))
@@ -157,13 +163,13 @@ async def test_a_grant_that_meets_the_last_sharers_cancellation_is_given_back() 
     assert (budget.used, len(budget.leases)) == (0, 0)
 
 
-async def test_other_keys_are_charged_for_themselves(budget: Budget) -> None:
+async def test_leases_of_different_keys_are_charged_separately(budget: Budget) -> None:
     await budget.leases.acquire("one", 300, "a")
     await budget.leases.acquire("two", 400, "a")
     assert (budget.used, len(budget.leases)) == (700, 2)
 
 
-async def test_two_who_let_one_reference_grow_are_both_woken_when_it_is_released() -> None:
+async def test_two_growths_of_a_reference_are_both_cancelled_on_its_release() -> None:
     budget = Budget()
     reference = budget.leases.reference("list", 1, "one")
     await budget.limiter.acquire(DIRECT, 999)

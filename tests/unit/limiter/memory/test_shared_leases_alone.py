@@ -34,7 +34,9 @@ def budget(request: pytest.FixtureRequest) -> Budget:
     return Budget(request.param)
 
 
-async def test_what_one_owner_holds_is_his_until_another_joins(budget: Budget) -> None:
+async def test_bytes_held_by_a_single_owner_are_divided_once_another_owner_joins(
+    budget: Budget,
+) -> None:
     first = await budget.leases.acquire("answer", 600, "first", "t/ns")
     alone = budget.held
     second = await budget.leases.acquire("answer", 600, "second", "t/ns")
@@ -46,7 +48,7 @@ async def test_what_one_owner_holds_is_his_until_another_joins(budget: Budget) -
     assert (left, budget.held, len(budget.leases)) == ((600, 0, 600), (0, 0, 0), 0)
 
 
-async def test_two_references_of_one_owner_are_one_charge(budget: Budget) -> None:
+async def test_two_references_of_a_single_owner_are_charged_once(budget: Budget) -> None:
     references = [await budget.leases.acquire("answer", 600, "first") for _ in range(2)]
     references[0].release()
     after_one = budget.held
@@ -55,13 +57,13 @@ async def test_two_references_of_one_owner_are_one_charge(budget: Budget) -> Non
     assert len(budget.leases) == 0
 
 
-async def test_a_lease_that_nobody_joined_is_forgotten_with_its_owners_release(budget) -> None:
+async def test_a_lease_without_further_sharers_is_forgotten_on_release(budget) -> None:
     reference = await budget.leases.acquire("answer", 600, "first")
     reference.release()
     assert (len(budget.leases), budget.held) == (0, (0, 0, 0))
 
 
-async def test_who_joins_while_it_grows_has_the_growth_too(budget: Budget) -> None:
+async def test_an_owner_joining_a_growing_lease_shares_its_growth(budget: Budget) -> None:
     first = await budget.leases.acquire("answer", 300, "first")
     blocker = await budget.limiter.acquire(DIRECT, 600, None, "other")
     growing = await started(first.grow(800))
@@ -77,7 +79,7 @@ async def test_who_joins_while_it_grows_has_the_growth_too(budget: Budget) -> No
     assert budget.held == (0, 0, 0)
 
 
-async def test_an_owner_that_leaves_gives_back_what_it_held_alone(budget: Budget) -> None:
+async def test_cancel_owner_releases_a_lease_held_alone(budget: Budget) -> None:
     reference = await budget.leases.acquire("answer", 600, "first")
     waiting = await started(budget.leases.acquire("other answer", 600, "second"))
     budget.leases.cancel_owner("first")
@@ -89,7 +91,7 @@ async def test_an_owner_that_leaves_gives_back_what_it_held_alone(budget: Budget
     assert budget.held == (0, 0, 0)
 
 
-async def test_a_lease_that_its_owner_lost_is_opened_anew(budget: Budget) -> None:
+async def test_a_lease_lost_by_its_owner_is_opened_anew(budget: Budget) -> None:
     # Given an owner whose permits the limiter took back
     lost = await budget.leases.acquire("answer", 600, "first")
     budget.limiter.cancel_owner("first")
@@ -103,7 +105,7 @@ async def test_a_lease_that_its_owner_lost_is_opened_anew(budget: Budget) -> Non
 
 
 @pytest.mark.parametrize("policy", list(AdmissionPolicy))
-async def test_what_is_shared_already_cannot_be_shared_out_again(policy: AdmissionPolicy) -> None:
+async def test_an_already_shared_permit_cannot_be_shared_again(policy: AdmissionPolicy) -> None:
     semaphore = Budget(policy).limiter.semaphore(DIRECT)
     permit = semaphore.immediate.permit(600, "first")
     assert permit is not None
@@ -112,7 +114,7 @@ async def test_what_is_shared_already_cannot_be_shared_out_again(policy: Admissi
         semaphore.shared.of(permit)
 
 
-async def test_those_without_a_name_share_from_the_start(budget: Budget) -> None:
+async def test_references_without_an_owner_share_from_the_start(budget: Budget) -> None:
     budget.leases.reference("answer", 600, None)
     budget.leases.reference("answer", 600, None)
     assert budget.limiter.acquired_permits(DIRECT) == 600

@@ -22,7 +22,7 @@ def holder() -> ResultHolder:
     return ResultHolder()
 
 
-def test_a_listing_costs_its_utf8_bytes_and_32_a_name() -> None:
+def test_a_listing_is_estimated_as_its_utf8_bytes_plus_32_per_name() -> None:
     assert estimate_topic_list_bytes([]) == 0
     assert estimate_topic_list_bytes(["persistent://t/ns/a", "persistent://t/ns/tópico"]) == 108
 
@@ -31,35 +31,37 @@ def test_a_listing_costs_its_utf8_bytes_and_32_a_name() -> None:
     ("policy", "expected"),
     [(SizeEstimate.LAST, 108), (SizeEstimate.EXACT, 108), (SizeEstimate.PROPOSAL, 44)],
 )
-def test_the_proposals_text_charges_the_names_and_nothing_beside_them(policy, expected) -> None:
+def test_the_proposals_estimate_charges_the_bytes_of_the_names_only(policy, expected) -> None:
     names = ["persistent://t/ns/a", "persistent://t/ns/tópico"]
     assert charged_bytes(policy, estimate_topic_list_bytes(names), len(names)) == expected
 
 
-def test_the_first_guesses_are_upstreams() -> None:
+def test_the_first_estimates_match_upstream_and_the_proposal() -> None:
     assert (FIRST_ESTIMATE_BYTES, PROPOSAL_ESTIMATE_BYTES) == (10_240, 1_024)
     assert SizeEstimate("last") is SizeEstimate.LAST
 
 
-def test_the_same_key_has_the_same_holder() -> None:
+def test_equal_keys_have_the_same_holder() -> None:
     """Upstream: TopicListSizeResultCacheTest cases 1 and 11 (equal keys)."""
     cache = TopicListSizeResultCache()
     assert cache.holder(("t/ns", "ALL")) is cache.holder(("t/ns", "ALL"))
 
 
-def test_another_namespace_has_another_holder() -> None:
+def test_different_namespaces_have_different_holders() -> None:
     """Upstream: TopicListSizeResultCacheTest cases 2 and 12 (unequal keys)."""
     cache = TopicListSizeResultCache()
     assert cache.holder(("t/ns", "ALL")) is not cache.holder(("t/other", "ALL"))
 
 
-def test_another_mode_has_another_holder() -> None:
+def test_different_modes_have_different_holders() -> None:
     """Upstream: TopicListSizeResultCacheTest cases 3 and 13 (unequal keys)."""
     cache = TopicListSizeResultCache()
     assert cache.holder(("t/ns", "ALL")) is not cache.holder(("t/ns", "PERSISTENT"))
 
 
-async def test_the_first_to_ask_gets_the_first_guess_at_once(holder: ResultHolder) -> None:
+async def test_the_first_caller_receives_the_first_estimate_immediately(
+    holder: ResultHolder,
+) -> None:
     """Upstream: TopicListSizeResultCacheTest case 4."""
     assert await holder.size() == 10_240
     assert holder.last_size_bytes is None
@@ -73,7 +75,9 @@ async def test_the_first_to_ask_gets_the_first_guess_at_once(holder: ResultHolde
         pytest.param(20, 30_000, id="case 14"),
     ],
 )
-async def test_the_others_wait_for_the_firsts_result(callers: int, actual: int) -> None:
+async def test_later_callers_wait_for_the_measurement_of_the_first(
+    callers: int, actual: int
+) -> None:
     """Upstream: TopicListSizeResultCacheTest cases 5, 7 and 14 (there with 20 threads)."""
     holder = ResultHolder()
     asking = [await started(holder.size()) for _ in range(callers)]
@@ -82,7 +86,7 @@ async def test_the_others_wait_for_the_firsts_result(callers: int, actual: int) 
     assert await asyncio.gather(*asking) == [10_240] + [actual] * (callers - 1)
 
 
-async def test_later_callers_get_the_last_actual_size(holder: ResultHolder) -> None:
+async def test_later_callers_receive_the_last_actual_size(holder: ResultHolder) -> None:
     """Upstream: TopicListSizeResultCacheTest cases 6 and 10 (the last size wins)."""
     assert await holder.size() == 10_240
     for actual in (20_480, 15_000, 25_000):
@@ -90,7 +94,7 @@ async def test_later_callers_get_the_last_actual_size(holder: ResultHolder) -> N
         assert await holder.size() == holder.last_size_bytes == actual
 
 
-async def test_a_failed_first_measurement_lets_the_others_go_on_with_the_guess() -> None:
+async def test_a_failed_first_measurement_resumes_waiting_callers_with_the_first_estimate() -> None:
     """Upstream: TopicListSizeResultCacheTest case 8."""
     holder = ResultHolder()
     await holder.size()
@@ -100,7 +104,7 @@ async def test_a_failed_first_measurement_lets_the_others_go_on_with_the_guess()
     assert await holder.size() == 10_240
 
 
-async def test_a_reset_after_a_result_changes_nothing(holder: ResultHolder) -> None:
+async def test_a_reset_after_a_measurement_changes_nothing(holder: ResultHolder) -> None:
     """Upstream: TopicListSizeResultCacheTest case 9."""
     await holder.size()
     holder.update_size(20_000)
@@ -108,7 +112,9 @@ async def test_a_reset_after_a_result_changes_nothing(holder: ResultHolder) -> N
     assert await holder.size() == 20_000
 
 
-async def test_a_caller_that_leaves_takes_nothing_from_the_others(holder: ResultHolder) -> None:
+async def test_a_cancelled_caller_does_not_affect_further_waiting_callers(
+    holder: ResultHolder,
+) -> None:
     await holder.size()
     leaves, stays = await started(holder.size()), await started(holder.size())
     leaves.cancel()
@@ -118,7 +124,7 @@ async def test_a_caller_that_leaves_takes_nothing_from_the_others(holder: Result
     assert await stays == 20_000
 
 
-def test_the_key_unused_for_longest_is_forgotten() -> None:
+def test_the_least_recently_used_key_is_forgotten() -> None:
     cache = TopicListSizeResultCache(max_keys=2)
     used, unused = cache.holder("used"), cache.holder("unused")
     assert cache.holder("used") is used
@@ -140,7 +146,9 @@ async def test_a_forgotten_size_is_measured_anew(holder: ResultHolder) -> None:
 
 
 @pytest.mark.parametrize("anyone_resets", [True, False])
-async def test_the_measuring_request_that_fails_lets_the_others_go_on(anyone_resets: bool) -> None:
+async def test_a_failed_measuring_request_resumes_waiting_requests_with_the_first_estimate(
+    anyone_resets: bool,
+) -> None:
     holder = ResultHolder()
     first = SizeGuess(holder, anyone_resets=anyone_resets)
     await first.size()
@@ -150,7 +158,7 @@ async def test_the_measuring_request_that_fails_lets_the_others_go_on(anyone_res
 
 
 @pytest.mark.parametrize("anyone_resets", [True, False])
-async def test_a_request_that_leaves_before_it_has_an_estimate_resets_nobodys(
+async def test_a_request_cancelled_before_its_estimate_does_not_reset_the_measurement(
     holder: ResultHolder, anyone_resets: bool
 ) -> None:
     await SizeGuess(holder, anyone_resets=anyone_resets).size()
@@ -169,7 +177,7 @@ async def test_a_request_that_leaves_before_it_has_an_estimate_resets_nobodys(
 @pytest.mark.parametrize(
     ("anyone_resets", "estimate"), [(True, 10_240), (False, 20_000)], ids=["as shipped", "ours"]
 )
-async def test_a_failure_resets_anothers_measurement_as_shipped_only(
+async def test_a_failure_resets_the_measurement_of_a_different_request_only_as_shipped(
     holder: ResultHolder, anyone_resets: bool, estimate: int
 ) -> None:
     """Upstream: every failing caller calls resetIfInitializing."""
@@ -189,7 +197,9 @@ async def test_a_failure_resets_anothers_measurement_as_shipped_only(
     assert await behind == estimate
 
 
-async def test_what_failed_after_the_truth_was_told_resets_nothing(holder: ResultHolder) -> None:
+async def test_a_failure_after_the_actual_size_was_reported_resets_nothing(
+    holder: ResultHolder,
+) -> None:
     guess = SizeGuess(holder, anyone_resets=True)
     await guess.size()
     guess.actual(20_000)

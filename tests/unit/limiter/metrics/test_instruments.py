@@ -19,19 +19,19 @@ def shown(row: Instrument[object], source: object, created: float | None = None)
     ]
 
 
-def test_total_in_a_rows_name_makes_a_counter_and_braces_make_labels() -> None:
+def test_total_in_the_name_of_a_row_makes_a_counter_and_braces_make_labels() -> None:
     rows = table("pauses", ("_total{cause}", "Times paused", dict), ("", "Paused now", len))
     counted, now = rows
     assert shown(counted, {Cause.FULL: 3}) == ["counter x_pauses_total ['c', 'buffer_full'] 3"]
     assert shown(now, {Cause.FULL: 3}) == ["gauge x_pauses ['c'] 1"]
 
 
-def test_a_key_with_fewer_values_than_labels_leaves_the_others_out() -> None:
+def test_a_key_with_fewer_values_than_labels_omits_the_remaining_labels() -> None:
     (row,) = table("faults_total{type,fault}", ("", "Faults", lambda _: [(("heap",), 0)]))
     assert shown(row, object()) == ["counter x_faults_total ['c', 'heap'] 0"]
 
 
-def test_a_start_of_counting_is_shown_for_what_only_grows() -> None:
+def test_a_summary_exports_its_start_of_counting_and_a_gauge_does_not() -> None:
     waits = summary("wait.time", "Waits", lambda _: WaitTimes(ManualClock()), (), unit="s")
     rises_and_falls = gauge("memory.used", "Memory", lambda _: 5, unit="By")
     assert shown(rises_and_falls, object(), 7.5) == ["gauge x_memory_used_bytes ['c'] 5"]

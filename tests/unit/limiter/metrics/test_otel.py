@@ -124,7 +124,7 @@ def test_the_twelve_instruments_are_as_shipped_and_have_no_attributes() -> None:
     }
 
 
-def test_before_the_first_wait_there_is_no_histogram() -> None:
+def test_no_histogram_is_exported_before_the_first_wait() -> None:
     assert "topic.list.heap.wait.time" not in Telemetry().read()
 
 
@@ -137,7 +137,7 @@ def test_waits_are_recorded_in_seconds() -> None:
     assert (point.count, point.sum, point.min, point.max) == (3, 25.5, 0.25, 25.0)
 
 
-def test_a_batch_of_waits_of_no_time_counts_in_full() -> None:
+def test_a_batch_of_waits_of_zero_seconds_counts_in_full() -> None:
     telemetry = Telemetry()
     telemetry.tally.observe(HEAP, AcquireOutcome.GRANTED, 0.0, 1_000_000)
     telemetry.tally.observe(HEAP, AcquireOutcome.GRANTED, 6.0)
@@ -155,7 +155,7 @@ def test_a_batch_of_waits_of_no_time_counts_in_full() -> None:
     assert telemetry.waits("direct").count == 3
 
 
-def test_a_reader_of_differences_gets_each_batch_once() -> None:
+def test_a_reader_of_deltas_receives_each_batch_once() -> None:
     reader = InMemoryMetricReader({HistogramInstrument: DELTA, CounterInstrument: DELTA})
     telemetry = Telemetry(reader)
     telemetry.tally.observe(HEAP, AcquireOutcome.GRANTED, 0.0, 100)
@@ -167,7 +167,7 @@ def test_a_reader_of_differences_gets_each_batch_once() -> None:
     assert "topic.list.heap.wait.time" not in third
 
 
-def test_an_exponential_histogram_counts_zeros_apart() -> None:
+def test_an_exponential_histogram_counts_zeros_separately() -> None:
     reader = InMemoryMetricReader(
         preferred_aggregation={HistogramInstrument: ExponentialBucketHistogramAggregation()}
     )
@@ -179,7 +179,7 @@ def test_an_exponential_histogram_counts_zeros_apart() -> None:
     assert (point.count, point.zero_count, point.sum) == (101, 100, 2.0)
 
 
-def test_instruments_of_our_own_have_the_type_as_an_attribute() -> None:
+def test_floodgates_own_instruments_have_the_type_as_an_attribute() -> None:
     telemetry = Telemetry()
     telemetry.tally.observe(DIRECT, AcquireOutcome.QUEUE_FULL, 0.0)
     metrics = telemetry.read()
@@ -216,7 +216,7 @@ def test_instruments_of_our_own_have_the_type_as_an_attribute() -> None:
     ("name", "kind"),
     [("requests", "counter"), ("holders", "up-down counter"), ("memory.overdraft", "gauge")],
 )
-def test_kinds_of_our_own(name: str, kind: str) -> None:
+def test_floodgates_own_instruments_have_the_expected_kinds(name: str, kind: str) -> None:
     data = Telemetry().read()[f"floodgate.topic.list.{name}"].data
     if kind == "gauge":
         assert isinstance(data, Gauge)

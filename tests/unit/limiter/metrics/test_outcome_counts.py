@@ -20,7 +20,7 @@ def test_every_outcome_is_counted_for_its_budget() -> None:
     assert set(tally.of(DIRECT).outcomes.values()) == {0}
 
 
-def test_the_listener_hears_of_waits_only() -> None:
+def test_the_listener_is_notified_only_of_waits() -> None:
     tally = OutcomeCounts(ManualClock())
     heard: list[tuple[LimitType, float, int]] = []
     tally.listen(lambda *wait: heard.append(wait))

@@ -114,7 +114,7 @@ def test_gauges_are_read_from_the_limiter() -> None:
     assert values["direct_queue_max_size"] == 20
 
 
-def test_instruments_of_our_own_have_the_type_as_a_label() -> None:
+def test_floodgates_own_instruments_have_the_type_as_a_label() -> None:
     values = values_of(metrics(BUSY))
     assert {
         name.removeprefix("floodgate_topic_list_"): value
@@ -164,7 +164,7 @@ def test_requests_are_counted_by_outcome() -> None:
     ]
 
 
-def test_requests_that_a_policy_refused_are_counted_by_its_own_reasons() -> None:
+def test_requests_refused_by_a_policy_are_counted_by_the_reasons_of_the_policy() -> None:
     # One of the labels is Floodgate's
     idle = SemaphoreStatistics(1000, 0, 1000, 0, 10, 0)
     limiter = FixedLimiter(replace(idle, refused={"too_late": 3, "timed_out": 1}), idle)
@@ -182,7 +182,7 @@ def test_requests_that_a_policy_refused_are_counted_by_its_own_reasons() -> None
     }
 
 
-def test_without_a_limit_all_is_zero_but_the_configured_queue() -> None:
+def test_without_a_limit_every_value_is_zero_except_queue_sizes_and_creation_times() -> None:
     values = values_of(metrics(UNBOUNDED))
     not_zero = {name for name, value in values.items() if value and not math.isnan(value)}
     assert not_zero == {
@@ -196,7 +196,7 @@ def test_without_a_limit_all_is_zero_but_the_configured_queue() -> None:
     }
 
 
-def test_before_the_first_wait_quantiles_are_not_numbers_and_all_was_created() -> None:
+def test_before_the_first_wait_quantiles_are_nan_and_creation_times_are_exported() -> None:
     values = values_of(metrics(BUSY))
     assert math.isnan(values["heap_wait_time_ms0.5"])
     assert math.isnan(values["direct_wait_time_ms1.0"])
@@ -206,7 +206,7 @@ def test_before_the_first_wait_quantiles_are_not_numbers_and_all_was_created() -
     )
 
 
-def test_a_timeout_is_a_wait_and_a_timeout_and_refusals_are_neither() -> None:
+def test_a_timeout_counts_as_a_wait_and_a_timeout_and_a_refusal_as_neither() -> None:
     tally = OutcomeCounts(ManualClock())
     waits = {AcquireOutcome.GRANTED: 0.0, AcquireOutcome.OVERDRAFT: 3.0}
     for outcome in AcquireOutcome:
@@ -220,7 +220,7 @@ def test_a_timeout_is_a_wait_and_a_timeout_and_refusals_are_neither() -> None:
     assert values["direct_wait_time_ms_count"] == values["direct_timeout_total"] == 0
 
 
-def test_grants_that_the_limiter_reports_when_asked_for_statistics_are_in_the_same_scrape() -> None:
+def test_grants_reported_when_statistics_are_read_appear_in_the_same_scrape() -> None:
     tally = OutcomeCounts(ManualClock())
 
     class ReportsLate(FixedLimiter):
@@ -235,7 +235,7 @@ def test_grants_that_the_limiter_reports_when_asked_for_statistics_are_in_the_sa
     assert values["floodgate_topic_list_requests_total heap granted"] == 7
 
 
-async def test_the_real_limiter_is_watched() -> None:
+async def test_metrics_follow_a_real_limiter() -> None:
     clock = ManualClock()
     limiter = AsyncDualMemoryLimiter(MemoryLimit(100, 5, 25.0), MemoryLimit(0, 5, 25.0), clock)
     tally = OutcomeCounts(clock)

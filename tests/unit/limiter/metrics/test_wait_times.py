@@ -6,13 +6,13 @@ from limiter.metrics.wait_times import MAX_TRACKED_MILLIS, WINDOW_SECONDS, WaitT
 from tests.support.clocks.manual_clock import ManualClock
 
 
-def test_before_the_first_wait_there_is_no_quantile() -> None:
+def test_before_the_first_wait_quantiles_are_nan() -> None:
     waits = WaitTimes(ManualClock())
     assert all(math.isnan(value) for value in waits.quantiles([0.5, 1.0]))
     assert (waits.count, waits.sum_millis) == (0, 0)
 
 
-def test_a_wait_granted_at_once_counts_as_0_ms() -> None:
+def test_an_immediate_grant_counts_as_a_wait_of_0_ms() -> None:
     waits = WaitTimes(ManualClock())
     waits.record(0.0)
     assert waits.quantiles([0.5, 1.0]) == [0.0, 0.0]
@@ -27,7 +27,7 @@ def test_fractions_of_a_millisecond_are_dropped() -> None:
     assert waits.sum_millis == 1
 
 
-def test_quantiles_are_within_a_hundredth_and_the_longest_wait_is_not_exceeded() -> None:
+def test_quantiles_are_within_1_percent_and_do_not_exceed_the_longest_wait() -> None:
     waits = WaitTimes(ManualClock())
     for millis in range(1, 1001):
         waits.record(millis / 1000 + 0.0001)
@@ -37,7 +37,7 @@ def test_quantiles_are_within_a_hundredth_and_the_longest_wait_is_not_exceeded()
     assert longest == 1000.0
 
 
-def test_waits_leave_the_quantiles_after_ten_minutes_but_not_count_and_sum() -> None:
+def test_waits_expire_from_the_quantiles_but_not_from_count_and_sum() -> None:
     clock = ManualClock()
     waits = WaitTimes(clock)
     waits.record(2.0)
@@ -53,7 +53,7 @@ def test_waits_leave_the_quantiles_after_ten_minutes_but_not_count_and_sum() -> 
     assert (waits.count, waits.sum_millis) == (2, 2001)
 
 
-def test_waits_of_the_same_length_can_be_counted_together() -> None:
+def test_waits_of_the_same_length_can_be_recorded_together() -> None:
     together, singly = WaitTimes(ManualClock()), WaitTimes(ManualClock())
     for seconds, times in ((0.0, 5), (0.25, 30), (4.0, 1)):
         together.record(seconds, times)
@@ -64,7 +64,7 @@ def test_waits_of_the_same_length_can_be_counted_together() -> None:
     assert (together.count, together.sum_millis) == (singly.count, singly.sum_millis) == (36, 11500)
 
 
-def test_a_wait_beyond_the_range_counts_as_its_end() -> None:
+def test_a_wait_beyond_the_range_counts_as_the_maximum() -> None:
     waits = WaitTimes(ManualClock())
     waits.record(1e9)
     assert waits.quantiles([0.5, 1.0]) == [float(MAX_TRACKED_MILLIS)] * 2

@@ -20,7 +20,7 @@ def test_an_account_holds_the_sum_of_its_permits() -> None:
     assert (account.held, account.holds) == (4, True)
 
 
-def test_a_permit_is_given_back_once() -> None:
+def test_a_permit_is_subtracted_once() -> None:
     account = account_of("a")
     permit, other = Permit(3), Permit(4)
     account.took_on(permit)
@@ -30,7 +30,7 @@ def test_a_permit_is_given_back_once() -> None:
     assert account.held == 4
 
 
-def test_a_permit_of_nothing_is_something_that_is_held() -> None:
+def test_a_permit_of_size_zero_counts_as_held() -> None:
     account = account_of("a")
     account.took_on(Permit(0))
     assert account.holds
@@ -48,21 +48,21 @@ def shared_by(*accounts: Account, size: int = 0) -> SharedHolder:
     return holder
 
 
-def test_what_is_shared_is_divided_by_references() -> None:
+def test_a_shared_permit_is_divided_by_references() -> None:
     one, two = account_of("a"), account_of("b")
     holder = shared_by(one, two, two, size=30)
     assert (one.held, two.held) == (10, 20)
     assert (holder.references, holder.sharers) == (3, 2)
 
 
-def test_who_joins_late_holds_a_part_and_the_others_less() -> None:
+def test_a_late_sharer_holds_a_part_and_reduces_the_earlier_parts() -> None:
     one, two = account_of("a"), account_of("b")
     holder = shared_by(one, size=30)
     holder.joined_by(two)
     assert (one.held, two.held, two.holds) == (15, 15, True)
 
 
-def test_who_leaves_holds_nothing_of_it() -> None:
+def test_a_leaving_sharer_no_longer_holds_a_part() -> None:
     one, two = account_of("a"), account_of("b")
     holder = shared_by(one, two, size=30)
     holder.left_by(one, 1)
@@ -71,7 +71,7 @@ def test_who_leaves_holds_nothing_of_it() -> None:
     assert list(holder.members()) == [two]
 
 
-def test_one_of_two_references_is_still_a_part() -> None:
+def test_a_sharer_keeps_a_part_until_its_last_reference_is_released() -> None:
     one, two = account_of("a"), account_of("b")
     holder = shared_by(one, one, two, size=30)
     holder.left_by(one, 1)
@@ -79,7 +79,7 @@ def test_one_of_two_references_is_still_a_part() -> None:
 
 
 @pytest.mark.parametrize("others", [1, 7, 100])
-def test_the_weight_of_a_part_is_right_within_a_factor_of_two(others: int) -> None:
+def test_the_weight_of_a_part_is_within_a_factor_of_two(others: int) -> None:
     first = account_of("first")
     holder = shared_by(first, size=6_400)
     joined = [account_of(str(number)) for number in range(others)]
@@ -92,7 +92,7 @@ def test_the_weight_of_a_part_is_right_within_a_factor_of_two(others: int) -> No
     assert first.weight == 6_400
 
 
-def test_when_the_shared_permit_is_given_back_nobody_holds_anything() -> None:
+def test_when_the_shared_permit_is_released_no_sharer_holds_a_part() -> None:
     one, two = account_of("a"), account_of("b")
     holder = shared_by(one, two)
     permit = Permit(30)
@@ -104,14 +104,14 @@ def test_when_the_shared_permit_is_given_back_nobody_holds_anything() -> None:
 # -- accounts -----------------------------------------------------------------------------------
 
 
-def test_an_owner_has_one_account_whatever_the_namespace() -> None:
+def test_an_owner_has_a_single_account_in_all_namespaces() -> None:
     accounts = Accounts()
     assert accounts.of("a", "t/x") is accounts.of("a", "t/y")
     assert len(accounts) == 1
 
 
 @pytest.mark.parametrize("owner", ["proxy", None], ids=["proxy", "who does not say"])
-def test_who_stands_for_many_has_an_account_in_each_namespace(owner: str | None) -> None:
+def test_an_owner_of_many_clients_has_an_account_in_each_namespace(owner: str | None) -> None:
     accounts = Accounts()
     accounts.stands_for_many("proxy")
     one, other = accounts.of(owner, "t/x"), accounts.of(owner, "t/y")
@@ -120,7 +120,7 @@ def test_who_stands_for_many_has_an_account_in_each_namespace(owner: str | None)
     assert (len(accounts), accounts.all_of(owner)) == (2, [one, other])
 
 
-def test_an_account_that_holds_or_waits_is_not_forgotten() -> None:
+def test_an_account_that_holds_permits_is_not_forgotten() -> None:
     accounts = Accounts()
     account = accounts.of("a", "")
     permit = Permit(0)
@@ -132,7 +132,7 @@ def test_an_account_that_holds_or_waits_is_not_forgotten() -> None:
     assert list(accounts) == []
 
 
-def test_an_account_of_one_of_many_is_forgotten_with_its_namespace_only() -> None:
+def test_an_idle_account_of_a_many_client_owner_is_forgotten_for_its_namespace_only() -> None:
     accounts = Accounts()
     accounts.stands_for_many("proxy")
     one, other = accounts.of("proxy", "t/x"), accounts.of("proxy", "t/y")
@@ -141,7 +141,7 @@ def test_an_account_of_one_of_many_is_forgotten_with_its_namespace_only() -> Non
     assert len(accounts) == 1
 
 
-def test_an_older_account_of_an_owner_does_not_take_the_newer_one_with_it() -> None:
+def test_forgetting_an_older_account_of_an_owner_keeps_the_newer_account() -> None:
     accounts = Accounts()
     old = accounts.of("a", "")
     accounts.forget_if_idle(old)
@@ -152,7 +152,7 @@ def test_an_older_account_of_an_owner_does_not_take_the_newer_one_with_it() -> N
     assert accounts.of("a", "") is new
 
 
-def test_accounts_that_are_kept_for_later_are_bounded() -> None:
+def test_spare_accounts_are_bounded() -> None:
     accounts = Accounts()
     for number in range(MAX_SPARE + 50):
         accounts.forget_if_idle(accounts.of(number, ""))
@@ -160,14 +160,14 @@ def test_accounts_that_are_kept_for_later_are_bounded() -> None:
     assert len(accounts._spare) == MAX_SPARE
 
 
-def test_an_owner_that_left_no_longer_stands_for_many() -> None:
+def test_a_forgotten_owner_no_longer_stands_for_many_clients() -> None:
     accounts = Accounts()
     accounts.stands_for_many("proxy")
     accounts.forget_owner("proxy")
     assert not accounts.of("proxy", "t/x").many_clients
 
 
-def test_who_does_not_say_stands_for_many_for_ever() -> None:
+def test_requests_without_an_owner_always_stand_for_many_clients() -> None:
     accounts = Accounts()
     accounts.forget_owner(None)
     assert accounts.of(None, "t/x").many_clients

@@ -54,7 +54,7 @@ async def test_an_owner_has_a_line_for_each_namespace(policy: AdmissionPolicy) -
 
 
 @POLICIES
-async def test_what_is_shared_is_divided_by_references(policy: AdmissionPolicy) -> None:
+async def test_a_shared_permit_is_divided_by_references(policy: AdmissionPolicy) -> None:
     budget = Budget(policy)
     holder = budget.semaphore.shared.new(NS)
     for owner in ("one", "one", "two"):
@@ -66,7 +66,7 @@ async def test_what_is_shared_is_divided_by_references(policy: AdmissionPolicy) 
     )
 
 
-async def test_own_and_shared_permits_are_one_line() -> None:
+async def test_own_and_shared_permits_of_an_owner_are_a_single_line() -> None:
     budget = Budget(AdmissionPolicy.FIFO)
     holder = budget.semaphore.shared.new(NS)
     budget.semaphore.shared.join(holder, "one")
@@ -77,7 +77,7 @@ async def test_own_and_shared_permits_are_one_line() -> None:
     assert first == line("one", held=240, permits=2, shared=400, sharers=2)
 
 
-async def test_what_has_one_sharer_left_is_its_own() -> None:
+async def test_a_shared_permit_with_a_single_remaining_sharer_counts_as_its_own() -> None:
     budget = Budget()
     holder = budget.semaphore.shared.new(NS)
     for owner in ("one", "two"):
@@ -87,7 +87,7 @@ async def test_what_has_one_sharer_left_is_its_own() -> None:
     assert budget.lines() == (line("two", held=600, permits=1),)
 
 
-async def test_who_is_part_of_what_holds_and_waits_for_nothing_has_no_line() -> None:
+async def test_a_sharer_of_a_holder_without_permits_and_requests_has_no_line() -> None:
     budget = Budget()
     holder = budget.semaphore.shared.new(NS)
     budget.semaphore.shared.join(holder, "one")
@@ -96,7 +96,9 @@ async def test_who_is_part_of_what_holds_and_waits_for_nothing_has_no_line() -> 
 
 
 @POLICIES
-async def test_waiting_requests_count_with_what_they_lack(policy: AdmissionPolicy) -> None:
+async def test_waiting_requests_are_counted_with_their_lacking_bytes(
+    policy: AdmissionPolicy,
+) -> None:
     budget = Budget(policy)
     permit = await budget.semaphore.acquire(900, None, "one", NS)
     await budget.semaphore.acquire(60, None, "two", NS)
@@ -111,7 +113,7 @@ async def test_waiting_requests_count_with_what_they_lack(policy: AdmissionPolic
 
 
 @POLICIES
-async def test_a_shared_request_waits_for_each_who_shares_it(policy: AdmissionPolicy) -> None:
+async def test_a_shared_request_counts_as_waiting_for_each_sharer(policy: AdmissionPolicy) -> None:
     budget = Budget(policy)
     await budget.semaphore.acquire(1000, None, "one", NS)
     holder = budget.semaphore.shared.new(OTHER)
@@ -124,7 +126,7 @@ async def test_a_shared_request_waits_for_each_who_shares_it(policy: AdmissionPo
     )
 
 
-async def test_only_the_largest_are_kept_and_the_others_counted() -> None:
+async def test_only_the_largest_holders_are_listed_and_all_are_counted() -> None:
     budget = Budget()
     for size in (10, 30, 20, 30, 5):
         await budget.semaphore.acquire(size, None, f"{size} {budget.count().total}", NS)
@@ -135,7 +137,7 @@ async def test_only_the_largest_are_kept_and_the_others_counted() -> None:
     assert budget.count(0).lines() == ()
 
 
-async def test_of_equals_who_lacks_most_comes_first() -> None:
+async def test_among_equal_holders_the_owner_lacking_most_bytes_comes_first() -> None:
     budget = Budget()
     await budget.semaphore.acquire(900, None, "one", NS)
     for size in (200, 400, 300):
@@ -145,7 +147,7 @@ async def test_of_equals_who_lacks_most_comes_first() -> None:
 
 
 @POLICIES
-async def test_a_ledger_knows_the_age_of_the_oldest_permit(policy: AdmissionPolicy) -> None:
+async def test_a_ledger_provides_the_age_of_the_oldest_permit(policy: AdmissionPolicy) -> None:
     budget = Budget(policy, ledger=True)
     await budget.semaphore.acquire(10, None, "one", NS)
     budget.clock.advance(3.0)
@@ -156,14 +158,14 @@ async def test_a_ledger_knows_the_age_of_the_oldest_permit(policy: AdmissionPoli
     assert ages == {NS: 5.0, OTHER: 2.0}
 
 
-async def test_who_only_waits_has_no_age() -> None:
+async def test_an_owner_that_only_waits_has_no_age() -> None:
     budget = Budget(ledger=True)
     await budget.semaphore.acquire(1000, None, "one", NS)
     budget.semaphore.request(10, None, "two", NS)
     assert budget.lines()[1] == line("two", waiting=1, lacking=10)
 
 
-async def test_a_connection_of_many_clients_has_a_line_for_each_namespace() -> None:
+async def test_a_many_client_connection_has_a_line_for_each_namespace() -> None:
     budget = Budget()
     budget.semaphore.owners.exempt_from_quota("proxy")
     for namespace in (NS, OTHER):
@@ -171,7 +173,7 @@ async def test_a_connection_of_many_clients_has_a_line_for_each_namespace() -> N
     assert budget.lines() == tuple(line("proxy", one, held=100, permits=1) for one in (NS, OTHER))
 
 
-async def test_without_an_owner_there_is_a_line_under_policy_fair_only() -> None:
+async def test_permits_without_an_owner_have_a_line_under_policy_fair_only() -> None:
     lines = {}
     for policy in AdmissionPolicy:
         budget = Budget(policy)

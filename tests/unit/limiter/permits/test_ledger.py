@@ -58,7 +58,7 @@ class Budget:
 
 
 @POLICIES
-async def test_every_step_is_recorded_with_holder_bytes_and_age(policy: AdmissionPolicy) -> None:
+async def test_every_event_is_recorded_with_owner_bytes_and_age(policy: AdmissionPolicy) -> None:
     budget, peer = Budget(policy), Peer(1)
     permit = await budget.semaphore.acquire(100, None, peer, NS)
     budget.clock.advance(2.0)
@@ -98,7 +98,7 @@ async def test_totals_count_events_and_bytes_by_kind(policy: AdmissionPolicy) ->
 
 
 @POLICIES
-async def test_an_exchanged_permit_is_as_old_as_the_first(policy: AdmissionPolicy) -> None:
+async def test_an_updated_permit_keeps_the_age_of_the_original(policy: AdmissionPolicy) -> None:
     budget = Budget(policy)
     first = await budget.semaphore.acquire(100, None, Peer(1), NS)
     budget.clock.advance(2.0)
@@ -108,7 +108,7 @@ async def test_an_exchanged_permit_is_as_old_as_the_first(policy: AdmissionPolic
     assert budget.ledger.age_seconds(first) is None
 
 
-async def test_giving_back_twice_is_one_event() -> None:
+async def test_releasing_a_permit_twice_is_recorded_once() -> None:
     budget = Budget()
     first = await budget.semaphore.acquire(100, None, Peer(1), NS)
     second = await budget.semaphore.update(first, 300)
@@ -117,7 +117,7 @@ async def test_giving_back_twice_is_one_event() -> None:
     assert budget.events() == [(ACQUIRED, 100), (UPDATED, 300), (RELEASED, 300)]
 
 
-async def test_growth_of_a_permit_that_was_given_back_is_a_new_one() -> None:
+async def test_growth_of_a_released_permit_is_recorded_as_a_new_permit() -> None:
     budget = Budget()
     permit = await budget.semaphore.acquire(100, None, Peer(1), NS)
     budget.semaphore.release(permit)
@@ -127,7 +127,7 @@ async def test_growth_of_a_permit_that_was_given_back_is_a_new_one() -> None:
     assert budget.ledger.age_seconds(grown) == 0.0
 
 
-async def test_an_update_that_lost_its_caller_is_an_update_back() -> None:
+async def test_an_abandoned_update_is_recorded_as_an_update_back() -> None:
     budget = Budget()
     permit = await budget.semaphore.acquire(100, None, Peer(1), NS)
     budget.clock.advance(2.0)
@@ -137,7 +137,7 @@ async def test_an_update_that_lost_its_caller_is_an_update_back() -> None:
     assert budget.ledger.age_seconds(permit) == 2.0
 
 
-async def test_who_waits_is_recorded_when_it_is_granted() -> None:
+async def test_a_waiting_request_is_recorded_when_granted() -> None:
     budget = Budget()
     everything = await budget.semaphore.acquire(1000, None, Peer(1), NS)
     waiter = budget.semaphore.request(400, None, Peer(2), NS)
@@ -151,7 +151,7 @@ async def test_who_waits_is_recorded_when_it_is_granted() -> None:
     assert budget.ledger.age_seconds(waiter.permit) == 4.0
 
 
-async def test_what_is_not_limited_is_not_recorded() -> None:
+async def test_permits_without_a_limit_are_not_recorded() -> None:
     budget = Budget(max_bytes=0)
     await budget.semaphore.acquire(100, None, Peer(1), NS)
     assert budget.events() == []
@@ -188,7 +188,7 @@ async def test_an_unbalanced_ledger_names_each_holder_with_bytes_and_age() -> No
     )
 
 
-async def test_a_long_list_of_holders_is_cut_with_the_number_of_the_others() -> None:
+async def test_a_long_list_of_holders_is_cut_with_the_number_of_the_rest() -> None:
     budget = Budget()
     for number in range(8):
         await budget.semaphore.acquire(10 + number, None, Peer(number))
@@ -203,7 +203,7 @@ async def test_a_long_list_of_holders_is_cut_with_the_number_of_the_others() -> 
     assert len(caught.value.holdings) == 8
 
 
-async def test_a_ledger_is_balanced_when_all_came_back() -> None:
+async def test_a_ledger_is_balanced_when_all_permits_are_released() -> None:
     budget = Budget()
     kept, peer = await budget.semaphore.acquire(100, None, Peer(1), NS), Peer(2)
     await budget.semaphore.acquire(100, None, peer, NS)
@@ -212,7 +212,7 @@ async def test_a_ledger_is_balanced_when_all_came_back() -> None:
     check_all_balanced([budget.ledger])
 
 
-async def test_one_error_names_the_holders_of_every_budget() -> None:
+async def test_a_single_error_names_the_holders_of_every_budget() -> None:
     limit = MemoryLimit(1000, 10, 5.0)
     clock = ManualClock()
     limiter = AsyncDualMemoryLimiter(limit, limit, clock)
@@ -227,7 +227,7 @@ async def test_one_error_names_the_holders_of_every_budget() -> None:
     assert [holding.budget for holding in caught.value.holdings] == ["heap memory", "direct memory"]
 
 
-async def test_what_several_share_names_three_of_them_and_how_many_more() -> None:
+async def test_a_shared_permit_names_three_sharers_and_the_number_of_the_rest() -> None:
     budget = Budget()
     holder, peers = budget.semaphore.shared.new(NS), [Peer(number) for number in range(5)]
     for peer in peers:
@@ -239,7 +239,7 @@ async def test_what_several_share_names_three_of_them_and_how_many_more() -> Non
     assert (holding.namespace, holding.size_bytes) == (NS, 600)
 
 
-async def test_a_shared_lease_is_one_permit_until_the_last_reference() -> None:
+async def test_a_shared_lease_is_a_single_permit_until_its_last_reference_is_released() -> None:
     limit = MemoryLimit(1000, 10, 5.0)
     clock = ManualClock()
     limiter = AsyncDualMemoryLimiter(limit, limit, clock)
@@ -255,7 +255,7 @@ async def test_a_shared_lease_is_one_permit_until_the_last_reference() -> None:
     assert [entry.owner for entry in ledger.recent()] == [peers[0].address] * 2
 
 
-async def test_a_permit_whose_sharers_have_all_left_keeps_the_name_it_was_taken_under() -> None:
+async def test_a_permit_without_remaining_sharers_keeps_its_recorded_owner() -> None:
     # An impossible state, made by editing the books
     budget, peer = Budget(), Peer(1)
     holder = budget.semaphore.shared.new(NS)
@@ -276,7 +276,7 @@ async def test_the_ledger_keeps_no_owner_alive() -> None:
     assert [entry.owner for entry in budget.ledger.recent()] == [Peer(1).address] * 2
 
 
-async def test_a_caller_that_is_cancelled_as_it_is_granted_leaves_the_ledger_balanced() -> None:
+async def test_an_owner_cancelled_in_the_turn_of_its_grant_leaves_the_ledger_balanced() -> None:
     budget, peer = Budget(), Peer(2)
     everything = await budget.semaphore.acquire(1000, None, Peer(1), NS)
     waiting = await started(budget.semaphore.acquire(400, None, peer, NS))
@@ -287,7 +287,7 @@ async def test_a_caller_that_is_cancelled_as_it_is_granted_leaves_the_ledger_bal
     assert (await waiting).size == 0
 
 
-async def test_a_cancelled_wait_is_no_event() -> None:
+async def test_a_cancelled_wait_is_not_recorded() -> None:
     budget, peer = Budget(), Peer(2)
     await budget.semaphore.acquire(1000, None, Peer(1), NS)
     waiting = await started(budget.semaphore.acquire(400, None, peer, NS))

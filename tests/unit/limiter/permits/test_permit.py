@@ -14,7 +14,7 @@ from limiter.permits.permit import Permit
 from tests.support.clocks.settle import started
 
 
-def test_a_permit_says_what_it_holds() -> None:
+def test_a_permit_shows_its_size() -> None:
     assert repr(Permit(5, None)) == "<Permit 5>"
 
 
@@ -23,14 +23,14 @@ def test_a_waiting_request_has_no_result() -> None:
         Waiter(1, None, None).result()
 
 
-def test_a_refused_request_raises_why() -> None:
+def test_a_refused_request_raises_its_error() -> None:
     waiter = Waiter(1, None, None)
     waiter.settle(None, PermitAcquireCancelledError())
     with pytest.raises(PermitAcquireCancelledError):
         waiter.result()
 
 
-def test_callbacks_run_in_the_turn_of_the_answer_and_at_once_after_it() -> None:
+def test_callbacks_run_on_settling_and_immediately_if_already_settled() -> None:
     waiter = Waiter(1, None, None)
     calls: list[str] = []
     waiter.on_done(lambda: calls.append("before"))
@@ -39,7 +39,7 @@ def test_callbacks_run_in_the_turn_of_the_answer_and_at_once_after_it() -> None:
     assert calls == ["before", "after"]
 
 
-async def test_who_waits_goes_on_when_the_request_is_done() -> None:
+async def test_a_waiting_caller_resumes_when_the_request_is_settled() -> None:
     waiter = Waiter(1, None, None)
     waiting = await started(waiter.wait())
     assert not waiting.done()
@@ -48,7 +48,7 @@ async def test_who_waits_goes_on_when_the_request_is_done() -> None:
     await waiter.wait()
 
 
-async def test_the_answer_for_a_caller_that_was_cancelled_is_still_recorded() -> None:
+async def test_the_result_for_a_cancelled_caller_is_still_recorded() -> None:
     waiter = Waiter(1, None, None)
     waiting = await started(waiter.wait())
     waiting.cancel()
@@ -61,7 +61,7 @@ class Kept:
 
 
 @pytest.mark.parametrize("kind", ["permit", "client memory"])
-def test_who_is_refused_lets_go_of_everything_at_once(kind: str) -> None:
+def test_a_refused_request_releases_all_references_immediately(kind: str) -> None:
     # The collector is off
     gc.collect()
     gc.disable()

@@ -48,7 +48,7 @@ async def test_a_request_that_fits_is_granted_within_the_call(semaphore: AsyncSe
     assert semaphore.queue_size == 0
 
 
-async def test_a_request_for_nothing_waits_while_nothing_is_available() -> None:
+async def test_a_request_for_zero_permits_waits_while_none_are_available() -> None:
     semaphore = semaphore_of(5)
     holder = await semaphore.acquire(5)
     nothing = semaphore.request(0)
@@ -57,7 +57,7 @@ async def test_a_request_for_nothing_waits_while_nothing_is_available() -> None:
     assert nothing.result().size == 0
 
 
-async def test_a_newcomer_that_fits_waits_behind_one_that_does_not() -> None:
+async def test_a_new_request_that_fits_waits_behind_a_larger_waiter() -> None:
     semaphore = semaphore_of(10)
     await semaphore.acquire(5)
     large = semaphore.request(6)
@@ -66,7 +66,7 @@ async def test_a_newcomer_that_fits_waits_behind_one_that_does_not() -> None:
     assert not small.done
 
 
-async def test_a_release_counts_once(semaphore: AsyncSemaphore) -> None:
+async def test_a_permit_is_released_once(semaphore: AsyncSemaphore) -> None:
     permit = await semaphore.acquire(5)
     await semaphore.acquire(5)
     semaphore.release(permit)
@@ -74,14 +74,16 @@ async def test_a_release_counts_once(semaphore: AsyncSemaphore) -> None:
     assert semaphore.acquired_permits == 5
 
 
-async def test_a_superseded_permit_gives_nothing_back(semaphore: AsyncSemaphore) -> None:
+async def test_releasing_a_superseded_permit_is_a_no_op(semaphore: AsyncSemaphore) -> None:
     permit = await semaphore.acquire(5)
     await semaphore.update(permit, 3)
     semaphore.release(permit)
     assert semaphore.acquired_permits == 3
 
 
-async def test_growth_keeps_what_it_holds_and_waits_at_the_tail(semaphore: AsyncSemaphore) -> None:
+async def test_growth_keeps_its_permit_and_waits_at_the_tail_of_the_queue(
+    semaphore: AsyncSemaphore,
+) -> None:
     permit, other = await semaphore.acquire(5), await semaphore.acquire(4)
     waiting = semaphore.request(2)
     growth = semaphore.request_update(permit, 6)
@@ -93,7 +95,7 @@ async def test_growth_keeps_what_it_holds_and_waits_at_the_tail(semaphore: Async
     assert semaphore.acquired_permits == 8
 
 
-async def test_growth_of_a_permit_that_was_released_meanwhile_needs_the_whole() -> None:
+async def test_growth_of_a_permit_released_meanwhile_needs_its_full_size() -> None:
     semaphore = semaphore_of(10)
     permit, other = await semaphore.acquire(4), await semaphore.acquire(6)
     growth = semaphore.request_update(permit, 8)
@@ -104,7 +106,7 @@ async def test_growth_of_a_permit_that_was_released_meanwhile_needs_the_whole() 
 
 
 @pytest.mark.parametrize("size", [5, 3])
-async def test_an_update_that_does_not_grow_is_granted_after_close_and_never_asked(
+async def test_an_update_that_does_not_grow_is_granted_after_close_without_a_cancellation_check(
     semaphore: AsyncSemaphore, size: int
 ) -> None:
     permit = await semaphore.acquire(5)
@@ -113,14 +115,14 @@ async def test_an_update_that_does_not_grow_is_granted_after_close_and_never_ask
     assert updated.size == semaphore.acquired_permits == size
 
 
-async def test_shrinking_grants_who_waits(semaphore: AsyncSemaphore) -> None:
+async def test_shrinking_a_permit_serves_a_waiter(semaphore: AsyncSemaphore) -> None:
     permit = await semaphore.acquire(10)
     waiting = semaphore.request(4)
     await semaphore.update(permit, 6)
     assert waiting.result().size == 4
 
 
-async def test_a_growth_that_is_refused_leaves_the_permit() -> None:
+async def test_a_refused_growth_keeps_the_old_permit() -> None:
     clock = ManualClock()
     semaphore = AsyncSemaphore(10, 1, 5.0, clock)
     permit = await semaphore.acquire(5)
@@ -137,7 +139,7 @@ async def test_a_growth_that_is_refused_leaves_the_permit() -> None:
     assert (permit.size, semaphore.acquired_permits) == (5, 10)
 
 
-async def test_a_request_times_out_once_and_not_before_its_moment() -> None:
+async def test_a_request_times_out_once_and_not_before_its_deadline() -> None:
     observed = Observed(1, timeout_seconds=25.0)
     await observed.semaphore.acquire(1)
     waiter = observed.semaphore.request(1)
@@ -152,7 +154,7 @@ async def test_a_request_times_out_once_and_not_before_its_moment() -> None:
     ]
 
 
-async def test_a_request_that_is_done_leaves_no_timer() -> None:
+async def test_a_settled_request_leaves_no_timer() -> None:
     observed = Observed(1)
     holder = await observed.semaphore.acquire(1)
     observed.semaphore.request(1)
@@ -171,7 +173,7 @@ async def test_a_granted_request_does_not_time_out() -> None:
     assert observed.semaphore.acquired_permits == 1
 
 
-async def test_the_head_is_asked_whether_it_is_wanted_even_when_nothing_is_free() -> None:
+async def test_a_head_that_is_no_longer_wanted_is_cancelled_even_when_no_permits_are_free() -> None:
     semaphore = semaphore_of(5)
     await semaphore.acquire(5)
     unwanted: list[bool] = []
@@ -188,7 +190,7 @@ async def test_a_request_that_is_still_wanted_is_granted() -> None:
     assert permit.size == 5
 
 
-async def test_an_unbounded_queue_refuses_nobody() -> None:
+async def test_an_unbounded_queue_refuses_no_request() -> None:
     semaphore = semaphore_of(1, queue=0)
     await semaphore.acquire(1)
     waiters = [semaphore.request(1) for _ in range(1000)]
@@ -196,7 +198,7 @@ async def test_an_unbounded_queue_refuses_nobody() -> None:
     assert not any(waiter.done for waiter in waiters)
 
 
-async def test_a_full_queue_has_a_place_again_when_somebody_left() -> None:
+async def test_a_full_queue_has_room_again_when_a_waiter_is_abandoned() -> None:
     semaphore = semaphore_of(1, queue=1)
     await semaphore.acquire(1)
     semaphore.abandon(semaphore.request(1))
@@ -208,7 +210,7 @@ async def test_a_full_queue_has_a_place_again_when_somebody_left() -> None:
 # -- a grant meeting the waiter's cancellation ----------------------------------------------------
 
 
-async def test_a_grant_that_meets_its_callers_cancellation_is_given_back() -> None:
+async def test_a_grant_coinciding_with_its_callers_cancellation_is_released() -> None:
     semaphore = semaphore_of(5)
     holder = await semaphore.acquire(5)
     caller = await started(semaphore.acquire(3))
@@ -220,7 +222,7 @@ async def test_a_grant_that_meets_its_callers_cancellation_is_given_back() -> No
     assert (await follower).size == semaphore.acquired_permits == 4
 
 
-async def test_a_growth_that_meets_its_callers_cancellation_falls_back_to_the_permit() -> None:
+async def test_growth_coinciding_with_its_callers_cancellation_restores_the_old_permit() -> None:
     semaphore = semaphore_of(10)
     permit, other = await semaphore.acquire(4), await semaphore.acquire(6)
     caller = await started(semaphore.update(permit, 10))
@@ -233,7 +235,7 @@ async def test_a_growth_that_meets_its_callers_cancellation_falls_back_to_the_pe
     assert semaphore.acquired_permits == 0
 
 
-async def test_a_growth_whose_owner_is_cancelled_in_the_turn_of_its_grant_leaves_nothing() -> None:
+async def test_growth_of_an_owner_cancelled_in_the_turn_of_its_grant_releases_everything() -> None:
     semaphore = semaphore_of(10)
     permit, other = await semaphore.acquire(4, owner="cnx"), await semaphore.acquire(6)
     caller = await started(semaphore.update(permit, 10))
@@ -246,7 +248,7 @@ async def test_a_growth_whose_owner_is_cancelled_in_the_turn_of_its_grant_leaves
     assert follower.result().size == semaphore.acquired_permits == 10
 
 
-async def test_a_growth_whose_old_permit_was_returned_meanwhile_leaves_nothing() -> None:
+async def test_growth_of_a_permit_released_before_cancellation_releases_everything() -> None:
     semaphore = semaphore_of(10)
     permit, other = await semaphore.acquire(4), await semaphore.acquire(6)
     caller = await started(semaphore.update(permit, 10))
@@ -257,7 +259,7 @@ async def test_a_growth_whose_old_permit_was_returned_meanwhile_leaves_nothing()
     assert semaphore.acquired_permits == 0
 
 
-async def test_an_update_is_undone_once(semaphore: AsyncSemaphore) -> None:
+async def test_an_abandoned_update_is_undone_once(semaphore: AsyncSemaphore) -> None:
     permit = await semaphore.acquire(4)
     growth = semaphore.request_update(permit, 6)
     semaphore.abandon(growth)
@@ -265,7 +267,7 @@ async def test_an_update_is_undone_once(semaphore: AsyncSemaphore) -> None:
     assert permit.size == semaphore.acquired_permits == 4
 
 
-async def test_an_undone_shrink_takes_nothing_from_those_it_made_room_for() -> None:
+async def test_an_undone_shrink_does_not_revoke_permits_granted_meanwhile() -> None:
     semaphore = semaphore_of(10)
     permit = await semaphore.acquire(10)
     waiting = semaphore.request(7)
@@ -278,7 +280,7 @@ async def test_an_undone_shrink_takes_nothing_from_those_it_made_room_for() -> N
 # -- owners ---------------------------------------------------------------------------------------
 
 
-async def test_cancel_owner_frees_places_and_permits_and_grants_followers_in_this_turn() -> None:
+async def test_cancel_owner_frees_places_and_permits_and_serves_waiters_in_the_same_turn() -> None:
     semaphore = semaphore_of(10)
     await semaphore.acquire(6, owner="gone")
     stays = await semaphore.acquire(4, owner="stays")
@@ -299,13 +301,13 @@ async def test_cancel_owner_finds_grown_and_shrunk_permits(semaphore: AsyncSemap
     assert semaphore.acquired_permits == 0
 
 
-async def test_cancel_owner_of_a_stranger_changes_nothing(semaphore: AsyncSemaphore) -> None:
+async def test_cancel_owner_of_an_unknown_owner_changes_nothing(semaphore: AsyncSemaphore) -> None:
     await semaphore.acquire(5, owner="cnx")
     semaphore.owners.cancel("stranger")
     assert semaphore.acquired_permits == 5
 
 
-async def test_an_owner_leaves_no_trace_when_everything_came_back() -> None:
+async def test_an_owner_has_no_account_after_all_its_permits_are_released() -> None:
     semaphore = semaphore_of(10)
     permit = await semaphore.acquire(10, owner="cnx")
     waiting = semaphore.request(1, owner="cnx")
@@ -314,7 +316,7 @@ async def test_an_owner_leaves_no_trace_when_everything_came_back() -> None:
     assert list(semaphore.accounts()) == []
 
 
-async def test_whoever_is_woken_by_a_refusal_may_abandon_the_others() -> None:
+async def test_a_callback_of_a_refusal_may_abandon_further_waiters() -> None:
     semaphore = semaphore_of(1)
     await semaphore.acquire(1)
     first, second = semaphore.request(1, owner="cnx"), semaphore.request(1, owner="cnx")
@@ -327,7 +329,7 @@ async def test_whoever_is_woken_by_a_refusal_may_abandon_the_others() -> None:
 # -- observers ------------------------------------------------------------------------------------
 
 
-async def test_the_observer_is_told_each_outcome_with_the_time_waited() -> None:
+async def test_the_observer_receives_each_outcome_with_its_waiting_time() -> None:
     observed = Observed(10, queue=1, timeout_seconds=5.0)
     semaphore, clock = observed.semaphore, observed.clock
     holder = await semaphore.acquire(10)
@@ -368,7 +370,7 @@ async def test_statistics_are_a_snapshot() -> None:
     assert repr(semaphore) == "<AsyncSemaphore 5/10 with 0 waiting>"
 
 
-async def test_the_loops_own_clock_is_used_without_another() -> None:
+async def test_the_clock_of_the_loop_is_used_by_default() -> None:
     semaphore = AsyncSemaphore(1, 10, 0.0)
     await semaphore.acquire(1)
     waiting = asyncio.get_running_loop().create_task(semaphore.acquire(1))
@@ -377,7 +379,7 @@ async def test_the_loops_own_clock_is_used_without_another() -> None:
     assert isinstance(semaphore._waiting._clock, LoopClock)
 
 
-async def test_a_permit_that_outlived_its_account_is_updated_for_its_owner() -> None:
+async def test_a_permit_that_outlives_its_account_is_updated_for_its_owner() -> None:
     semaphore = AsyncSemaphore(10, 10, 0.0)
     permit = semaphore.request(5, owner="gone").result()
     semaphore.owners.cancel("gone")

@@ -48,7 +48,7 @@ async def test_a_request_that_fits_is_granted(limit: int, size: int, rules: Admi
 
 
 @BOTH
-async def test_a_release_grants_who_waits(rules: AdmissionRules) -> None:
+async def test_a_release_serves_a_waiter(rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest case 3."""
     semaphore, _ = bounded(5, rules=rules)
     holder = await semaphore.acquire(5, owner="holder")
@@ -60,7 +60,7 @@ async def test_a_release_grants_who_waits(rules: AdmissionRules) -> None:
 
 
 @BOTH
-async def test_a_full_queue_refuses_at_once(rules: AdmissionRules) -> None:
+async def test_a_full_queue_refuses_a_request_immediately(rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest case 4."""
     semaphore, _ = bounded(1, 2, rules=rules)
     await semaphore.acquire(1, owner="holder")
@@ -72,7 +72,7 @@ async def test_a_full_queue_refuses_at_once(rules: AdmissionRules) -> None:
 
 
 @BOTH
-async def test_a_request_that_waits_too_long_times_out(rules: AdmissionRules) -> None:
+async def test_a_waiter_times_out(rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest case 5."""
     semaphore, clock = bounded(1, 10, 0.1, rules)
     await semaphore.acquire(1, owner="holder")
@@ -86,7 +86,7 @@ async def test_a_request_that_waits_too_long_times_out(rules: AdmissionRules) ->
 
 
 @BOTH
-async def test_a_request_nobody_wants_any_more_is_cancelled_when_its_turn_comes(rules) -> None:
+async def test_a_waiter_that_is_no_longer_wanted_is_cancelled_at_its_turn(rules) -> None:
     """Upstream: AsyncSemaphoreImplTest case 6; here the request ends in the turn of the release."""
     semaphore, _ = bounded(1, rules=rules)
     holder = await semaphore.acquire(1, owner="holder")
@@ -100,7 +100,7 @@ async def test_a_request_nobody_wants_any_more_is_cancelled_when_its_turn_comes(
 
 
 @BOTH
-async def test_a_negative_request_is_an_error_at_once(rules: AdmissionRules) -> None:
+async def test_a_negative_request_is_rejected_immediately(rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest cases 7 and 12."""
     semaphore, _ = bounded(10, rules=rules)
     permit = await semaphore.acquire(5)
@@ -113,7 +113,7 @@ async def test_a_negative_request_is_an_error_at_once(rules: AdmissionRules) -> 
 
 
 @BOTH
-async def test_a_request_above_the_limit_is_an_error_at_once(rules: AdmissionRules) -> None:
+async def test_a_request_above_the_limit_is_rejected_immediately(rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest cases 8 and 13."""
     semaphore, _ = bounded(10, rules=rules)
     permit = await semaphore.acquire(5)
@@ -127,7 +127,7 @@ async def test_a_request_above_the_limit_is_an_error_at_once(rules: AdmissionRul
 
 
 @BOTH
-async def test_close_refuses_who_waits_and_who_comes(rules: AdmissionRules) -> None:
+async def test_close_refuses_waiters_and_later_requests(rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest case 9."""
     semaphore, _ = bounded(5, rules=rules)
     holder = await semaphore.acquire(3, owner="holder")
@@ -142,7 +142,7 @@ async def test_close_refuses_who_waits_and_who_comes(rules: AdmissionRules) -> N
 
 
 @BOTH
-async def test_growth_is_charged_and_holds_up_others(rules: AdmissionRules) -> None:
+async def test_growth_is_charged_and_delays_later_requests(rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest case 10."""
     semaphore, clock = bounded(10, rules=rules)
     permit = await semaphore.acquire(5, owner="grows")
@@ -158,7 +158,7 @@ async def test_growth_is_charged_and_holds_up_others(rules: AdmissionRules) -> N
 
 
 @BOTH
-async def test_shrinking_is_granted_at_once(rules: AdmissionRules) -> None:
+async def test_shrinking_is_granted_immediately(rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest case 11."""
     semaphore, _ = bounded(10, rules=rules)
     permit = await semaphore.acquire(8)
@@ -167,7 +167,7 @@ async def test_shrinking_is_granted_at_once(rules: AdmissionRules) -> None:
 
 
 @BOTH
-async def test_an_update_to_nothing_gives_everything_back(rules: AdmissionRules) -> None:
+async def test_an_update_to_zero_releases_all_permits(rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest case 14."""
     semaphore, _ = bounded(10, rules=rules)
     permit = await semaphore.acquire(5)
@@ -177,7 +177,7 @@ async def test_an_update_to_nothing_gives_everything_back(rules: AdmissionRules)
 
 
 @BOTH
-async def test_many_tasks_take_turns(rules: AdmissionRules) -> None:
+async def test_many_tasks_take_turns_within_the_limit(rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest case 15."""
     semaphore, clock = bounded(10, 100, 5.0, rules)
     most = 0
@@ -202,7 +202,7 @@ async def test_many_tasks_take_turns(rules: AdmissionRules) -> None:
 
 
 @BOTH
-async def test_a_timeout_lets_the_followers_go_on(rules: AdmissionRules) -> None:
+async def test_after_a_timeout_later_waiters_are_served(rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest case 16."""
     semaphore, clock = bounded(5, 10, 0.25, rules)
     holder = await semaphore.acquire(5, owner="holder")
@@ -215,7 +215,7 @@ async def test_a_timeout_lets_the_followers_go_on(rules: AdmissionRules) -> None
     assert (await small).size == 3
 
 
-async def test_a_small_request_never_overtakes_a_large_one() -> None:
+async def test_under_policy_fifo_a_small_request_never_overtakes_a_large_request() -> None:
     """Upstream: AsyncSemaphoreImplTest case 17; under fair a small request may, for a while."""
     semaphore, _ = bounded(10)
     holders = [await semaphore.acquire(2) for _ in range(5)]
@@ -229,7 +229,9 @@ async def test_a_small_request_never_overtakes_a_large_one() -> None:
 
 @BOTH
 @pytest.mark.parametrize("sizes", [[1], [100], [10] * 100], ids=["1", "100", "100 of 10"])
-async def test_unbounded_grants_everything_at_once(sizes: list[int], rules: AdmissionRules) -> None:
+async def test_an_unbounded_semaphore_grants_every_request_immediately(
+    sizes: list[int], rules: AdmissionRules
+) -> None:
     """Upstream: AsyncSemaphoreImplTest cases 18, 19 and 20."""
     semaphore = unbounded(rules)
     waiters = [semaphore.request(size) for size in sizes]
@@ -237,7 +239,7 @@ async def test_unbounded_grants_everything_at_once(sizes: list[int], rules: Admi
 
 
 @BOTH
-async def test_unbounded_a_release_changes_nothing(rules: AdmissionRules) -> None:
+async def test_an_unbounded_semaphore_is_unaffected_by_a_release(rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest case 21."""
     semaphore = unbounded(rules)
     permit = await semaphore.acquire(100)
@@ -248,7 +250,7 @@ async def test_unbounded_a_release_changes_nothing(rules: AdmissionRules) -> Non
 
 
 @BOTH
-async def test_unbounded_counts_nothing(rules: AdmissionRules) -> None:
+async def test_an_unbounded_semaphore_counts_no_permits(rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest cases 22, 23 and 24."""
     semaphore = unbounded(rules)
     for size in [100] + [10] * 10:
@@ -260,7 +262,7 @@ async def test_unbounded_counts_nothing(rules: AdmissionRules) -> None:
 
 @BOTH
 @pytest.mark.parametrize(("before", "after"), [(10, 50), (100, 0)])
-async def test_unbounded_updates_are_granted_at_once(before, after, rules) -> None:
+async def test_an_unbounded_semaphore_grants_updates_immediately(before, after, rules) -> None:
     """Upstream: AsyncSemaphoreImplTest cases 25 and 26."""
     semaphore = unbounded(rules)
     permit = await semaphore.acquire(before)
@@ -269,7 +271,9 @@ async def test_unbounded_updates_are_granted_at_once(before, after, rules) -> No
 
 
 @BOTH
-async def test_unbounded_permits_do_not_time_out(rules: AdmissionRules) -> None:
+async def test_an_unbounded_semaphore_does_not_time_out_granted_permits(
+    rules: AdmissionRules,
+) -> None:
     """Upstream: AsyncSemaphoreImplTest case 27."""
     semaphore, clock = bounded(0, 10, 0.1, rules)
     waiter = semaphore.request(1000)
@@ -278,7 +282,9 @@ async def test_unbounded_permits_do_not_time_out(rules: AdmissionRules) -> None:
 
 
 @BOTH
-async def test_unbounded_never_asks_whether_a_request_is_wanted(rules: AdmissionRules) -> None:
+async def test_an_unbounded_semaphore_grants_a_request_without_a_cancellation_check(
+    rules: AdmissionRules,
+) -> None:
     """Upstream: AsyncSemaphoreImplTest case 28."""
     semaphore = unbounded(rules)
     waiter = semaphore.request(1, lambda: True)
@@ -286,7 +292,7 @@ async def test_unbounded_never_asks_whether_a_request_is_wanted(rules: Admission
 
 
 @BOTH
-async def test_a_cancelled_update_leaves_the_old_permit_as_it_was(rules: AdmissionRules) -> None:
+async def test_a_cancelled_update_leaves_the_old_permit_unchanged(rules: AdmissionRules) -> None:
     """Upstream: AsyncSemaphoreImplTest case 29."""
     semaphore, _ = bounded(10, rules=rules)
     permit = await semaphore.acquire(5)
@@ -301,7 +307,7 @@ async def test_a_cancelled_update_leaves_the_old_permit_as_it_was(rules: Admissi
     assert semaphore.acquired_permits == 0
 
 
-async def test_cancelling_the_head_grants_its_followers() -> None:
+async def test_cancelling_the_head_of_the_queue_serves_later_waiters() -> None:
     """Upstream: AsyncSemaphoreImplTest case 30; upstream takes half the timeout, we take no time.
 
     Under fair the follower goes first.

@@ -3,7 +3,7 @@
 from tests.support.limiters import fair
 
 
-def test_a_growth_goes_first_when_what_its_account_favoured_is_left() -> None:
+def test_growth_is_served_first_when_the_favoured_permit_of_its_account_is_released() -> None:
     # All is held; growth of the permit shared by ``sharer`` alone is favoured, beyond the share
     semaphore = fair(12)
     nothing = semaphore.request(0, owner="sharer").result()
@@ -24,7 +24,7 @@ def test_a_growth_goes_first_when_what_its_account_favoured_is_left() -> None:
     assert new.done
 
 
-def test_a_growth_goes_first_when_its_account_has_no_part_in_what_it_favoured_any_more() -> None:
+def test_growth_is_granted_when_its_account_no_longer_shares_the_favoured_permit() -> None:
     # Growth of the shared permit was favoured, so ``sharer``'s other growth beyond quota waits
     semaphore = fair(12)
     shared = semaphore.shared.new("t/x")

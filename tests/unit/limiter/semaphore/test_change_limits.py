@@ -22,7 +22,7 @@ def semaphore_of(policy: AdmissionPolicy, limit: int, queue: int = 10) -> AsyncS
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-async def test_a_higher_limit_grants_at_once(policy: AdmissionPolicy) -> None:
+async def test_a_raised_limit_serves_waiters_immediately(policy: AdmissionPolicy) -> None:
     semaphore = semaphore_of(policy, 10)
     await semaphore.acquire(10, owner="a")
     first, second = semaphore.request(5, owner="b"), semaphore.request(5, owner="c")
@@ -32,7 +32,7 @@ async def test_a_higher_limit_grants_at_once(policy: AdmissionPolicy) -> None:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-async def test_a_lower_limit_takes_nothing_back_and_grants_nobody(policy: AdmissionPolicy) -> None:
+async def test_a_lowered_limit_revokes_no_permits_and_grants_none(policy: AdmissionPolicy) -> None:
     semaphore = semaphore_of(policy, 10)
     held = await semaphore.acquire(8, owner="a")
     semaphore.change_limits(max_permits=5)
@@ -44,7 +44,7 @@ async def test_a_lower_limit_takes_nothing_back_and_grants_nobody(policy: Admiss
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-async def test_who_waits_for_more_than_a_lower_limit_is_refused_with_the_figures(policy) -> None:
+async def test_a_waiter_larger_than_a_lowered_limit_is_refused_with_the_figures(policy) -> None:
     semaphore = semaphore_of(policy, 10)
     await semaphore.acquire(10, owner="a")
     large, small = semaphore.request(8, owner="b"), semaphore.request(5, owner="c")
@@ -55,7 +55,7 @@ async def test_who_waits_for_more_than_a_lower_limit_is_refused_with_the_figures
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-async def test_shrinking_to_what_is_still_above_a_lower_limit_is_granted(policy) -> None:
+async def test_shrinking_a_permit_still_above_a_lowered_limit_is_granted(policy) -> None:
     semaphore = semaphore_of(policy, 10)
     held = await semaphore.acquire(10, owner="a")
     semaphore.change_limits(max_permits=5)
@@ -64,7 +64,7 @@ async def test_shrinking_to_what_is_still_above_a_lower_limit_is_granted(policy)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-async def test_growth_beyond_a_lower_limit_is_refused(policy: AdmissionPolicy) -> None:
+async def test_growth_beyond_a_lowered_limit_is_refused(policy: AdmissionPolicy) -> None:
     semaphore = semaphore_of(policy, 10)
     held = await semaphore.acquire(7, owner="a")
     semaphore.change_limits(max_permits=5)
@@ -74,7 +74,7 @@ async def test_growth_beyond_a_lower_limit_is_refused(policy: AdmissionPolicy) -
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-async def test_a_smaller_queue_is_for_those_who_come(policy: AdmissionPolicy) -> None:
+async def test_a_changed_queue_size_applies_to_new_requests_only(policy: AdmissionPolicy) -> None:
     semaphore = semaphore_of(policy, 10, queue=2)
     await semaphore.acquire(10, owner="a")
     waiting = [semaphore.request(1, owner="b"), semaphore.request(1, owner="c")]
@@ -87,7 +87,7 @@ async def test_a_smaller_queue_is_for_those_who_come(policy: AdmissionPolicy) ->
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-async def test_a_shorter_timeout_is_for_those_who_come(policy: AdmissionPolicy) -> None:
+async def test_a_shorter_timeout_applies_to_new_requests_only(policy: AdmissionPolicy) -> None:
     clock = ManualClock()
     semaphore = AsyncSemaphore(10, 10, 25.0, clock, None, AdmissionRules(policy))
     await semaphore.acquire(10, owner="a")
@@ -102,7 +102,7 @@ async def test_a_shorter_timeout_is_for_those_who_come(policy: AdmissionPolicy) 
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-async def test_what_is_not_named_stays_as_it_is(policy: AdmissionPolicy) -> None:
+async def test_a_change_without_values_keeps_all_limits(policy: AdmissionPolicy) -> None:
     semaphore = semaphore_of(policy, 10, queue=3)
     semaphore.change_limits()
     statistics = semaphore.statistics()
@@ -113,7 +113,7 @@ async def test_what_is_not_named_stays_as_it_is(policy: AdmissionPolicy) -> None
 # -- no limit -----------------------------------------------------------------------------------
 
 
-async def test_without_a_limit_nobody_waits_for_a_share_or_a_cap_either() -> None:
+async def test_lifting_the_limit_serves_waiters_for_a_share_or_a_cap_too() -> None:
     semaphore = fair(100, caps=AdmissionCaps(per_namespace=60))
     await semaphore.acquire(60, owner="a", namespace="t/x")
     over_share = semaphore.request(30, owner="a", namespace="t/y")
@@ -126,7 +126,9 @@ async def test_without_a_limit_nobody_waits_for_a_share_or_a_cap_either() -> Non
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-async def test_what_was_granted_without_a_limit_is_in_no_sum_later(policy: AdmissionPolicy) -> None:
+async def test_a_permit_granted_without_a_limit_is_never_counted_later(
+    policy: AdmissionPolicy,
+) -> None:
     semaphore = semaphore_of(policy, 0)
     uncounted = await semaphore.acquire(1_000, owner="a")
     semaphore.change_limits(max_permits=10)
@@ -136,7 +138,7 @@ async def test_what_was_granted_without_a_limit_is_in_no_sum_later(policy: Admis
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-async def test_an_update_of_what_was_granted_without_a_limit_counts_and_waits(policy) -> None:
+async def test_an_update_of_a_permit_granted_without_a_limit_is_counted_and_waits(policy) -> None:
     semaphore = semaphore_of(policy, 0)
     uncounted = await semaphore.acquire(8, owner="a")
     semaphore.change_limits(max_permits=10)
@@ -149,7 +151,7 @@ async def test_an_update_of_what_was_granted_without_a_limit_counts_and_waits(po
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-async def test_what_is_held_when_the_limit_goes_is_given_back_as_ever(policy) -> None:
+async def test_permits_held_when_the_limit_is_lifted_are_subtracted_on_release(policy) -> None:
     semaphore = semaphore_of(policy, 10)
     permits = [await semaphore.acquire(5, owner="a"), await semaphore.acquire(5, owner="b")]
     semaphore.change_limits(max_permits=0)
@@ -163,7 +165,7 @@ async def test_what_is_held_when_the_limit_goes_is_given_back_as_ever(policy) ->
 # -- shares and overdrafts ----------------------------------------------------------------------
 
 
-async def test_a_higher_limit_means_larger_shares() -> None:
+async def test_a_raised_limit_enlarges_shares() -> None:
     semaphore = fair(100)
     await semaphore.acquire(60, owner="a")
     more = semaphore.request(30, owner="a")
@@ -172,7 +174,7 @@ async def test_a_higher_limit_means_larger_shares() -> None:
     assert more.done
 
 
-async def test_a_higher_limit_ends_an_overdraft() -> None:
+async def test_a_raised_limit_ends_an_overdraft() -> None:
     limiter = FairLimiter(100)
     semaphore = limiter.semaphore
     first, second = await semaphore.acquire(50, owner="a"), await semaphore.acquire(50, owner="b")
@@ -186,7 +188,7 @@ async def test_a_higher_limit_ends_an_overdraft() -> None:
     assert limiter.outcomes.count(AcquireOutcome.OVERDRAFT) == 1
 
 
-async def test_without_a_limit_nothing_is_an_overdraft() -> None:
+async def test_without_a_limit_no_overdraft_is_reported() -> None:
     semaphore = fair(100)
     first, second = await semaphore.acquire(50, owner="a"), await semaphore.acquire(50, owner="b")
     growths = [semaphore.request_update(first, 55), semaphore.request_update(second, 55)]

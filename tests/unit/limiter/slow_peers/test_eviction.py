@@ -135,7 +135,7 @@ def world() -> World:
 
 
 @BUDGETS
-def test_a_peer_without_progress_is_closed_after_the_grace_and_what_it_held_is_granted(
+def test_a_peer_without_progress_is_closed_after_the_grace_and_its_memory_is_granted(
     world: World, one: LimitType, other: LimitType
 ) -> None:
     stuck = world.peer("stuck", LIMIT, one)
@@ -150,7 +150,7 @@ def test_a_peer_without_progress_is_closed_after_the_grace_and_what_it_held_is_g
     assert world.limiter.acquired_permits(other) == 0
 
 
-def test_who_is_closed_is_told_why(world: World) -> None:
+def test_a_closed_peer_receives_the_reason(world: World) -> None:
     stuck = world.peer("stuck", LIMIT)
     world.asks(10)
     world.passes(3.1)
@@ -158,7 +158,7 @@ def test_who_is_closed_is_told_why(world: World) -> None:
     assert "floodgateSlowPeerGraceMs" in stuck.sentence
 
 
-def test_each_byte_that_is_acknowledged_begins_the_grace_anew(world: World) -> None:
+def test_each_acknowledged_byte_restarts_the_grace(world: World) -> None:
     slow = world.peer("slow", LIMIT)
     world.asks(10)
     for _ in range(5):
@@ -170,14 +170,14 @@ def test_each_byte_that_is_acknowledged_begins_the_grace_anew(world: World) -> N
     assert slow.closings == [pytest.approx(12.5 + 3.1, abs=0.15)]
 
 
-def test_while_nobody_waits_nobody_is_closed(world: World) -> None:
+def test_no_peer_is_closed_while_no_request_waits(world: World) -> None:
     stuck = world.peer("stuck", LIMIT)
     world.passes(600.0)
     assert stuck.closings == []
     assert len(world.watch) == 1
 
 
-def test_who_is_late_already_is_closed_within_an_interval_when_somebody_begins_to_wait() -> None:
+def test_an_overdue_peer_is_closed_within_an_interval_after_a_request_begins_to_wait() -> None:
     world = World()
     stuck = world.peer("stuck", LIMIT)
     world.passes(10.05)
@@ -187,7 +187,7 @@ def test_who_is_late_already_is_closed_within_an_interval_when_somebody_begins_t
     assert waiter.done
 
 
-def test_at_most_one_is_closed_in_an_interval_and_the_longest_without_progress_first() -> None:
+def test_at_most_a_single_peer_is_closed_per_interval_longest_without_progress_first() -> None:
     world = World()
     peers = {}
     for name in "abcd":
@@ -207,7 +207,7 @@ def test_at_most_one_is_closed_in_an_interval_and_the_longest_without_progress_f
     assert world.closed == {CloseReason.CONTENTION: 4}
 
 
-def test_all_who_are_late_are_closed_one_an_interval(world: World) -> None:
+def test_all_overdue_peers_are_closed_each_in_a_separate_interval(world: World) -> None:
     peers = [world.peer(str(number), 100) for number in range(10)]
     world.passes(5.0)
     world.asks(LIMIT)
@@ -216,7 +216,7 @@ def test_all_who_are_late_are_closed_one_an_interval(world: World) -> None:
     assert moments == [pytest.approx(5.1 + 0.1 * number, abs=0.02) for number in range(10)]
 
 
-def test_no_more_are_closed_than_is_needed(world: World) -> None:
+def test_no_more_peers_are_closed_than_a_waiter_needs(world: World) -> None:
     peers = [world.peer(str(number), 250) for number in range(4)]
     waiter = world.asks(100)
     world.passes(30.0)
@@ -225,7 +225,7 @@ def test_no_more_are_closed_than_is_needed(world: World) -> None:
 
 
 @BUDGETS
-def test_who_pins_nothing_of_the_budget_that_is_waited_for_is_not_closed(world, one, other) -> None:
+def test_a_peer_holding_no_memory_of_the_contended_budget_is_not_closed(world, one, other) -> None:
     world.asks(LIMIT, "honest", one)
     in_nobodys_way = world.peer("stuck", LIMIT, other)
     waiter = world.asks(10, budget=one)
@@ -234,7 +234,7 @@ def test_who_pins_nothing_of_the_budget_that_is_waited_for_is_not_closed(world, 
     assert in_nobodys_way.closings == []
 
 
-def test_of_two_late_ones_the_one_in_the_way_is_closed_though_the_other_is_later() -> None:
+def test_of_two_overdue_peers_the_holder_of_the_contended_budget_is_closed_first() -> None:
     world = World()
     elsewhere = world.peer("elsewhere", LIMIT, HEAP)
     world.passes(1.0)
@@ -244,7 +244,7 @@ def test_of_two_late_ones_the_one_in_the_way_is_closed_though_the_other_is_later
     assert (len(elsewhere.closings), len(in_the_way.closings)) == (0, 1)
 
 
-def test_a_part_of_what_is_shared_pins_memory_too(world: World) -> None:
+def test_a_part_of_a_shared_permit_counts_as_held_memory(world: World) -> None:
     shared = world.limiter.share("public/default")
     peers = [world.peer(name) for name in "ab"]
     for peer in peers:
@@ -256,7 +256,7 @@ def test_a_part_of_what_is_shared_pins_memory_too(world: World) -> None:
     assert waiter.done
 
 
-def test_who_waits_for_itself_is_not_closed(world: World) -> None:
+def test_a_peer_waiting_for_its_own_growth_is_not_closed(world: World) -> None:
     growing = world.peer("growing", 500)
     world.asks(500, "honest")
     (account,) = [one for one in world.limiter.semaphore(DIRECT).accounts() if one.owner is growing]
@@ -267,7 +267,7 @@ def test_who_waits_for_itself_is_not_closed(world: World) -> None:
     assert growing.closings == []
 
 
-def test_who_has_nothing_outstanding_is_not_closed(world: World) -> None:
+def test_a_peer_without_outstanding_bytes_is_not_closed(world: World) -> None:
     idle = world.peer("idle", LIMIT)
     idle.outstanding = False
     world.asks(10)
@@ -275,7 +275,7 @@ def test_who_has_nothing_outstanding_is_not_closed(world: World) -> None:
     assert idle.closings == []
 
 
-def test_who_is_sent_something_again_has_a_whole_grace(world: World) -> None:
+def test_a_peer_with_newly_outstanding_bytes_has_the_full_grace(world: World) -> None:
     peer = world.peer("peer", LIMIT)
     peer.outstanding = False
     world.asks(10)
@@ -288,7 +288,7 @@ def test_who_is_sent_something_again_has_a_whole_grace(world: World) -> None:
     assert peer.closings == [pytest.approx(13.0, abs=0.2)]
 
 
-def test_what_is_sent_in_addition_does_not_begin_the_grace_anew(world: World) -> None:
+def test_further_sent_bytes_do_not_restart_the_grace(world: World) -> None:
     stuck = world.peer("stuck", LIMIT)
     world.asks(10)
     for _ in range(31):
@@ -298,7 +298,7 @@ def test_what_is_sent_in_addition_does_not_begin_the_grace_anew(world: World) ->
 
 
 @pytest.mark.parametrize("acknowledges", [True, False])
-def test_a_proxy_is_not_closed_while_it_makes_any_progress(acknowledges: bool) -> None:
+def test_a_proxy_making_any_progress_is_not_closed(acknowledges: bool) -> None:
     world = World()
     proxy = world.peer("proxy", LIMIT, many_clients=True)
     world.asks(10)
@@ -308,7 +308,7 @@ def test_a_proxy_is_not_closed_while_it_makes_any_progress(acknowledges: bool) -
     assert bool(proxy.closings) is not acknowledges
 
 
-def test_without_a_grace_nobody_is_closed_for_contention_and_no_timeout_is_put_off() -> None:
+def test_without_a_grace_no_peer_is_closed_for_contention_and_no_timeout_is_postponed() -> None:
     world = World(ONLY_UNWRITABLE, timeout_seconds=2.0)
     stuck = world.peer("stuck", LIMIT)
     waiter = world.asks(10)
@@ -319,7 +319,7 @@ def test_without_a_grace_nobody_is_closed_for_contention_and_no_timeout_is_put_o
     assert stuck.closings == []
 
 
-def test_under_strict_order_who_waits_behind_the_peers_own_request_counts() -> None:
+def test_under_policy_fifo_a_waiter_behind_the_peers_own_request_counts_as_contention() -> None:
     # While the peer stands first, other peers wait for the peer's bytes as well
     world = World(policy=AdmissionPolicy.FIFO)
     stuck = world.peer("stuck", LIMIT)
@@ -331,7 +331,7 @@ def test_under_strict_order_who_waits_behind_the_peers_own_request_counts() -> N
 
 
 @pytest.mark.parametrize("rules", [SlowPeerRules(3.0, 60.0, 0), SlowPeerRules(3.0, 0, 100)])
-def test_who_ends_a_turn_after_it_was_closed_is_closed_and_counted_once(rules) -> None:
+def test_a_peer_ending_a_turn_after_its_close_is_closed_and_counted_once(rules) -> None:
     # Two rules apply in one turn, because a wait begins just before
     world = World(rules)
     stuck = world.peer("stuck", LIMIT, ends_at_once=False)
@@ -343,7 +343,7 @@ def test_who_ends_a_turn_after_it_was_closed_is_closed_and_counted_once(rules) -
     assert sum(world.closed.values()) == 1
 
 
-def test_with_more_connections_than_are_looked_at_in_time_no_honest_one_is_closed(
+def test_with_more_peers_than_are_sampled_within_the_grace_no_reading_peer_is_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Most of the observations are older than the grace
@@ -362,7 +362,7 @@ def test_with_more_connections_than_are_looked_at_in_time_no_honest_one_is_close
 # -- no progress without contention ---------------------------------------------------------------
 
 
-def test_who_is_unwritable_for_too_long_is_closed_though_nobody_waits() -> None:
+def test_a_peer_unwritable_for_too_long_is_closed_though_no_request_waits() -> None:
     world = World(ONLY_UNWRITABLE)
     stuck = world.peer("stuck")
     stuck.writable = False
@@ -374,7 +374,7 @@ def test_who_is_unwritable_for_too_long_is_closed_though_nobody_waits() -> None:
     assert "floodgateMaxUnwritableSeconds" in stuck.sentence
 
 
-def test_without_that_rule_who_is_unwritable_is_not_closed_while_nobody_waits() -> None:
+def test_without_its_rule_an_unwritable_peer_is_not_closed_while_no_request_waits() -> None:
     world = World(ONLY_GRACE)
     stuck = world.peer("stuck")
     stuck.writable = False
@@ -382,14 +382,14 @@ def test_without_that_rule_who_is_unwritable_is_not_closed_while_nobody_waits() 
     assert stuck.closings == []
 
 
-def test_who_is_writable_may_take_nothing_for_as_long_as_it_likes() -> None:
+def test_a_writable_peer_without_progress_is_not_closed() -> None:
     world = World(ONLY_UNWRITABLE)
     peer = world.peer("peer")
     world.passes(600.0)
     assert peer.closings == []
 
 
-def test_who_is_unwritable_and_makes_progress_is_not_closed() -> None:
+def test_an_unwritable_peer_that_makes_progress_is_not_closed() -> None:
     world = World(ONLY_UNWRITABLE)
     slow = world.peer("slow")
     slow.writable = False
@@ -399,7 +399,7 @@ def test_who_is_unwritable_and_makes_progress_is_not_closed() -> None:
     assert slow.closings == []
 
 
-def test_several_are_closed_in_one_turn_when_nobody_waits() -> None:
+def test_several_unwritable_peers_are_closed_in_a_single_turn_when_no_request_waits() -> None:
     world = World(ONLY_UNWRITABLE)
     peers = [world.peer(str(number)) for number in range(5)]
     for peer in peers:
@@ -409,7 +409,9 @@ def test_several_are_closed_in_one_turn_when_nobody_waits() -> None:
 
 
 @pytest.mark.parametrize(("bytes_a_second", "closed"), [(99, True), (101, False)])
-def test_who_takes_less_than_the_least_rate_is_closed(bytes_a_second: int, closed: bool) -> None:
+def test_a_peer_draining_below_the_minimum_rate_is_closed(
+    bytes_a_second: int, closed: bool
+) -> None:
     world = World(ONLY_RATE)
     peer = world.peer("peer")
     peer.writable = False
@@ -424,7 +426,9 @@ def test_who_takes_less_than_the_least_rate_is_closed(bytes_a_second: int, close
 
 
 @pytest.mark.parametrize(("bytes_a_second", "closed"), [(1, False), (0, True)])
-def test_a_proxy_may_be_slow_but_not_stand_still(bytes_a_second: int, closed: bool) -> None:
+def test_a_proxy_may_drain_slowly_but_is_closed_without_progress(
+    bytes_a_second: int, closed: bool
+) -> None:
     world = World(ONLY_RATE)
     proxy = world.peer("proxy", many_clients=True)
     proxy.writable = False
@@ -434,7 +438,7 @@ def test_a_proxy_may_be_slow_but_not_stand_still(bytes_a_second: int, closed: bo
     assert bool(proxy.closings) is closed
 
 
-def test_who_asks_for_little_is_not_judged_by_how_much_it_takes() -> None:
+def test_time_before_a_peer_is_unwritable_does_not_count_towards_its_drain_rate() -> None:
     # Always some bytes in flight, never more than the kernel's buffer
     world = World(ONLY_RATE)
     peer = world.peer("peer")
@@ -447,7 +451,7 @@ def test_who_asks_for_little_is_not_judged_by_how_much_it_takes() -> None:
     assert peer.closings == []
 
 
-def test_without_a_least_rate_nobody_is_judged_by_it() -> None:
+def test_without_a_minimum_drain_rate_no_peer_is_closed_for_its_rate() -> None:
     world = World(ONLY_GRACE)
     peer = world.peer("peer")
     world.passes(600.0)
@@ -466,7 +470,7 @@ def granted_first(world: World, stuck: Peer, held: Waiter) -> str:
 
 
 @pytest.mark.parametrize(("seconds", "first"), [(1.4, "stuck"), (1.6, "healthy")])
-def test_from_half_the_grace_on_who_takes_nothing_waits_behind_the_others(
+def test_from_half_of_the_grace_on_a_peer_without_progress_is_deferred(
     world: World, seconds: float, first: str
 ) -> None:
     stuck = world.peer("stuck")
@@ -478,7 +482,7 @@ def test_from_half_the_grace_on_who_takes_nothing_waits_behind_the_others(
     assert granted_first(world, stuck, held) == first
 
 
-def test_who_takes_something_again_waits_behind_nobody(world: World) -> None:
+def test_a_deferred_peer_is_undeferred_after_new_progress(world: World) -> None:
     peer = world.peer("peer")
     world.asks(600, "other")
     held = world.asks(400, "honest")
@@ -488,7 +492,7 @@ def test_who_takes_something_again_waits_behind_nobody(world: World) -> None:
     assert granted_first(world, peer, held) == "stuck"
 
 
-def test_who_has_taken_everything_waits_behind_nobody(world: World) -> None:
+def test_a_deferred_peer_is_undeferred_after_acknowledging_everything(world: World) -> None:
     peer = world.peer("peer")
     world.asks(600, "other")
     held = world.asks(400, "honest")
@@ -498,7 +502,7 @@ def test_who_has_taken_everything_waits_behind_nobody(world: World) -> None:
     assert granted_first(world, peer, held) == "stuck"
 
 
-def test_without_a_grace_nobody_waits_behind_the_others() -> None:
+def test_without_a_grace_no_peer_is_deferred() -> None:
     world = World(ONLY_UNWRITABLE)
     peer = world.peer("peer")
     world.asks(600, "other")
@@ -507,7 +511,7 @@ def test_without_a_grace_nobody_waits_behind_the_others() -> None:
     assert granted_first(world, peer, held) == "stuck"
 
 
-def test_when_a_deferred_peer_ends_nothing_is_known_of_it_any_more(world: World) -> None:
+def test_a_deferred_peer_is_forgotten_at_its_end(world: World) -> None:
     peer = world.peer("peer")
     world.asks(600, "other")
     held = world.asks(400, "honest")
@@ -520,7 +524,7 @@ def test_when_a_deferred_peer_ends_nothing_is_known_of_it_any_more(world: World)
 # -- deferred timeouts ----------------------------------------------------------------------------
 
 
-def test_a_timeout_is_put_off_until_the_peer_in_the_way_is_closed() -> None:
+def test_a_timeout_is_postponed_until_the_blocking_peer_is_closed() -> None:
     world = World(timeout_seconds=2.0)
     world.peer("stuck", LIMIT)
     waiter = world.asks(10)
@@ -528,7 +532,7 @@ def test_a_timeout_is_put_off_until_the_peer_in_the_way_is_closed() -> None:
     assert waiter.result().size == 10
 
 
-def test_a_timeout_is_put_off_no_longer_once_the_peer_takes_something() -> None:
+def test_a_postponed_timeout_ends_once_the_blocking_peer_makes_progress() -> None:
     world = World(timeout_seconds=2.0)
     slow = world.peer("slow", LIMIT)
     waiter = world.asks(10)
@@ -539,7 +543,7 @@ def test_a_timeout_is_put_off_no_longer_once_the_peer_takes_something() -> None:
     assert refused(waiter)
 
 
-def test_a_timeout_is_not_put_off_for_peers_that_take_what_they_are_sent() -> None:
+def test_a_timeout_is_not_postponed_for_peers_that_make_progress() -> None:
     world = World(timeout_seconds=2.0)
     honest = world.peer("honest", LIMIT)
     waiter = world.asks(10)
@@ -549,9 +553,7 @@ def test_a_timeout_is_not_put_off_for_peers_that_take_what_they_are_sent() -> No
     assert refused(waiter)
 
 
-def test_a_timeout_is_put_off_for_who_holds_the_other_budget_because_its_holders_wait_for_it() -> (
-    None
-):
+def test_a_timeout_is_postponed_for_a_holder_of_the_budget_that_heap_holders_wait_for() -> None:
     # Given heap held by a waiter for direct memory pinned by a silent peer
     world = World(timeout_seconds=2.0)
     world.peer("stuck", LIMIT, DIRECT)
@@ -561,7 +563,7 @@ def test_a_timeout_is_put_off_for_who_holds_the_other_budget_because_its_holders
     assert not waiter.done
 
 
-def test_a_timeout_is_not_put_off_for_who_holds_nothing() -> None:
+def test_a_timeout_is_not_postponed_for_a_peer_without_permits() -> None:
     world = World(timeout_seconds=2.0)
     world.peer("stuck")
     world.asks(LIMIT, "honest", DIRECT)
@@ -570,7 +572,7 @@ def test_a_timeout_is_not_put_off_for_who_holds_nothing() -> None:
     assert refused(waiter)
 
 
-def test_the_timeout_of_who_takes_nothing_is_not_put_off() -> None:
+def test_the_timeout_of_a_peer_without_progress_is_not_postponed() -> None:
     # Given two stuck peers in each other's way
     world = World(timeout_seconds=2.0)
     first = world.peer("first", 500)
@@ -580,7 +582,7 @@ def test_the_timeout_of_who_takes_nothing_is_not_put_off() -> None:
     assert refused(waiter)
 
 
-def test_the_timeout_of_who_stands_in_its_own_way_is_not_put_off() -> None:
+def test_the_timeout_of_a_peer_blocked_by_its_own_permits_is_not_postponed() -> None:
     # No other account holds bytes, and the peer is not deferred yet
     world = World(timeout_seconds=1.0)
     peer = world.peer("peer", LIMIT)
@@ -589,7 +591,7 @@ def test_the_timeout_of_who_stands_in_its_own_way_is_not_put_off() -> None:
     assert refused(waiter)
 
 
-def test_a_timeout_is_not_put_off_before_anybody_was_closed() -> None:
+def test_a_timeout_is_not_postponed_before_any_peer_could_be_closed() -> None:
     world = World(timeout_seconds=0.3)
     world.asks(LIMIT, "honest")
     waiter = world.asks(10)
@@ -609,7 +611,7 @@ def two_that_take_turns(world: World) -> Callable[[float], None]:
     return pass_seconds
 
 
-def test_a_timeout_is_put_off_by_twice_the_grace_and_half_a_second_at_most() -> None:
+def test_a_timeout_is_postponed_by_at_most_twice_the_grace_and_half_a_second() -> None:
     world = World(timeout_seconds=2.0)
     pass_seconds = two_that_take_turns(world)
     waiter = world.asks(LIMIT)
@@ -621,7 +623,7 @@ def test_a_timeout_is_put_off_by_twice_the_grace_and_half_a_second_at_most() -> 
     assert refused(waiter)
 
 
-def test_nobody_is_refused_while_silent_peers_are_being_closed() -> None:
+def test_no_request_is_refused_while_silent_peers_are_being_closed() -> None:
     # Given so many peers that closing them takes longer than any bound
     world = World(timeout_seconds=2.0)
     for number in range(100):
@@ -633,7 +635,7 @@ def test_nobody_is_refused_while_silent_peers_are_being_closed() -> None:
     assert waiter.permit is not None
 
 
-def test_after_a_peer_was_closed_an_overdue_request_has_half_a_second_more() -> None:
+def test_after_a_peer_is_closed_an_overdue_request_has_half_a_second_more() -> None:
     # The closed peer's bytes go to another peer, which releases later
     world = World(timeout_seconds=1.0)
     world.peer("stuck", LIMIT)
@@ -648,7 +650,7 @@ def test_after_a_peer_was_closed_an_overdue_request_has_half_a_second_more() -> 
     assert refused(second)
 
 
-def test_the_more_time_that_is_given_ends_with_its_bound_to_the_millisecond() -> None:
+def test_a_postponed_timeout_ends_at_its_bound_to_the_millisecond() -> None:
     world = World(SlowPeerRules(3.02, 0, 0), timeout_seconds=2.0)
     pass_seconds = two_that_take_turns(world)
     waiter = world.asks(LIMIT)
@@ -663,7 +665,7 @@ def test_the_more_time_that_is_given_ends_with_its_bound_to_the_millisecond() ->
 # -- cost -----------------------------------------------------------------------------------------
 
 
-def test_nothing_runs_while_nothing_is_outstanding(world: World) -> None:
+def test_no_timer_runs_while_no_bytes_are_outstanding(world: World) -> None:
     peer = world.peer("peer")
     world.passes(1.0)
     peer.outstanding = False
@@ -674,7 +676,7 @@ def test_nothing_runs_while_nothing_is_outstanding(world: World) -> None:
     assert len(world.watch) == 0
 
 
-def test_it_runs_again_when_something_is_sent_again(world: World) -> None:
+def test_sampling_resumes_when_new_bytes_are_sent(world: World) -> None:
     peer = world.peer("peer")
     peer.outstanding = False
     world.passes(10.0)
@@ -685,7 +687,7 @@ def test_it_runs_again_when_something_is_sent_again(world: World) -> None:
     assert peer.samples == samples + 2
 
 
-def test_peers_are_looked_at_twice_a_second_and_ten_times_while_somebody_waits() -> None:
+def test_peers_are_sampled_twice_a_second_and_ten_times_a_second_while_a_request_waits() -> None:
     world = World(SlowPeerRules(60.0, 0, 0))
     peer = world.peer("peer", LIMIT)
     world.passes(10.05)
@@ -696,7 +698,7 @@ def test_peers_are_looked_at_twice_a_second_and_ten_times_while_somebody_waits()
     assert peer.samples - in_quiet == pytest.approx(100, abs=1)
 
 
-def test_peers_that_come_do_not_put_off_the_next_look(world: World) -> None:
+def test_new_peers_do_not_postpone_the_next_sampling(world: World) -> None:
     first = world.peer("first")
     for number in range(10):
         world.passes(0.3)
@@ -705,7 +707,7 @@ def test_peers_that_come_do_not_put_off_the_next_look(world: World) -> None:
     assert first.samples == 6
 
 
-def test_so_many_are_looked_at_in_one_turn_and_the_others_come_next(monkeypatch) -> None:
+def test_a_bounded_number_of_peers_is_sampled_per_turn_and_the_rest_next(monkeypatch) -> None:
     monkeypatch.setattr(eviction, "SAMPLES_A_TICK", 2)
     world = World()
     peers = [world.peer(str(number)) for number in range(5)]
@@ -722,7 +724,7 @@ def test_so_many_are_looked_at_in_one_turn_and_the_others_come_next(monkeypatch)
     ]
 
 
-def test_an_error_of_ours_with_one_peer_does_not_end_the_watch_over_the_others(
+def test_an_internal_error_with_a_single_peer_does_not_end_the_watch_over_the_rest(
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     broken, stuck = world.peer("broken"), world.peer("stuck", LIMIT)
@@ -737,7 +739,7 @@ def test_an_error_of_ours_with_one_peer_does_not_end_the_watch_over_the_others(
 # -- off, and the end -----------------------------------------------------------------------------
 
 
-def test_with_every_rule_off_nobody_is_watched() -> None:
+def test_with_every_rule_off_no_peer_is_watched() -> None:
     world = World(SlowPeerRules(0, 0, 0))
     peer = world.peer("peer", LIMIT)
     world.passes(600.0)
@@ -746,14 +748,14 @@ def test_with_every_rule_off_nobody_is_watched() -> None:
 
 
 @pytest.mark.parametrize("rules", [ONLY_GRACE, ONLY_UNWRITABLE, ONLY_RATE])
-def test_any_one_rule_is_enough_to_watch(rules: SlowPeerRules) -> None:
+def test_any_single_rule_is_enough_to_watch_peers(rules: SlowPeerRules) -> None:
     world = World(rules)
     peer = world.peer("peer")
     world.passes(1.1)
     assert peer.samples == 2
 
 
-def test_after_a_stop_nobody_is_watched_and_nobody_closed() -> None:
+def test_after_a_stop_no_peer_is_watched_or_closed() -> None:
     world = World(SlowPeerRules(3.0, 60.0, 100), timeout_seconds=300.0)
     stuck = world.peer("stuck", LIMIT)
     stuck.writable = False
@@ -771,7 +773,7 @@ def test_after_a_stop_nobody_is_watched_and_nobody_closed() -> None:
     assert world.clock.live == 1
 
 
-def test_after_a_stop_no_timeout_is_put_off() -> None:
+def test_after_a_stop_no_timeout_is_postponed() -> None:
     world = World(timeout_seconds=2.0)
     world.peer("stuck", LIMIT)
     waiter = world.asks(10)
@@ -780,7 +782,7 @@ def test_after_a_stop_no_timeout_is_put_off() -> None:
     assert refused(waiter)
 
 
-def test_after_a_stop_nobody_waits_behind_the_others(world: World) -> None:
+def test_after_a_stop_no_peer_is_deferred(world: World) -> None:
     stuck = world.peer("stuck")
     world.asks(600, "other")
     held = world.asks(400, "honest")
@@ -789,7 +791,7 @@ def test_after_a_stop_nobody_waits_behind_the_others(world: World) -> None:
     assert granted_first(world, stuck, held) == "stuck"
 
 
-def test_who_ends_while_others_are_looked_at_is_not_looked_at() -> None:
+def test_a_peer_ending_during_sampling_is_not_sampled() -> None:
     # Closing the first peer ends the second, too
     world = World(ONLY_UNWRITABLE)
     first, second = world.peer("first"), world.peer("second")

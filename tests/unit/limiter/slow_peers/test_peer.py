@@ -11,26 +11,26 @@ def sent_at(now: float) -> WriteProgress:
     return progress
 
 
-# -- standing still -------------------------------------------------------------------------------
+# -- stalled time ---------------------------------------------------------------------------------
 
 
-def test_who_was_sent_nothing_does_not_stand_still() -> None:
+def test_a_peer_without_sent_bytes_is_not_stalled() -> None:
     progress = WriteProgress()
     assert not progress.outstanding
     assert progress.stalled_seconds(1_000.0) == 0.0
 
 
-def test_time_runs_from_the_moment_something_is_sent() -> None:
+def test_stalled_time_runs_from_the_first_sent_bytes() -> None:
     assert sent_at(10.0).stalled_seconds(13.0) == 3.0
 
 
-def test_what_is_sent_in_addition_does_not_begin_the_time_anew() -> None:
+def test_further_sent_bytes_do_not_restart_the_stalled_time() -> None:
     progress = sent_at(10.0)
     progress.sent(12.0)
     assert progress.stalled_seconds(13.0) == 3.0
 
 
-def test_time_begins_anew_with_each_byte_that_is_acknowledged() -> None:
+def test_each_acknowledged_byte_restarts_the_stalled_time() -> None:
     progress = sent_at(10.0)
     progress.sample(1, 12.0, outstanding=True)
     assert progress.stalled_seconds(13.0) == 1.0
@@ -44,20 +44,20 @@ def test_a_sample_without_more_bytes_is_no_progress(acknowledged: int) -> None:
     assert progress.stalled_seconds(13.0) == 2.0
 
 
-def test_who_acknowledged_everything_does_not_stand_still() -> None:
+def test_a_peer_that_acknowledged_everything_is_not_stalled() -> None:
     progress = sent_at(10.0)
     progress.sample(100, 11.0, outstanding=False)
     assert progress.stalled_seconds(1_000.0) == 0.0
 
 
-def test_after_everything_was_acknowledged_time_runs_from_the_next_sending() -> None:
+def test_after_full_acknowledgement_stalled_time_runs_from_the_next_sent_bytes() -> None:
     progress = sent_at(10.0)
     progress.sample(100, 11.0, outstanding=False)
     progress.sent(50.0)
     assert progress.stalled_seconds(52.0) == 2.0
 
 
-def test_a_sample_may_be_the_first_to_tell_that_something_is_outstanding() -> None:
+def test_a_sample_may_be_the_first_to_report_outstanding_bytes() -> None:
     progress = WriteProgress()
     progress.sample(0, 20.0, outstanding=True)
     assert progress.outstanding
@@ -67,20 +67,20 @@ def test_a_sample_may_be_the_first_to_tell_that_something_is_outstanding() -> No
 # -- the rate of draining -------------------------------------------------------------------------
 
 
-def test_there_is_no_rate_before_a_whole_window_is_over() -> None:
+def test_there_is_no_drain_rate_before_a_whole_window_has_passed() -> None:
     progress = sent_at(10.0)
     progress.sample(5_000, 19.0, outstanding=True)
     assert progress.drain_rate(10.0 + DRAIN_WINDOW_SECONDS - 0.001) is None
     assert progress.drain_rate(10.0 + DRAIN_WINDOW_SECONDS) == 500.0
 
 
-def test_the_rate_is_that_of_the_time_that_passed() -> None:
+def test_the_drain_rate_covers_the_elapsed_time() -> None:
     progress = sent_at(0.0)
     progress.sample(5_000, 20.0, outstanding=True)
     assert progress.drain_rate(20.0) == 250.0
 
 
-def test_each_window_is_judged_for_itself() -> None:
+def test_each_window_has_its_own_drain_rate() -> None:
     progress = sent_at(0.0)
     progress.sample(5_000, 10.0, outstanding=True)
     progress.drain_rate(10.0)
@@ -89,13 +89,13 @@ def test_each_window_is_judged_for_itself() -> None:
     assert progress.drain_rate(20.0) == 100.0
 
 
-def test_there_is_no_rate_while_nothing_is_outstanding() -> None:
+def test_there_is_no_drain_rate_while_no_bytes_are_outstanding() -> None:
     progress = sent_at(0.0)
     progress.sample(5_000, 9.0, outstanding=False)
     assert progress.drain_rate(20.0) is None
 
 
-def test_the_window_begins_when_something_is_outstanding_again() -> None:
+def test_the_drain_window_begins_when_bytes_are_outstanding_again() -> None:
     progress = sent_at(0.0)
     progress.sample(5_000, 9.0, outstanding=False)
     progress.sent(15.0)
@@ -104,11 +104,11 @@ def test_the_window_begins_when_something_is_outstanding_again() -> None:
     assert progress.drain_rate(25.0) == 100.0
 
 
-def test_who_took_nothing_has_a_rate_of_nothing() -> None:
+def test_a_peer_without_progress_has_a_drain_rate_of_zero() -> None:
     assert sent_at(0.0).drain_rate(10.0) == 0.0
 
 
-def test_a_drip_is_no_progress_unless_it_is_everything() -> None:
+def test_a_few_acknowledged_bytes_are_no_progress_unless_none_are_outstanding() -> None:
     progress = WriteProgress()
     progress.sent(0.0)
     # When a few bytes arrive every second
@@ -121,7 +121,7 @@ def test_a_drip_is_no_progress_unless_it_is_everything() -> None:
     assert progress.stalled_seconds(7.0) == 0.0
 
 
-def test_who_has_taken_enough_is_proven_for_good() -> None:
+def test_a_peer_that_has_acknowledged_enough_bytes_stays_proven() -> None:
     progress = WriteProgress()
     progress.sent(0.0)
     progress.sample(16_383, 1.0, outstanding=True, least_bytes=16_384)

@@ -32,7 +32,7 @@ def world() -> World:
     return World()
 
 
-def test_while_peers_are_closed_who_has_read_before_goes_before_newcomers(world: World) -> None:
+def test_while_peers_are_closed_a_proven_peer_is_served_before_a_new_peer(world: World) -> None:
     reader = proven(world, "reader")
     world.peer("silent", LIMIT)
     fresh = newcomer(world, "fresh")
@@ -44,7 +44,7 @@ def test_while_peers_are_closed_who_has_read_before_goes_before_newcomers(world:
     assert not first.done
 
 
-def test_before_any_peer_is_closed_newcomers_take_their_turn(world: World) -> None:
+def test_before_any_peer_is_closed_a_new_peer_is_served_in_turn(world: World) -> None:
     reader = proven(world, "reader")
     holder = world.asks(LIMIT, "holder").result()
     first = world.asks(LIMIT, newcomer(world, "fresh"))
@@ -54,7 +54,7 @@ def test_before_any_peer_is_closed_newcomers_take_their_turn(world: World) -> No
     assert not second.done
 
 
-def test_when_nobody_was_closed_for_two_graces_newcomers_are_like_the_others_again() -> None:
+def test_two_graces_after_the_last_close_a_new_peer_is_served_in_turn_again() -> None:
     world = World()
     reader = proven(world, "reader")
     world.peer("silent", LIMIT)
@@ -70,7 +70,7 @@ def test_when_nobody_was_closed_for_two_graces_newcomers_are_like_the_others_aga
     assert not second.done
 
 
-def test_a_proxy_is_vouched_for(world: World) -> None:
+def test_a_vouched_for_proxy_is_served_before_a_new_peer(world: World) -> None:
     world.peer("silent", LIMIT)
     proxy, fresh = newcomer(world, "proxy"), newcomer(world, "fresh")
     first = world.asks(LIMIT, fresh)
@@ -81,7 +81,7 @@ def test_a_proxy_is_vouched_for(world: World) -> None:
     assert not first.done
 
 
-def test_what_is_acknowledged_while_peers_are_closed_is_no_proof(world: World) -> None:
+def test_bytes_acknowledged_while_peers_are_closed_do_not_prove_a_peer(world: World) -> None:
     reader = proven(world, "reader")
     world.peer("silent", LIMIT)
     fresh = newcomer(world, "fresh")
@@ -103,7 +103,7 @@ def proven_by_a_pong(world: World, name: str) -> Peer:
     return peer
 
 
-def test_newcomers_go_last_before_the_first_silent_peer_is_closed(world: World) -> None:
+def test_a_new_peer_is_served_last_before_the_first_silent_peer_is_closed(world: World) -> None:
     fresh, reader = newcomer(world, "fresh"), proven(world, "reader")
     world.peer("silent", LIMIT // 2)
     other = world.asks(LIMIT // 2, "other").result()
@@ -116,7 +116,7 @@ def test_newcomers_go_last_before_the_first_silent_peer_is_closed(world: World) 
     assert not first.done
 
 
-def test_nobody_goes_last_for_a_silent_peer_that_nobody_waits_for(world: World) -> None:
+def test_no_peer_is_served_last_because_of_a_silent_peer_without_contention(world: World) -> None:
     fresh = newcomer(world, "fresh")
     world.peer("silent", LIMIT // 2)
     world.passes(20.0)
@@ -124,7 +124,7 @@ def test_nobody_goes_last_for_a_silent_peer_that_nobody_waits_for(world: World) 
     assert fresh.asked == 0
 
 
-def test_who_has_taken_a_part_only_of_what_he_was_sent_is_a_newcomer(world: World) -> None:
+def test_a_peer_that_acknowledged_only_a_part_of_its_bytes_is_not_proven(world: World) -> None:
     part = newcomer(world, "part")
     world.watch.sent(part)
     part.acknowledged = 100_000
@@ -132,7 +132,7 @@ def test_who_has_taken_a_part_only_of_what_he_was_sent_is_a_newcomer(world: Worl
     assert part in world.watch._unproven
 
 
-def test_newcomers_are_asked_once_and_only_while_silent_peers_are_in_the_way(world: World) -> None:
+def test_a_new_peer_is_probed_once_and_only_while_silent_peers_block_a_waiter(world: World) -> None:
     world.peer("silent", LIMIT)
     before = newcomer(world, "before")
     waiting = world.asks(LIMIT, "other")
@@ -145,7 +145,7 @@ def test_newcomers_are_asked_once_and_only_while_silent_peers_are_in_the_way(wor
     assert (before.asked, after.asked) == (1, 1)
 
 
-def test_a_newcomer_is_asked_when_its_handshake_is_finished(world: World) -> None:
+def test_a_new_peer_is_probed_once_its_handshake_is_finished(world: World) -> None:
     world.peer("silent", LIMIT)
     world.asks(LIMIT, "other")
     fresh = newcomer(world, "fresh")
@@ -157,7 +157,7 @@ def test_a_newcomer_is_asked_when_its_handshake_is_finished(world: World) -> Non
     assert fresh.asked == 1
 
 
-def test_thousands_of_newcomers_are_asked_in_turns(world: World) -> None:
+def test_thousands_of_new_peers_are_probed_in_bounded_batches(world: World) -> None:
     world.peer("silent", LIMIT)
     world.asks(LIMIT, "other")
     fresh = [newcomer(world, str(number)) for number in range(2 * ASKED_A_TICK)]
@@ -170,7 +170,7 @@ def test_thousands_of_newcomers_are_asked_in_turns(world: World) -> None:
     assert max(after - before for before, after in pairwise([0, *asked])) == ASKED_A_TICK
 
 
-def test_a_newcomer_that_cannot_be_asked_costs_nobody_else_anything(world: World) -> None:
+def test_an_error_while_probing_a_new_peer_does_not_affect_further_peers(world: World) -> None:
     world.peer("silent", LIMIT)
     waiting = world.asks(LIMIT, "other")
     broken, fresh = newcomer(world, "broken"), newcomer(world, "fresh")
@@ -180,7 +180,7 @@ def test_a_newcomer_that_cannot_be_asked_costs_nobody_else_anything(world: World
     assert fresh.asked == 1
 
 
-def test_who_has_left_is_no_newcomer_any_more(world: World) -> None:
+def test_an_ended_peer_is_no_longer_a_new_peer(world: World) -> None:
     fresh = newcomer(world, "fresh")
     fresh.ends()
     assert len(world.watch._unproven) == 0
@@ -197,7 +197,7 @@ def test_a_drain_waits_for_a_silent_peer_no_longer_than_its_grace(world: World) 
     assert "the process shuts down" in silent.sentence
 
 
-def test_thousands_whose_time_is_up_look_at_the_peers_once() -> None:
+def test_hundreds_of_simultaneous_timeouts_scan_the_peers_once() -> None:
     # Given many slow peers that all keep reading, and many overdue waiters
     world = World(timeout_seconds=2.0)
     peers = [world.peer(str(number), LIMIT // 100) for number in range(100)]

@@ -18,7 +18,7 @@ WITH_SCHEMA = {Type.PRODUCER, Type.SUBSCRIBE, Type.GET_OR_CREATE_SCHEMA}
 
 
 @pytest.mark.parametrize("kind", [*TYPES, 99, None], ids=type_name)
-def test_only_an_ack_and_what_carries_a_schema_may_be_larger_than_64_kib(kind: int | None) -> None:
+def test_only_an_ack_or_a_command_with_a_schema_may_exceed_64_kib(kind: int | None) -> None:
     limit = 65_536 + (SCHEMA_BYTES if kind in WITH_SCHEMA else 0)
     limit = 262_144 if kind == Type.ACK else limit
     check_command_size(kind, limit)
@@ -34,7 +34,7 @@ def test_the_refusal_names_the_command_and_both_sizes() -> None:
         check_command_size(Type.ACK, 262_145)
 
 
-def test_the_largest_ack_of_the_official_clients_as_they_are_shipped_is_parsed() -> None:
+def test_the_largest_ack_of_the_official_clients_by_default_is_within_the_bound() -> None:
     # 1,000 messages, and 1,000 batches of 1,000 messages with one unacknowledged
     ack = pb.CommandAck(consumer_id=2**63, ack_type=pb.CommandAck.Individual, request_id=2**63)
     for _ in range(1_000):
@@ -47,7 +47,7 @@ def test_the_largest_ack_of_the_official_clients_as_they_are_shipped_is_parsed()
     check_command_size(Type.ACK, size_bytes)
 
 
-def test_a_frame_before_connect_is_small_whatever_it_holds() -> None:
+def test_a_frame_before_connect_is_limited_in_size() -> None:
     check_first_frame(COMMAND_BYTES)
     with pytest.raises(CommandTooLargeError, match="a frame before CONNECT of 65537 bytes"):
         check_first_frame(COMMAND_BYTES + 1)
@@ -57,5 +57,5 @@ def test_a_frame_before_connect_is_small_whatever_it_holds() -> None:
     ("kind", "name"),
     [(Type.ACK, "ACK"), (99, "a command of type 99"), (None, "a command of unknown type")],
 )
-def test_a_type_that_nobody_knows_has_a_name_too(kind: int | None, name: str) -> None:
+def test_a_command_of_unknown_type_has_a_name(kind: int | None, name: str) -> None:
     assert type_name(kind) == name

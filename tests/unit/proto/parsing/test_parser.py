@@ -20,7 +20,7 @@ Type = pb.BaseCommand
         (b"\x08\x0d\x6a\x00", "unknown type or lacks a required field"),  # SUCCESS without id
     ],
 )
-def test_what_is_no_command_is_refused(body: bytes, sentence: str) -> None:
+def test_an_invalid_command_is_refused(body: bytes, sentence: str) -> None:
     with pytest.raises(RemoteProtocolError, match=sentence):
         parse_command(body)
 
@@ -60,7 +60,7 @@ def test_text_that_is_not_utf8_is_refused(command: pb.BaseCommand, text: bytes) 
         parse_command(broken(command, text))
 
 
-def test_the_parser_itself_refuses_what_is_not_utf8() -> None:
+def test_the_protobuf_parser_itself_refuses_text_that_is_not_utf8() -> None:
     """In the parser's only pass: a walk over the fields of a large command would block the event
     loop.
     """
@@ -77,14 +77,14 @@ def with_properties(number: int) -> bytes:
     return command.SerializeToString()
 
 
-def test_a_listing_request_may_have_ten_thousand_properties_and_no_more() -> None:
+def test_a_listing_request_may_have_at_most_ten_thousand_properties() -> None:
     most = parse_command(with_properties(10_000))
     assert len(most.getTopicsOfNamespace.properties) == 10_000
     with pytest.raises(RemoteProtocolError, match="a listing request with 10001 properties"):
         parse_command(with_properties(10_001))
 
 
-def test_bytes_that_are_meant_to_be_bytes_may_be_anything() -> None:
+def test_a_field_of_bytes_may_hold_invalid_utf8() -> None:
     body = connect()
     body.connect.auth_data = b"\xff\xfe"
     assert parse_command(body.SerializeToString()).connect.auth_data == b"\xff\xfe"
@@ -98,7 +98,9 @@ LOOKUP_OF_X = "ba01050a01781009"
     ("bodies", "refused"),
     [(LOOKUP_OF_X * 2, False), (LOOKUP_WITHOUT_ID + LOOKUP_OF_X, True)],
 )
-def test_as_shipped_each_of_two_bodies_must_be_whole(bodies: str, refused: bool) -> None:
+def test_as_shipped_each_of_two_repeated_bodies_must_be_complete(
+    bodies: str, refused: bool
+) -> None:
     command = bytes.fromhex("0817" + bodies)
     assert parse_command(command).lookupTopic.request_id == 9
     if not refused:
@@ -118,7 +120,7 @@ def subscribing(**fields: object) -> bytes:
     return command.SerializePartialToString()
 
 
-def test_only_a_schema_makes_a_command_large() -> None:
+def test_only_a_schema_may_make_a_client_command_large() -> None:
     schema = pb.Schema(name="s", schema_data=b" " * 1_000_000, type=pb.Schema.Json)
     assert parse_from_client(subscribing(topic="t", schema=schema)).subscribe.HasField("schema")
     with pytest.raises(RemoteProtocolError, match="field 1 has 1000000 bytes; only a schema may"):

@@ -17,7 +17,7 @@ from proto.parsing.unparsed import MAX_FIELDS_PASSED, check_bodies, fields
         (b"\x0d" + bytes(4) + b"\x10\x05", [(1, bytes(4)), (2, 5)]),
     ],
 )
-def test_fields_of_any_kind_are_read_in_order(
+def test_fields_of_any_wire_type_are_read_in_order(
     message: bytes, found: list[tuple[int, int | bytes]]
 ) -> None:
     assert [(one.number, one.value) for one in fields(memoryview(message))] == found
@@ -43,6 +43,6 @@ def test_bodies_behind_many_fields_are_not_checked(passed: int) -> None:
         (b"\x0b\x0c", "a field of the wire type 3"),
     ],
 )
-def test_what_is_no_protobuf_is_the_peers_fault(message: bytes, sentence: str) -> None:
+def test_malformed_protobuf_is_a_protocol_error_of_the_peer(message: bytes, sentence: str) -> None:
     with pytest.raises(RemoteProtocolError, match=sentence):
         list(fields(memoryview(message)))

@@ -20,12 +20,12 @@ def with_broken_text(topic: bytes, size: int = 0) -> bytes:
     )
 
 
-def test_what_is_broken_becomes_a_replacement_character() -> None:
+def test_invalid_utf8_becomes_a_replacement_character() -> None:
     read = pb.BaseCommand.FromString(mended(with_broken_text(b"a\xffb\xe3\x81"), COMMAND))
     assert read == lookup_command(7, "a\ufffdb\ufffd")
 
 
-def test_what_is_whole_stays_as_it_is() -> None:
+def test_valid_text_is_unchanged() -> None:
     properties = [pb.KeyValue(key="k", value="ü")]
     data = topics_command(2**63, "t/n", mode=2, properties=properties).SerializeToString()
     assert mended(data, COMMAND) == data
@@ -43,7 +43,7 @@ def test_what_is_whole_stays_as_it_is() -> None:
     ],
     ids=["cut", "endless", "group", "too short", "varint of 11 bytes", "too large"],
 )
-def test_what_is_no_message_or_too_large_is_not_touched(data: bytes) -> None:
+def test_a_malformed_or_too_large_message_is_unchanged(data: bytes) -> None:
     assert mended(data, COMMAND) == data
 
 
@@ -58,7 +58,7 @@ def test_as_shipped_a_group_is_refused() -> None:
         parse_as_pulsar(frame.command_bytes())
 
 
-def test_as_shipped_no_field_of_a_large_command_is_looked_at_twice() -> None:
+def test_as_shipped_fields_of_a_large_command_are_not_scanned_a_second_time() -> None:
     # Given a command with so many unknown fields that objects for them would block the loop
     group, unknown = b"\xc3\x3e\xc4\x3e", b"\xf8\x3f\x01"
     data = lookup_command(7, "x").SerializeToString() + group + unknown * (MAX_MENDED_BYTES // 3)
@@ -66,13 +66,13 @@ def test_as_shipped_no_field_of_a_large_command_is_looked_at_twice() -> None:
 
 
 @pytest.mark.parametrize("again", [b"\x0a\x00", b"\x91\x01" + b"\xff" * 8])
-def test_as_shipped_a_field_of_another_wire_type_is_unknown(again: bytes) -> None:
+def test_as_shipped_a_repeated_field_of_another_wire_type_is_unknown(again: bytes) -> None:
     # Given a PING with the type repeated as bytes, or the body repeated as a number
     data = b"\x08\x92\x00" + again + b"\x92\x01\x00"
     assert parse_as_pulsar(framed(data).command_bytes()).type == pb.BaseCommand.PING
 
 
-def test_as_shipped_a_frame_is_mended() -> None:
+def test_as_shipped_broken_text_in_a_frame_is_mended() -> None:
     frame = framed(with_broken_text(b"\xff"))
     read = parse_as_pulsar(frame.command_bytes())
     assert read.lookupTopic.topic == "\ufffd"

@@ -15,17 +15,17 @@ from proto.parsing.varint import decode_varint, encode_varint
         (2**64 - 1, "ffffffffffffffffff01"),
     ],
 )
-def test_a_varint_has_seven_bits_a_byte(value: int, data: str) -> None:
+def test_a_varint_has_seven_bits_per_byte(value: int, data: str) -> None:
     assert encode_varint(value).hex() == data
     assert decode_varint(bytes.fromhex(data), 0) == (value, len(data) // 2)
 
 
-def test_what_is_beyond_64_bits_is_cut_off() -> None:
+def test_bits_beyond_64_are_cut_off() -> None:
     assert decode_varint(bytes.fromhex("ffffffffffffffffff7f"), 0) == (2**64 - 1, 10)
 
 
 @pytest.mark.parametrize("data", ["", "80", "ffffffffffffffffffff01"])
-def test_a_varint_that_does_not_end_is_refused(data: str) -> None:
+def test_an_unterminated_varint_is_refused(data: str) -> None:
     with pytest.raises(RemoteProtocolError, match="cut off or longer than ten bytes"):
         decode_varint(bytes.fromhex(data), 0)
 

@@ -79,7 +79,7 @@ async def peer() -> Peer:
 # -- sending --------------------------------------------------------------------------------------
 
 
-async def test_an_entry_leaves_when_the_peer_has_read_all_of_it() -> None:
+async def test_an_entry_is_released_when_the_peer_has_read_all_of_its_bytes() -> None:
     peer, left = connected(), list[str]()
     enqueue(peer, 100_000, left, "entry")
     peer.memory.peer_reads(99_999)
@@ -88,14 +88,14 @@ async def test_an_entry_leaves_when_the_peer_has_read_all_of_it() -> None:
     assert (left, peer.outbound.pending_bytes) == (["entry"], 0)
 
 
-async def test_an_entry_the_kernel_takes_at_once_leaves_at_once() -> None:
+async def test_an_entry_accepted_immediately_by_the_kernel_is_released_immediately() -> None:
     peer, left = connected(reads_at_once=True), list[str]()
     enqueue(peer, 100_000, left, "entry")
     assert (left, peer.outbound.pending_bytes) == (["entry"], 0)
     assert peer.totals.peak_bytes == 100_096
 
 
-async def test_a_large_entry_goes_alone_and_small_ones_leave_together() -> None:
+async def test_a_large_entry_is_written_alone_and_small_entries_together() -> None:
     peer, left = connected(), list[str]()
     enqueue(peer, HANDOVER_BYTES + 1, left, "large")
     for name in ("a", "b", "c"):
@@ -110,7 +110,7 @@ async def test_a_large_entry_goes_alone_and_small_ones_leave_together() -> None:
     assert peer.memory.writes == [HANDOVER_BYTES + 1, HANDOVER_BYTES, HANDOVER_BYTES // 2]
 
 
-async def test_bytes_leave_in_the_order_they_were_queued(peer: Peer) -> None:
+async def test_bytes_are_sent_in_the_order_of_queueing(peer: Peer) -> None:
     peer.send(success(1))
     peer.enqueue([frames(2), memoryview(frames(3))], 2 * len(frames(2)))
     peer.send(success(4))
@@ -119,7 +119,7 @@ async def test_bytes_leave_in_the_order_they_were_queued(peer: Peer) -> None:
     assert bytes(peer.memory.received) == frames(1, 2, 3, 4)
 
 
-async def test_an_entry_queued_by_one_that_leaves_goes_last(peer: Peer) -> None:
+async def test_an_entry_queued_by_a_release_callback_is_sent_last(peer: Peer) -> None:
     peer.enqueue([frames(1)], len(frames(1)), lambda: peer.send(success(3)))
     peer.send(success(2))
     while peer.outbound.pending_bytes:
@@ -127,7 +127,7 @@ async def test_an_entry_queued_by_one_that_leaves_goes_last(peer: Peer) -> None:
     assert bytes(peer.memory.received) == frames(1, 2, 3)
 
 
-async def test_a_transport_that_drains_twice_is_no_matter() -> None:
+async def test_a_second_drain_of_the_transport_is_a_no_op() -> None:
     peer, left = connected(), list[str]()
     enqueue(peer, 10, left, "a")
     peer.memory.peer_reads(10)
@@ -149,7 +149,7 @@ async def test_writability_follows_the_marks() -> None:
 
 
 @pytest.mark.parametrize("how", ["breaks", "abort"])
-async def test_every_entry_gives_back_what_it_holds_once_when_the_connection_is_lost(how) -> None:
+async def test_every_entry_is_released_once_when_the_connection_is_lost(how) -> None:
     peer, left = connected(), list[str]()
     for name in ("handed over", "queued"):
         enqueue(peer, HANDOVER_BYTES, left, name)
@@ -168,7 +168,7 @@ async def test_every_entry_gives_back_what_it_holds_once_when_the_connection_is_
 
 
 @pytest.mark.parametrize("how", ["never connected", "closed", "aborted", "lost"])
-async def test_an_entry_for_nobody_gives_back_what_it_holds_at_once(how: str) -> None:
+async def test_an_entry_queued_without_a_connection_is_released_immediately(how: str) -> None:
     peer, left = Peer(), list[str]()
     if how != "never connected":
         peer.memory.connect()
@@ -193,7 +193,7 @@ async def test_frames_are_handled_as_they_become_complete() -> None:
     assert peer.taken == [1, 2, 3]
 
 
-async def test_a_lost_connection_keeps_nothing_of_what_it_received(peer: Peer) -> None:
+async def test_a_lost_connection_keeps_no_received_bytes(peer: Peer) -> None:
     peer.memory.peer_sends(frames(1)[:-1])
     assert peer.decoder.buffered_bytes > 0
     peer.abort()
@@ -201,7 +201,7 @@ async def test_a_lost_connection_keeps_nothing_of_what_it_received(peer: Peer) -
     assert peer.decoder.buffered_bytes == 0
 
 
-async def test_the_gate_stops_between_frames_and_what_is_left_goes_first_afterwards() -> None:
+async def test_a_closed_gate_stops_between_frames_and_buffered_frames_are_handled_first() -> None:
     peer = connected()
     peer.on_frame = lambda number: peer.gate.close_for(FULL) if number == 2 else None
     peer.memory.peer_sends(frames(1, 2, 3))
@@ -216,7 +216,7 @@ async def test_the_gate_stops_between_frames_and_what_is_left_goes_first_afterwa
     assert peer.memory.is_reading()
 
 
-async def test_a_gate_that_closes_while_it_drains_stops_again(peer: Peer) -> None:
+async def test_a_gate_that_closes_while_draining_stops_again(peer: Peer) -> None:
     peer.on_frame = lambda _: peer.gate.close_for(FULL)
     peer.memory.peer_sends(frames(1, 2, 3))
     peer.gate.open_for(FULL)
@@ -225,7 +225,7 @@ async def test_a_gate_that_closes_while_it_drains_stops_again(peer: Peer) -> Non
     assert not peer.memory.is_reading()
 
 
-async def test_opening_the_gate_of_a_lost_connection_is_no_matter(peer: Peer) -> None:
+async def test_opening_the_gate_of_a_lost_connection_is_a_no_op(peer: Peer) -> None:
     peer.gate.close_for(FULL)
     peer.memory.peer_sends(frames(1))
     peer.gate.open_for(FULL)
@@ -235,7 +235,7 @@ async def test_opening_the_gate_of_a_lost_connection_is_no_matter(peer: Peer) ->
     peer.gate.close_for(FULL)
 
 
-async def test_raw_bytes_follow_what_was_not_decoded() -> None:
+async def test_raw_mode_starts_with_the_undecoded_bytes() -> None:
     peer, raw = connected(), list[bytes]()
     peer.on_frame = lambda _: peer.receive_raw(raw.append)
     half = frames(3)[:5]
@@ -245,14 +245,14 @@ async def test_raw_bytes_follow_what_was_not_decoded() -> None:
     assert raw == [frames(2) + half, b"and more"]
 
 
-async def test_without_a_residue_raw_mode_begins_with_the_next_chunk() -> None:
+async def test_without_undecoded_bytes_raw_mode_starts_with_the_next_chunk() -> None:
     peer, raw = connected(), list[bytes]()
     peer.receive_raw(raw.append)
     peer.memory.peer_sends(b"first")
     assert raw == [b"first"]
 
 
-async def test_frames_are_kept_by_default(peer: Peer) -> None:
+async def test_large_frames_are_kept_by_default(peer: Peer) -> None:
     large = pb.BaseCommand(type=pb.BaseCommand.SUCCESS, success=pb.CommandSuccess(request_id=5))
     large.success.schema.name = "x" * 5_000
     large.success.schema.schema_data = b""
@@ -261,7 +261,7 @@ async def test_frames_are_kept_by_default(peer: Peer) -> None:
     assert peer.taken == [5]
 
 
-# -- the boundary ---------------------------------------------------------------------------------
+# -- protocol violations and internal errors ------------------------------------------------------
 
 
 def not_utf8() -> bytes:
@@ -280,7 +280,7 @@ def not_utf8() -> bytes:
         (not_utf8(), "String field had bad UTF-8"),
     ],
 )
-async def test_a_peer_that_breaks_the_protocol_is_closed_with_one_sentence(
+async def test_a_peer_violating_the_protocol_is_closed_and_logged_in_a_single_line(
     data: bytes, sentence: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -296,7 +296,9 @@ async def test_a_peer_that_breaks_the_protocol_is_closed_with_one_sentence(
     assert record.levelno == logging.INFO
 
 
-async def test_an_error_of_ours_ends_one_peer_and_says_where(caplog) -> None:
+async def test_an_internal_error_closes_only_its_peer_and_is_logged_with_a_traceback(
+    caplog,
+) -> None:
     peer, other = connected(), connected()
 
     def fail(_: int) -> None:
@@ -311,7 +313,7 @@ async def test_an_error_of_ours_ends_one_peer_and_says_where(caplog) -> None:
     assert record.levelno == logging.ERROR
 
 
-async def test_a_handler_may_refuse_its_frame(peer: Peer) -> None:
+async def test_a_handler_may_refuse_a_frame_and_close_its_peer(peer: Peer) -> None:
 
     def refuse(_: int) -> None:
         raise RemoteProtocolError("not now")
@@ -325,7 +327,7 @@ async def test_a_handler_may_refuse_its_frame(peer: Peer) -> None:
 # -- ending ---------------------------------------------------------------------------------------
 
 
-async def test_close_lets_queued_entries_leave_first() -> None:
+async def test_close_sends_queued_entries_first() -> None:
     peer, left = connected(), list[str]()
     enqueue(peer, 70_000, left, "a")
     enqueue(peer, 70_000, left, "b")
@@ -341,7 +343,7 @@ async def test_close_lets_queued_entries_leave_first() -> None:
     assert len(peer.memory.received) == 140_000
 
 
-async def test_close_with_nothing_queued_closes_at_once(peer: Peer) -> None:
+async def test_close_without_queued_entries_closes_immediately(peer: Peer) -> None:
     waiting = await started(peer.wait_closed())
     peer.close()
     await waiting
@@ -352,7 +354,7 @@ async def test_close_with_nothing_queued_closes_at_once(peer: Peer) -> None:
 
 
 @pytest.mark.parametrize("raw", [False, True])
-async def test_what_comes_after_close_is_not_taken_and_not_kept(raw: bool) -> None:
+async def test_bytes_received_after_close_are_neither_handled_nor_kept(raw: bool) -> None:
     peer, taken = connected(), list[bytes]()
     enqueue(peer, 10, [], "still on its way")
     if raw:
@@ -364,14 +366,14 @@ async def test_what_comes_after_close_is_not_taken_and_not_kept(raw: bool) -> No
     assert (peer.taken, taken, peer.decoder.buffered_bytes) == ([], [], 0)
 
 
-async def test_a_handler_that_closes_takes_no_more_frames(peer: Peer) -> None:
+async def test_a_handler_that_closes_the_connection_receives_no_further_frames(peer: Peer) -> None:
     peer.on_frame = lambda _: peer.close()
     peer.memory.peer_sends(frames(1, 2))
     await settle()
     assert (peer.taken, peer.closed) == ([1], True)
 
 
-async def test_the_end_of_the_stream_is_the_end() -> None:
+async def test_the_end_of_the_stream_closes_the_connection() -> None:
     peer, left = connected(), list[str]()
     enqueue(peer, 100, left, "unread")
     peer.memory.peer_closes()
@@ -379,7 +381,7 @@ async def test_the_end_of_the_stream_is_the_end() -> None:
     assert (left, peer.closed, peer.ends) == (["unread"], True, [None])
 
 
-async def test_who_waits_for_the_end_can_leave(peer: Peer) -> None:
+async def test_a_caller_waiting_for_the_close_can_be_cancelled(peer: Peer) -> None:
     leaves, stays = await started(peer.wait_closed()), await started(peer.wait_closed())
     leaves.cancel()
     peer.memory.breaks()
@@ -397,7 +399,7 @@ async def test_who_waits_for_the_end_can_leave(peer: Peer) -> None:
         ("", "unknown"),
     ],
 )
-async def test_addresses_are_written_as_people_write_them(name: object, text: str) -> None:
+async def test_peer_addresses_are_written_in_the_usual_notation(name: object, text: str) -> None:
     peer = Peer()
     peer.memory._extra["peername"] = name  # type: ignore[attr-defined]
     peer.memory.connect()
@@ -405,7 +407,7 @@ async def test_addresses_are_written_as_people_write_them(name: object, text: st
     assert repr(peer) == (f"<Peer {text} <OutboundBuffer 0 bytes, writable> <ReadGate open>>")
 
 
-async def test_a_burst_of_small_frames_takes_turns_with_others(peer: Peer) -> None:
+async def test_a_burst_of_small_frames_is_handled_in_turns(peer: Peer) -> None:
     numbers = list(range(2 * FRAMES_A_TURN + 10))
     peer.memory.peer_sends(frames(*numbers))
     # Reading stops until received bytes are handled, in turns
@@ -418,7 +420,7 @@ async def test_a_burst_of_small_frames_takes_turns_with_others(peer: Peer) -> No
     assert peer.memory.is_reading()
 
 
-async def test_a_burst_of_large_frames_takes_turns_by_their_bytes(peer: Peer) -> None:
+async def test_a_burst_of_large_frames_is_handled_in_turns_by_bytes(peer: Peer) -> None:
     large = [success(number) for number in range(10)]
     for command in large:
         command.success.schema.name = "x" * (BYTES_A_TURN // 4)
@@ -434,7 +436,7 @@ async def test_a_burst_of_large_frames_takes_turns_by_their_bytes(peer: Peer) ->
     assert peer.memory.is_reading()
 
 
-async def test_payloads_count_a_quarter_so_that_receipts_of_several_leave_together() -> None:
+async def test_payload_bytes_count_a_quarter_towards_a_turn() -> None:
     # Messages of nearly a whole turn each
     peer = connected()
     sends = [success(number) for number in range(10)]
@@ -445,7 +447,7 @@ async def test_payloads_count_a_quarter_so_that_receipts_of_several_leave_togeth
     assert peer.taken == [0, 1, 2, 3, 4, 5, 6, 7]
 
 
-async def test_a_frame_that_was_much_work_ends_its_turn(peer: Peer) -> None:
+async def test_a_frame_marked_as_expensive_ends_its_turn(peer: Peer) -> None:
     peer.on_frame = lambda number: setattr(peer, "turn_ended", number in (1, 4))
     peer.memory.peer_sends(frames(*range(5)))
     assert peer.taken == [0, 1]
@@ -458,7 +460,7 @@ async def test_a_frame_that_was_much_work_ends_its_turn(peer: Peer) -> None:
     assert peer.taken == list(range(8))
 
 
-async def test_a_turn_ends_after_some_milliseconds(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_turn_ends_after_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     # Each frame takes a third of a turn
     seconds = 0.0
     monkeypatch.setattr(connection, "perf_counter", lambda: seconds)
@@ -475,7 +477,9 @@ async def test_a_turn_ends_after_some_milliseconds(monkeypatch: pytest.MonkeyPat
     assert peer.taken == [0, 1, 2, 3, 4]
 
 
-async def test_turns_are_short_where_many_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_turns_are_shorter_while_many_connections_want_turns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     # Three connections with waiting frames, and frames that take a third of a whole turn
     seconds = 0.0
     monkeypatch.setattr(connection, "perf_counter", lambda: seconds)
@@ -493,14 +497,14 @@ async def test_turns_are_short_where_many_want_them(monkeypatch: pytest.MonkeyPa
     assert (peer.taken, peer.turns.wanted) == ([0, 1, 2], 3)
 
 
-async def test_who_is_lost_wants_no_turn(peer: Peer) -> None:
+async def test_a_lost_connection_wants_no_turn(peer: Peer) -> None:
     peer.memory.peer_sends(frames(*range(FRAMES_A_TURN + 1)))
     assert peer.turns.wanted == 1
     peer.memory.breaks()
     assert peer.turns.wanted == 0
 
 
-async def test_who_is_lost_within_its_turn_wants_no_other(peer: Peer) -> None:
+async def test_a_connection_lost_within_its_turn_wants_no_further_turn(peer: Peer) -> None:
 
     def ends(number: int) -> None:
         if number == FRAMES_A_TURN - 1:
@@ -512,7 +516,7 @@ async def test_who_is_lost_within_its_turn_wants_no_other(peer: Peer) -> None:
     assert (len(peer.taken), peer.turns.wanted) == (FRAMES_A_TURN, 0)
 
 
-def test_a_turn_is_never_shorter_than_some_frames_take(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_turn_has_a_minimum_length(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_flow, "TURN_SECONDS", 0.004)
     assert [Turns(wanted).seconds for wanted in (0, 1, 2, 8, 1_000)] == [
         *(0.004, 0.004, 0.002),
@@ -520,7 +524,7 @@ def test_a_turn_is_never_shorter_than_some_frames_take(monkeypatch: pytest.Monke
     ]
 
 
-async def test_the_frames_behind_one_that_is_handled_in_steps_wait_unread(peer: Peer) -> None:
+async def test_frames_behind_an_unfinished_frame_wait_unread(peer: Peer) -> None:
     peer.on_frame = lambda number: setattr(peer, "unfinished", number == 1)
     peer.memory.peer_sends(frames(*range(5)))
     await settle()
@@ -532,14 +536,14 @@ async def test_the_frames_behind_one_that_is_handled_in_steps_wait_unread(peer: 
     assert peer.memory.is_reading()
 
 
-async def test_a_burst_that_ends_with_its_turn_leaves_the_reading_on(peer: Peer) -> None:
+async def test_a_burst_ending_with_its_turn_does_not_pause_reading(peer: Peer) -> None:
     peer.memory.peer_sends(frames(*range(FRAMES_A_TURN)))
     await settle()
     assert len(peer.taken) == FRAMES_A_TURN
     assert peer.memory.is_reading()
 
 
-async def test_a_pause_in_the_middle_of_a_burst_outlasts_its_turns(peer: Peer) -> None:
+async def test_a_pause_in_the_middle_of_a_burst_lasts_beyond_its_turns(peer: Peer) -> None:
     last = FRAMES_A_TURN + 3
     peer.on_frame = lambda number: peer.gate.close_for(FULL) if number == last else None
     peer.memory.peer_sends(frames(*range(2 * FRAMES_A_TURN)))

@@ -35,7 +35,9 @@ def all_but_the_last_step(size: int, link: Link) -> int:
 
 
 @BOTH
-async def test_an_entry_weighs_96_bytes_more_than_it_has_until_its_last_byte_is_gone(link) -> None:
+async def test_an_entry_counts_96_bytes_more_than_its_size_until_its_last_byte_is_read(
+    link,
+) -> None:
     async with controlled_peer(link) as (connection, peer):
         connection.queue("entry", bytes(40_000))
         most = all_but_the_last_step(40_000, link)
@@ -46,7 +48,9 @@ async def test_an_entry_weighs_96_bytes_more_than_it_has_until_its_last_byte_is_
 
 
 @BOTH
-async def test_an_entry_larger_than_what_is_encrypted_ahead_leaves_as_a_whole(link: Link) -> None:
+async def test_an_entry_larger_than_the_bytes_encrypted_ahead_is_released_as_a_whole(
+    link: Link,
+) -> None:
     async with controlled_peer(link) as (connection, peer):
         data = bytes(range(250)) * 4_000
         connection.queue("large", data)
@@ -59,7 +63,7 @@ async def test_an_entry_larger_than_what_is_encrypted_ahead_leaves_as_a_whole(li
         assert bytes(peer.received) == data
 
 
-async def test_after_each_byte_what_is_pending_are_the_whole_entries_that_have_not_left() -> None:
+async def test_after_each_byte_pending_bytes_are_the_sum_of_the_unsent_entries() -> None:
     async with controlled_peer(PLAIN) as (connection, peer):
         data = [bytes([number]) * size for number, size in enumerate(SIZES)]
         for number, one in enumerate(data):
@@ -80,7 +84,7 @@ async def test_after_each_byte_what_is_pending_are_the_whole_entries_that_have_n
 
 
 @BOTH
-async def test_at_the_high_mark_a_connection_is_writable_and_above_it_is_not(link: Link) -> None:
+async def test_a_connection_is_writable_at_the_high_mark_and_unwritable_above(link: Link) -> None:
     async with controlled_peer(link, FLOW) as (connection, _):
         connection.queue("a", bytes(404))
         connection.queue("b", bytes(404))
@@ -94,7 +98,7 @@ async def test_at_the_high_mark_a_connection_is_writable_and_above_it_is_not(lin
 
 @BOTH
 @pytest.mark.parametrize(("rest", "told"), [(404, [False]), (403, [False, True])])
-async def test_at_the_low_mark_a_connection_is_unwritable_and_below_it_is_not(
+async def test_a_connection_is_unwritable_at_the_low_mark_and_writable_below(
     link: Link, rest: int, told: list[bool]
 ) -> None:
     async with controlled_peer(link, FLOW) as (connection, peer):
@@ -109,7 +113,7 @@ async def test_at_the_low_mark_a_connection_is_unwritable_and_below_it_is_not(
         assert connection.writability == [False, True]
 
 
-async def test_part_of_an_entry_makes_nothing_writable() -> None:
+async def test_a_partly_sent_entry_does_not_make_a_connection_writable() -> None:
     async with controlled_peer(PLAIN, FLOW) as (connection, peer):
         connection.queue("entry", bytes(1_000_000))
         # When all but 1 byte is read, far below the low mark
@@ -122,7 +126,7 @@ async def test_part_of_an_entry_makes_nothing_writable() -> None:
 
 @BOTH
 @pytest.mark.parametrize("leave", [ControlledPeer.closes, ControlledPeer.resets])
-async def test_a_peer_that_leaves_gives_everything_back_in_the_turn_it_is_lost(link, leave) -> None:
+async def test_a_leaving_peer_releases_all_entries_in_the_turn_of_its_loss(link, leave) -> None:
     async with controlled_peer(link, Flow(pauses=False)) as (connection, peer):
         for name in ("a", "b", "c"):
             connection.queue(name, bytes(70_000))
@@ -134,7 +138,7 @@ async def test_a_peer_that_leaves_gives_everything_back_in_the_turn_it_is_lost(l
         assert connection.end == (["a", "b", "c"], 0)
 
 
-async def test_an_entry_queued_after_the_end_gives_back_at_once() -> None:
+async def test_an_entry_queued_after_the_loss_is_released_immediately() -> None:
     async with controlled_peer(PLAIN) as (connection, peer):
         peer.resets()
         await settle()
@@ -178,7 +182,7 @@ async def test_delivery_stops_when_the_gate_closes_during_a_read(link: Link) -> 
 
 
 @BOTH
-async def test_one_frame_is_delivered_for_each_time_the_gate_opens(link: Link) -> None:
+async def test_a_single_frame_is_delivered_each_time_the_gate_opens(link: Link) -> None:
     """Upstream: PulsarFlowControlHandlerTest case 2."""
     async with controlled_peer(link) as (connection, peer):
         close_gate_at(connection, 1, 2, 3)
@@ -192,7 +196,7 @@ async def test_one_frame_is_delivered_for_each_time_the_gate_opens(link: Link) -
 
 
 @BOTH
-async def test_a_pause_in_the_middle_of_a_frame_loses_none_of_its_bytes(link: Link) -> None:
+async def test_a_pause_in_the_middle_of_a_frame_loses_no_bytes(link: Link) -> None:
     async with controlled_peer(link) as (connection, peer):
         close_gate_at(connection, 1)
         frames = success_frames(1, 2, 3)
@@ -206,7 +210,9 @@ async def test_a_pause_in_the_middle_of_a_frame_loses_none_of_its_bytes(link: Li
 
 
 @BOTH
-async def test_who_answers_stops_reading_until_the_peer_has_read_answers(link: Link) -> None:
+async def test_reading_pauses_after_each_response_until_the_peer_has_read_the_response(
+    link: Link,
+) -> None:
     async with controlled_peer(link, FLOW) as (connection, peer):
         # Given requests, each answered with more than the high mark
         connection.on_frame = lambda number: connection.queue(str(number), bytes(2_000))

@@ -3,7 +3,7 @@
 from tests.unit.proto.transport.test_connection import connected, enqueue
 
 
-async def test_they_are_told_in_order_in_the_turn_of_the_loss_and_of_which_connection() -> None:
+async def test_loss_listeners_are_called_in_order_with_the_lost_connection() -> None:
     peer, told = connected(), list[object]()
     peer.when_lost(told.append, lambda cnx: told.append(cnx.ends))
     peer.when_lost(lambda _: told.append("last"))
@@ -12,7 +12,7 @@ async def test_they_are_told_in_order_in_the_turn_of_the_loss_and_of_which_conne
     assert told == [peer, [None], "last"]
 
 
-async def test_entries_have_given_back_what_they_held_before_anybody_is_told() -> None:
+async def test_entries_are_released_before_loss_listeners_are_called() -> None:
     peer, told = connected(), list[str]()
     enqueue(peer, 100_000, told, "entry")
     peer.when_lost(lambda _: told.append("told"))
@@ -20,7 +20,7 @@ async def test_entries_have_given_back_what_they_held_before_anybody_is_told() -
     assert told == ["entry", "told"]
 
 
-async def test_one_that_raises_does_not_keep_the_others_from_being_told(caplog) -> None:
+async def test_a_raising_loss_listener_does_not_prevent_later_listeners(caplog) -> None:
     peer, told = connected(), list[str]()
 
     def fail(_: object) -> None:

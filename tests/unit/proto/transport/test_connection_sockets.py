@@ -109,7 +109,7 @@ def success_frames(count: int) -> bytes:
 
 
 @LOOPS
-def test_an_entry_leaves_when_the_kernel_has_its_last_byte(new_loop) -> None:
+def test_an_entry_is_released_when_the_kernel_has_its_last_byte(new_loop) -> None:
     async def scenario(peer: Peer, far: FarEnd) -> None:
         read_when_it_left: list[int] = []
         parts = [bytes([number]) * (SIZE_BYTES // 10) for number in range(10)]
@@ -128,7 +128,7 @@ def test_an_entry_leaves_when_the_kernel_has_its_last_byte(new_loop) -> None:
 
 
 @LOOPS
-def test_many_entries_leave_in_order(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+def test_many_entries_are_sent_in_order(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
     async def scenario(peer: Peer, far: FarEnd) -> None:
         sizes = [1, 100_000, 10, 65_536, 65_537, 3, 40_000, 40_000, 200_000] * 3
         left: list[int] = []
@@ -146,7 +146,7 @@ def test_many_entries_leave_in_order(new_loop: Callable[[], asyncio.AbstractEven
 
 
 @LOOPS
-def test_a_closed_gate_stops_the_peer_and_loses_nothing(new_loop) -> None:
+def test_a_closed_gate_stops_the_peer_and_loses_no_frames(new_loop) -> None:
     async def scenario(peer: Peer, far: FarEnd) -> None:
         loop = asyncio.get_running_loop()
         data = success_frames(FRAMES)
@@ -167,7 +167,7 @@ def test_a_closed_gate_stops_the_peer_and_loses_nothing(new_loop) -> None:
 
 
 @LOOPS
-def test_close_sends_what_is_queued_before_the_end(new_loop) -> None:
+def test_close_sends_queued_entries_before_the_end_of_the_stream(new_loop) -> None:
     async def scenario(peer: Peer, far: FarEnd) -> None:
         for _ in range(5):
             peer.enqueue([b"x" * SIZE_BYTES], SIZE_BYTES)
@@ -180,7 +180,7 @@ def test_close_sends_what_is_queued_before_the_end(new_loop) -> None:
 
 
 @LOOPS
-def test_a_peer_that_vanishes_gives_everything_back(new_loop) -> None:
+def test_a_vanished_peer_releases_all_entries(new_loop) -> None:
     async def scenario(peer: Peer, far: FarEnd) -> None:
         left: list[int] = []
         for number in range(3):

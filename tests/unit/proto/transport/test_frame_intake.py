@@ -74,20 +74,20 @@ class Fed:
 # -- overtaking -----------------------------------------------------------------------------------
 
 
-def test_each_kind_of_command_overtakes_is_overtaken_or_stops_the_reading() -> None:
+def test_the_overtaking_and_overtaken_command_types_are_as_documented() -> None:
     assert sorted(map(type_name, OVERTAKES)) == sorted(OVERTAKE)
     assert sorted(map(type_name, OVERTAKEN)) == sorted(ARE_OVERTAKEN)
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=type_name)
-def test_behind_a_parked_lookup_only_what_breaks_a_deadlock_is_handled(kind: int) -> None:
+def test_behind_a_parked_lookup_only_overtaking_commands_are_handled(kind: int) -> None:
     fed = Fed().feed(LOOKUP, frame_of(kind))
     taken = fed.taken(gate_open=False)
     assert taken == ([type_name(kind)] if type_name(kind) in OVERTAKE else [])
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=type_name)
-def test_a_ping_overtakes_requests_that_only_ask_and_nothing_else(kind: int) -> None:
+def test_a_ping_overtakes_parked_queries_only(kind: int) -> None:
     fed = Fed().feed(frame_of(kind), PING)
     taken = fed.taken(gate_open=False)
     own = [type_name(kind)] if type_name(kind) in OVERTAKE else []
@@ -95,14 +95,14 @@ def test_a_ping_overtakes_requests_that_only_ask_and_nothing_else(kind: int) -> 
     assert taken == ([] if stops else [*own, "PING"])
 
 
-def test_the_end_of_a_watch_does_not_overtake_its_beginning() -> None:
+def test_the_close_of_a_watch_does_not_overtake_its_start() -> None:
     fed = Fed().feed(frame_of(Kind.WATCH_TOPIC_LIST), frame_of(Kind.WATCH_TOPIC_LIST_CLOSE), PING)
     assert fed.taken(gate_open=False) == []
     assert not fed.intake.wants_more
     assert fed.taken(gate_open=True) == ["WATCH_TOPIC_LIST", "WATCH_TOPIC_LIST_CLOSE", "PING"]
 
 
-def test_a_frame_whose_type_cannot_be_seen_is_overtaken_by_nothing() -> None:
+def test_a_frame_of_unrecognized_type_is_not_overtaken() -> None:
     # Another field stands before the type
     body = (
         b"\x92\x01\x00" + pb.BaseCommand(type=Kind.PING, ping=pb.CommandPing()).SerializeToString()
@@ -114,7 +114,7 @@ def test_a_frame_whose_type_cannot_be_seen_is_overtaken_by_nothing() -> None:
     assert fed.taken(gate_open=True) == ["PING", "PING"]
 
 
-def test_what_is_behind_a_frame_of_another_kind_stays_undecoded() -> None:
+def test_frames_behind_a_frame_that_cannot_be_overtaken_stay_undecoded() -> None:
     fed = Fed().feed(LOOKUP, SUCCESS, PING, LOOKUP)
     fed.taken(gate_open=False)
     assert len(fed.intake) == 2
@@ -122,7 +122,7 @@ def test_what_is_behind_a_frame_of_another_kind_stays_undecoded() -> None:
     assert fed.decoder.buffered_bytes == len(PING + LOOKUP)
 
 
-def test_once_the_frame_of_another_kind_was_handled_more_is_parked_again() -> None:
+def test_after_a_frame_that_cannot_be_overtaken_is_handled_frames_are_parked_again() -> None:
     fed = Fed().feed(LOOKUP, SUCCESS)
     fed.taken(gate_open=False)
     fed.taken(gate_open=True)
@@ -130,7 +130,7 @@ def test_once_the_frame_of_another_kind_was_handled_more_is_parked_again() -> No
     assert fed.taken(gate_open=False) == ["PING"]
 
 
-def test_a_frame_of_another_kind_stops_the_reading_until_it_is_handled() -> None:
+def test_a_frame_that_cannot_be_overtaken_stops_reading_until_handled() -> None:
     fed = Fed().feed(LOOKUP, LOOKUP, SUCCESS, PING)
     fed.taken(gate_open=False)
     # When the gate was open for two frames only
@@ -146,7 +146,7 @@ def test_a_frame_of_another_kind_stops_the_reading_until_it_is_handled() -> None
 # -- as shipped -----------------------------------------------------------------------------------
 
 
-def test_as_shipped_a_closed_gate_hands_out_nothing_and_wants_nothing() -> None:
+def test_as_shipped_a_closed_gate_delivers_no_frames_and_stops_reading() -> None:
     fed = Fed(parks=False).feed(PING, LOOKUP)
     assert fed.taken(gate_open=False) == []
     assert not fed.intake.wants_more
@@ -158,14 +158,16 @@ def test_as_shipped_a_closed_gate_hands_out_nothing_and_wants_nothing() -> None:
 
 
 @pytest.mark.parametrize(("lookups", "pings"), [(255, ["PING"]), (256, [])])
-def test_so_many_frames_are_parked(lookups: int, pings: list[str]) -> None:
+def test_the_number_of_parked_frames_is_bounded_and_stops_overtaking(
+    lookups: int, pings: list[str]
+) -> None:
     fed = Fed().feed(LOOKUP * lookups, PING)
     assert fed.taken(gate_open=False) == pings
     assert (len(fed.intake), MAX_PARKED_FRAMES) == (lookups, 256)
     assert fed.intake.wants_more is bool(pings)
 
 
-def test_no_more_than_so_many_frames_are_parked_whatever_came() -> None:
+def test_a_burst_parks_at_most_the_maximum_number_of_frames() -> None:
     fed = Fed().feed(LOOKUP * 1_000)
     fed.taken(gate_open=False)
     assert len(fed.intake) == MAX_PARKED_FRAMES
@@ -173,7 +175,7 @@ def test_no_more_than_so_many_frames_are_parked_whatever_came() -> None:
 
 
 @pytest.mark.parametrize(("more", "pings"), [(-1, ["PING"]), (0, [])])
-def test_so_many_bytes_are_parked(more: int, pings: list[str]) -> None:
+def test_the_number_of_parked_bytes_is_bounded(more: int, pings: list[str]) -> None:
     fed = Fed().feed(sized_lookup(40_000), sized_lookup(MAX_PARKED_BYTES - 40_000 + more), PING)
     assert fed.taken(gate_open=False) == pings
     assert fed.intake.wants_more is bool(pings)
@@ -181,7 +183,9 @@ def test_so_many_bytes_are_parked(more: int, pings: list[str]) -> None:
 
 
 @pytest.mark.parametrize(("more", "wants"), [(-1, True), (0, False)])
-def test_what_came_of_the_next_frame_counts_with_what_is_parked(more: int, wants: bool) -> None:
+def test_a_partly_received_frame_counts_towards_the_bound_of_parked_bytes(
+    more: int, wants: bool
+) -> None:
     fed = Fed().feed(sized_lookup(40_000))
     fed.taken(gate_open=False)
     fed.feed(sized_lookup(60_000)[: MAX_PARKED_BYTES - 40_000 + more + 4])
@@ -189,7 +193,7 @@ def test_what_came_of_the_next_frame_counts_with_what_is_parked(more: int, wants
     assert fed.intake.wants_more is wants
 
 
-def test_a_frame_above_the_bound_is_handled_when_its_turn_comes() -> None:
+def test_a_frame_above_the_bound_is_handled_in_its_turn() -> None:
     fed = Fed().feed(sized_lookup(200_000), PING)
     assert fed.taken(gate_open=False) == []
     assert (len(fed.intake), fed.intake.wants_more) == (1, False)
@@ -197,7 +201,7 @@ def test_a_frame_above_the_bound_is_handled_when_its_turn_comes() -> None:
 
 
 @pytest.mark.parametrize("kind", [Kind.CLOSE_PRODUCER, Kind.CLOSE_CONSUMER], ids=type_name)
-def test_so_many_frames_that_get_an_answer_overtake_in_one_pause(kind: int) -> None:
+def test_the_number_of_answered_overtaking_frames_per_pause_is_bounded(kind: int) -> None:
     fed = Fed().feed(frame_of(kind) * 300, PING)
     assert fed.taken(gate_open=False) == [type_name(kind)] * MAX_ANSWERED_OVERTAKERS
     assert not fed.intake.wants_more
@@ -207,13 +211,13 @@ def test_so_many_frames_that_get_an_answer_overtake_in_one_pause(kind: int) -> N
 
 
 @pytest.mark.parametrize("kind", [Kind.PING, Kind.PONG, Kind.ACK, Kind.FLOW], ids=type_name)
-def test_frames_that_leave_nothing_behind_overtake_without_a_bound(kind: int) -> None:
+def test_overtaking_frames_without_an_answer_are_not_bounded(kind: int) -> None:
     fed = Fed().feed(LOOKUP, frame_of(kind) * 1_000)
     assert fed.taken(gate_open=False) == [type_name(kind)] * 1_000
     assert fed.intake.wants_more
 
 
-def test_a_frame_above_the_limit_is_an_error_whether_the_gate_is_open_or_not() -> None:
+def test_a_frame_above_the_limit_is_an_error_with_an_open_or_closed_gate() -> None:
     too_long = (10**7).to_bytes(4, "big")
     for gate_open in (True, False):
         with pytest.raises(FrameTooLargeError):
@@ -223,14 +227,14 @@ def test_a_frame_above_the_limit_is_an_error_whether_the_gate_is_open_or_not() -
 # -- order ----------------------------------------------------------------------------------------
 
 
-def test_what_is_parked_goes_before_what_came_later() -> None:
+def test_parked_frames_are_handled_before_later_frames() -> None:
     fed = Fed().feed(LOOKUP, frame_of(Kind.PARTITIONED_METADATA))
     fed.taken(gate_open=False)
     fed.feed(PING, LOOKUP)
     assert fed.taken(gate_open=True) == ["LOOKUP", "PARTITIONED_METADATA", "PING", "LOOKUP"]
 
 
-def test_a_frame_that_comes_in_pieces_is_handled_when_it_is_whole() -> None:
+def test_a_frame_received_in_pieces_is_handled_when_complete() -> None:
     fed = Fed()
     for byte in LOOKUP + PING[:-1]:
         assert fed.feed(bytes([byte])).taken(gate_open=False) == []
@@ -238,7 +242,7 @@ def test_a_frame_that_comes_in_pieces_is_handled_when_it_is_whole() -> None:
     assert fed.feed(PING[-1:]).taken(gate_open=False) == ["PING"]
 
 
-def test_it_is_idle_when_neither_a_frame_nor_a_part_of_one_waits() -> None:
+def test_an_intake_is_idle_when_no_frame_and_no_part_of_a_frame_waits() -> None:
     fed = Fed()
     assert fed.intake.idle
     fed.feed(LOOKUP)
@@ -250,7 +254,7 @@ def test_it_is_idle_when_neither_a_frame_nor_a_part_of_one_waits() -> None:
     assert not fed.intake.idle
 
 
-def test_frames_are_counted_when_they_are_decoded_and_only_then() -> None:
+def test_frames_are_counted_once_when_decoded() -> None:
     fed = Fed().feed(LOOKUP, PING, LOOKUP)
     fed.taken(gate_open=False)
     assert fed.intake.frames_seen == 3
@@ -261,7 +265,7 @@ def test_frames_are_counted_when_they_are_decoded_and_only_then() -> None:
 # -- totals ---------------------------------------------------------------------------------------
 
 
-def test_what_is_parked_is_counted_for_all_connections_until_it_is_handled() -> None:
+def test_parked_frames_of_all_connections_are_counted_until_handled() -> None:
     fed = Fed().feed(LOOKUP, LOOKUP, PING)
     other = FrameIntake(decoder := FrameDecoder(), parks=True, totals=fed.totals)
     decoder.feed(LOOKUP)
@@ -273,7 +277,7 @@ def test_what_is_parked_is_counted_for_all_connections_until_it_is_handled() -> 
     assert fed.parked == (1, size)
 
 
-def test_what_is_discarded_is_counted_no_more_and_not_handled() -> None:
+def test_discarded_frames_are_no_longer_counted_and_never_handled() -> None:
     fed = Fed().feed(LOOKUP, LOOKUP)
     fed.taken(gate_open=False)
     fed.intake.discard()
@@ -282,7 +286,7 @@ def test_what_is_discarded_is_counted_no_more_and_not_handled() -> None:
     assert fed.taken(gate_open=True) == []
 
 
-def test_without_totals_frames_are_parked_as_well() -> None:
+def test_frames_are_parked_without_totals() -> None:
     intake = FrameIntake(decoder := FrameDecoder(), parks=True)
     decoder.feed(LOOKUP)
     intake.next_frame(gate_open=False)
@@ -307,7 +311,9 @@ def numbered(kinds: list[int]) -> list[bytes]:
 
 @settings(max_examples=many(300), deadline=None)
 @given(st.lists(KINDS, max_size=30), MOVES)
-def test_all_frames_are_handled_once_and_in_order_but_for_what_may_overtake(kinds, moves) -> None:
+def test_all_frames_are_handled_once_and_in_order_except_for_overtaking_frames(
+    kinds, moves
+) -> None:
     stream, fed, order = b"".join(numbered(kinds)), Fed(), []
 
     def takes(*, gate_open: bool, most: int = 3) -> None:
@@ -337,7 +343,7 @@ def test_all_frames_are_handled_once_and_in_order_but_for_what_may_overtake(kind
     assert fed.intake.idle
 
 
-def test_a_parked_frame_keeps_nothing_of_what_came_with_it() -> None:
+def test_a_parked_frame_keeps_no_bytes_of_frames_from_the_same_chunk() -> None:
     # Given a lookup in a chunk of many pings, which overtake and are gone
     fed = Fed().feed(LOOKUP + PING * 1_000)
     fed.taken(gate_open=False)

@@ -78,19 +78,21 @@ class Ticking:
         (["owes", "owes heard", "owes heard"], [PING] * 3, [PING] * 3),
     ],
 )
-def test_verdicts(whats: list[str], pulsar: list[Verdict], floodgate: list[Verdict]) -> None:
+def test_each_tick_has_the_expected_verdict_as_shipped_and_by_progress(
+    whats: list[str], pulsar: list[Verdict], floodgate: list[Verdict]
+) -> None:
     assert Ticking(by_progress=False).ticks(*whats[: len(pulsar)]) == pulsar
     assert Ticking(by_progress=True).ticks(*whats) == floodgate
 
 
-def test_as_shipped_a_peer_that_is_read_again_owes_the_answer_still() -> None:
+def test_as_shipped_a_peer_read_again_after_a_pause_is_closed_if_silent() -> None:
     # Probes before and during the pause
     peer = Ticking(by_progress=False)
     peer.ticks("", "paused", "paused")
     assert peer.tick() is SILENT
 
 
-def test_judged_by_progress_a_ping_that_could_not_be_answered_does_not_count() -> None:
+def test_by_progress_a_ping_before_a_pause_is_sent_again() -> None:
     # The pause lasted over a tick; the answer may wait in the socket
     peer = Ticking(by_progress=True)
     peer.ticks("", "paused")
@@ -99,16 +101,16 @@ def test_judged_by_progress_a_ping_that_could_not_be_answered_does_not_count() -
 
 
 @BOTH
-def test_what_was_heard_while_paused_answers_the_ping_of_before(by_progress: bool) -> None:
+def test_a_frame_received_while_paused_answers_an_earlier_ping(by_progress: bool) -> None:
     peer = Ticking(by_progress)
     peer.ticks("", "paused heard")
     assert peer.tick("heard") is PING
 
 
 @BOTH
-def test_a_peer_that_is_closed_for_its_handshake_is_not_asked(by_progress: bool) -> None:
+def test_a_peer_with_an_unfinished_handshake_is_closed_without_a_ping(by_progress: bool) -> None:
     assert Ticking(by_progress).ticks("shaking", "shaking") == [HANDSHAKE, HANDSHAKE]
 
 
-def test_the_verdicts_that_close_are_those_that_say_so() -> None:
+def test_the_closing_verdicts_are_exactly_the_verdicts_named_close() -> None:
     assert {one for one in Verdict if one.name.startswith("CLOSE")} == CLOSING

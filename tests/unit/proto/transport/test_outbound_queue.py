@@ -49,7 +49,7 @@ def queue(*sizes: int) -> tuple[OutboundQueue, list[int]]:
     ("sizes", "turns"),
     [([50], [20, 40, 50]), ([20], [20]), ([9, 9, 9, 9], [27, 36]), ([4] * 12, [24, 48]), ([], [0])],
 )
-def test_others_have_their_turn_however_fast_the_kernel_is(sizes, turns) -> None:
+def test_a_write_turn_is_bounded_even_if_the_kernel_accepts_every_byte(sizes, turns) -> None:
     made, left = queue(*sizes)
     transport, written = Transport(), list[int]()
     goes_on = made.hand_over(transport)
@@ -63,7 +63,7 @@ def test_others_have_their_turn_however_fast_the_kernel_is(sizes, turns) -> None
     assert (bytes(transport.written), len(made)) == (wanted, 0)
 
 
-def test_what_is_sent_in_a_turn_that_is_over_waits_for_the_next() -> None:
+def test_an_entry_added_after_the_turn_is_over_waits_for_the_next_turn() -> None:
     made, _ = queue(9, 9, 9, 9)
     transport = Transport()
     assert made.hand_over(transport)
@@ -74,7 +74,7 @@ def test_what_is_sent_in_a_turn_that_is_over_waits_for_the_next() -> None:
     assert transport.written.endswith(b"more")
 
 
-def test_what_the_kernel_has_no_room_for_is_waited_for() -> None:
+def test_bytes_without_room_in_the_kernel_are_written_after_a_drain() -> None:
     made, left = queue(50)
     transport = Transport(room=15)
     assert not made.hand_over(transport)

@@ -38,11 +38,13 @@ def read_all(peer: socket.socket, size: int) -> None:
         size -= len(peer.recv(min(size, 65_536)))
 
 
-def test_what_was_not_written_is_not_held(connected: tuple[socket.socket, socket.socket]) -> None:
+def test_a_fresh_socket_has_no_unacknowledged_bytes(
+    connected: tuple[socket.socket, socket.socket],
+) -> None:
     assert unacknowledged_bytes(connected[0].fileno()) == 0
 
 
-def test_what_the_peers_kernel_has_no_room_for_is_held(
+def test_bytes_without_room_in_the_peers_kernel_are_unacknowledged(
     connected: tuple[socket.socket, socket.socket],
 ) -> None:
     ours, _ = connected
@@ -51,7 +53,7 @@ def test_what_the_peers_kernel_has_no_room_for_is_held(
     assert 0 < unacknowledged_bytes(ours.fileno()) < written
 
 
-def test_what_the_peer_has_read_is_held_no_more(
+def test_bytes_read_by_the_peer_are_no_longer_unacknowledged(
     connected: tuple[socket.socket, socket.socket],
 ) -> None:
     ours, peer = connected
@@ -62,11 +64,13 @@ def test_what_the_peer_has_read_is_held_no_more(
 
 
 @pytest.mark.parametrize("descriptor", [-1, 1_000_000])
-def test_of_a_socket_that_is_no_more_nothing_is_held(descriptor: int) -> None:
+def test_an_invalid_descriptor_has_no_unacknowledged_bytes(descriptor: int) -> None:
     assert unacknowledged_bytes(descriptor) == 0
 
 
-def test_a_closed_socket_holds_nothing(connected: tuple[socket.socket, socket.socket]) -> None:
+def test_a_closed_socket_has_no_unacknowledged_bytes(
+    connected: tuple[socket.socket, socket.socket],
+) -> None:
     ours, _ = connected
     fill(ours)
     descriptor = ours.fileno()
@@ -74,7 +78,7 @@ def test_a_closed_socket_holds_nothing(connected: tuple[socket.socket, socket.so
     assert unacknowledged_bytes(descriptor) == 0
 
 
-def test_where_the_system_cannot_tell_everything_counts_as_taken(
+def test_without_system_support_every_byte_counts_as_acknowledged(
     connected: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(proto.transport.outbound_queue, "_REQUEST", None)
@@ -85,7 +89,7 @@ def test_where_the_system_cannot_tell_everything_counts_as_taken(
 # -- an immediate end -----------------------------------------------------------------------------
 
 
-def test_what_the_peer_did_not_take_is_forgotten_when_the_socket_is_closed(
+def test_unsent_bytes_are_discarded_on_close_after_forget_unsent(
     connected: tuple[socket.socket, socket.socket],
 ) -> None:
     ours, peer = connected
@@ -97,7 +101,7 @@ def test_what_the_peer_did_not_take_is_forgotten_when_the_socket_is_closed(
         read_all(peer, written)
 
 
-def test_without_that_the_peer_gets_everything_that_was_written(
+def test_without_forget_unsent_the_peer_receives_every_written_byte(
     connected: tuple[socket.socket, socket.socket],
 ) -> None:
     ours, peer = connected
@@ -107,7 +111,7 @@ def test_without_that_the_peer_gets_everything_that_was_written(
     assert peer.recv(1) == b""
 
 
-def test_the_socket_itself_stays_open_until_it_is_closed(
+def test_after_forget_unsent_the_socket_stays_open_until_closed(
     connected: tuple[socket.socket, socket.socket],
 ) -> None:
     ours, peer = connected
@@ -117,5 +121,5 @@ def test_the_socket_itself_stays_open_until_it_is_closed(
 
 
 @pytest.mark.parametrize("descriptor", [-1, 1_000_000])
-def test_to_forget_what_a_socket_that_is_no_more_has_not_sent_is_harmless(descriptor: int) -> None:
+def test_forget_unsent_of_an_invalid_descriptor_is_a_no_op(descriptor: int) -> None:
     forget_unsent(descriptor)

@@ -67,7 +67,9 @@ async def test_a_ping_overtakes_parked_lookups(link: Link) -> None:
 
 
 @BOTH
-async def test_as_shipped_nothing_is_read_and_nothing_overtakes(link: Link) -> None:
+async def test_as_shipped_a_paused_connection_is_not_read_and_no_frame_overtakes(
+    link: Link,
+) -> None:
     async with paused(link, SHIPPED) as (connection, peer):
         await peer.sends(lookup_frames(1) + PING_FRAME)
         while_paused = list(connection.taken), reads(connection)
@@ -77,7 +79,7 @@ async def test_as_shipped_nothing_is_read_and_nothing_overtakes(link: Link) -> N
 
 
 @BOTH
-async def test_nothing_overtakes_a_frame_of_another_kind(link: Link) -> None:
+async def test_no_frame_overtakes_a_frame_of_a_different_kind(link: Link) -> None:
     async with paused(link, PARKING) as (connection, peer):
         await peer.sends(lookup_frames(1) + success_frames(2) + PING_FRAME)
         while_paused = list(connection.taken), reads(connection)
@@ -87,7 +89,7 @@ async def test_nothing_overtakes_a_frame_of_another_kind(link: Link) -> None:
         assert reads(connection)
 
 
-async def test_once_a_frame_of_another_kind_was_handled_the_next_pause_parks_again() -> None:
+async def test_after_a_frame_of_a_different_kind_is_handled_the_next_pause_parks_again() -> None:
     async with paused(PLAIN, PARKING) as (connection, peer):
         await peer.sends(lookup_frames(1) + success_frames(2))
         await read_answer(peer)
@@ -97,7 +99,9 @@ async def test_once_a_frame_of_another_kind_was_handled_the_next_pause_parks_aga
 
 
 @pytest.mark.parametrize(("parked", "overtakes"), [(255, True), (256, False)])
-async def test_so_many_frames_are_parked_and_no_more_are_read(parked: int, overtakes: bool) -> None:
+async def test_a_bounded_number_of_frames_is_parked_and_reading_stops_at_the_bound(
+    parked: int, overtakes: bool
+) -> None:
     async with paused(PLAIN, PARKING) as (connection, peer):
         ids = list(range(1, parked + 1))
         await peer.sends(lookup_frames(*ids))
@@ -109,7 +113,7 @@ async def test_so_many_frames_are_parked_and_no_more_are_read(parked: int, overt
         assert sorted(connection.taken) == [PING_ID, *ids]
 
 
-async def test_so_many_bytes_wait_in_memory_and_no_more_are_read() -> None:
+async def test_a_bounded_number_of_bytes_is_buffered_and_reading_stops_at_the_bound() -> None:
     async with paused(PLAIN, PARKING) as (connection, peer):
         # Given a frame of another kind, partly received
         large = success_frames(1)[:4] + bytes(1)
@@ -121,7 +125,7 @@ async def test_so_many_bytes_wait_in_memory_and_no_more_are_read() -> None:
 
 
 @BOTH
-async def test_parked_frames_are_handled_in_the_order_they_came(link: Link) -> None:
+async def test_parked_frames_are_handled_in_order_of_arrival(link: Link) -> None:
     async with paused(link, PARKING) as (connection, peer):
         # When the bytes arrive singly
         for byte in lookup_frames(*range(1, 11)) + success_frames(11):
@@ -131,7 +135,7 @@ async def test_parked_frames_are_handled_in_the_order_they_came(link: Link) -> N
         assert connection.taken == list(range(1, 13))
 
 
-async def test_what_is_parked_is_counted_until_it_is_handled() -> None:
+async def test_parked_frames_are_counted_until_handled() -> None:
     async with paused(PLAIN, PARKING) as (connection, peer):
         await peer.sends(lookup_frames(1, 2, 3))
         totals = connection.flow_totals
@@ -141,7 +145,7 @@ async def test_what_is_parked_is_counted_until_it_is_handled() -> None:
         assert (totals.parked_frames, totals.parked_bytes) == (0, 0)
 
 
-async def test_what_a_lost_peer_asked_is_forgotten() -> None:
+async def test_parked_frames_of_a_lost_peer_are_forgotten() -> None:
     async with paused(PLAIN, PARKING) as (connection, peer):
         await peer.sends(lookup_frames(1, 2))
         peer.resets()
@@ -152,7 +156,7 @@ async def test_what_a_lost_peer_asked_is_forgotten() -> None:
         assert set(totals.connections.values()) == {0}
 
 
-async def test_a_pause_while_parked_frames_are_handled_stops_between_them() -> None:
+async def test_a_pause_while_parked_frames_are_handled_stops_between_frames() -> None:
     async with paused(PLAIN, PARKING) as (connection, peer):
         connection.on_frame = lambda number: connection.queue(str(number), bytes(ANSWER_BYTES))
         await peer.sends(lookup_frames(1, 2, 3))
@@ -179,7 +183,7 @@ async def resumed(
         yield connection, peer, clock
 
 
-async def test_after_a_resume_a_period_has_its_permits_and_one_command_more() -> None:
+async def test_after_a_resume_each_period_allows_its_permits_and_a_single_command_more() -> None:
     async with resumed() as (connection, peer, clock):
         await peer.sends(lookup_frames(*range(1, 101)))
         first = len(connection.taken)
@@ -192,7 +196,7 @@ async def test_after_a_resume_a_period_has_its_permits_and_one_command_more() ->
         assert connection.gate.is_closed_for(PauseCause.COOLDOWN)
 
 
-async def test_pings_are_not_counted() -> None:
+async def test_pings_are_not_counted_by_the_cooldown() -> None:
     async with resumed() as (connection, peer, _):
         await peer.sends(PING_FRAME * 50 + lookup_frames(1, 2, 3, 4, 5))
         assert len(connection.taken) == 55
@@ -200,14 +204,14 @@ async def test_pings_are_not_counted() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "taken"), [(5.0, 6), (5.001, 100)])
-async def test_when_the_window_is_over_nothing_is_limited(seconds: float, taken: int) -> None:
+async def test_after_the_window_commands_are_not_limited(seconds: float, taken: int) -> None:
     async with resumed() as (connection, peer, clock):
         clock.advance(seconds)
         await peer.sends(lookup_frames(*range(1, 101)))
         assert len(connection.taken) == taken
 
 
-async def test_each_resume_begins_the_window_anew() -> None:
+async def test_each_resume_restarts_the_window() -> None:
     async with resumed() as (connection, peer, clock):
         clock.advance(4.0)
         connection.queue("second answer", bytes(ANSWER_BYTES))
@@ -219,19 +223,19 @@ async def test_each_resume_begins_the_window_anew() -> None:
         assert len(connection.taken) == 6
 
 
-async def test_before_the_first_pause_nothing_is_limited() -> None:
+async def test_before_the_first_pause_commands_are_not_limited() -> None:
     async with controlled_peer(PLAIN, replace(SHIPPED, cooldown=COOLDOWN)) as (connection, peer):
         await peer.sends(lookup_frames(*range(1, 101)))
         assert len(connection.taken) == 100
 
 
-async def test_a_cooldown_of_no_time_limits_nothing() -> None:
+async def test_a_cooldown_without_a_window_does_not_limit() -> None:
     async with resumed(CooldownRules(window_seconds=0)) as (connection, peer, _):
         await peer.sends(lookup_frames(*range(1, 101)))
         assert len(connection.taken) == 100
 
 
-async def test_a_peer_lost_in_the_cooldown_leaves_no_timer_and_no_gauge() -> None:
+async def test_a_peer_lost_during_the_cooldown_leaves_no_timer_and_no_pause_count() -> None:
     async with resumed() as (connection, peer, clock):
         await peer.sends(lookup_frames(*range(1, 101)))
         peer.resets()

@@ -71,7 +71,7 @@ LEAVES = [closes, shuts_down, resets, sends_and_closes, sends_and_resets]
 
 
 @pytest.mark.parametrize("leaves", LEAVES)
-def test_a_peer_that_leaves_is_noticed_within_an_interval_whatever_lies_unread(
+def test_a_leaving_peer_is_noticed_within_an_interval_regardless_of_unread_bytes(
     watched: Watched, leaves: Callable[[socket.socket], None]
 ) -> None:
     _, peer = watched.watches("peer")
@@ -83,7 +83,7 @@ def test_a_peer_that_leaves_is_noticed_within_an_interval_whatever_lies_unread(
 
 
 @pytest.mark.parametrize("leaves", LEAVES)
-def test_a_peer_that_left_before_it_was_watched_is_noticed(watched, leaves) -> None:
+def test_a_peer_gone_before_the_watch_began_is_noticed(watched, leaves) -> None:
     ours, peer = watched.connected()
     leaves(peer)
     watched.watch.watch(ours.fileno(), lambda: watched.left.append("peer"))
@@ -92,7 +92,7 @@ def test_a_peer_that_left_before_it_was_watched_is_noticed(watched, leaves) -> N
 
 
 @pytest.mark.parametrize("unread", [0, 1, 10_000])
-def test_a_peer_that_stays_is_left_alone_whatever_lies_unread(watched, unread) -> None:
+def test_a_connected_peer_is_not_reported_regardless_of_unread_bytes(watched, unread) -> None:
     _, peer = watched.watches("peer")
     peer.sendall(bytes(unread))
     watched.passes(60.0)
@@ -100,7 +100,7 @@ def test_a_peer_that_stays_is_left_alone_whatever_lies_unread(watched, unread) -
     assert len(watched.watch) == 1
 
 
-def test_a_peer_that_takes_nothing_is_not_taken_for_gone(watched: Watched) -> None:
+def test_a_peer_that_does_not_read_is_not_reported_as_gone(watched: Watched) -> None:
     ours, _ = watched.watches("peer")
     ours.setblocking(False)
     with suppress(BlockingIOError):
@@ -110,7 +110,7 @@ def test_a_peer_that_takes_nothing_is_not_taken_for_gone(watched: Watched) -> No
     assert watched.left == []
 
 
-def test_a_hangup_is_told_once(watched: Watched) -> None:
+def test_a_hangup_is_reported_once(watched: Watched) -> None:
     _, peer = watched.watches("peer")
     peer.close()
     watched.passes(60.0)
@@ -118,7 +118,7 @@ def test_a_hangup_is_told_once(watched: Watched) -> None:
     assert len(watched.watch) == 0
 
 
-def test_all_who_left_are_told_of_in_one_look(watched: Watched) -> None:
+def test_all_hangups_of_an_interval_are_reported_together(watched: Watched) -> None:
     peers = [watched.watches(name)[1] for name in "abcd"]
     for peer in peers[:3]:
         peer.close()
@@ -127,7 +127,7 @@ def test_all_who_left_are_told_of_in_one_look(watched: Watched) -> None:
     assert len(watched.watch) == 1
 
 
-def test_who_is_forgotten_is_not_told_of(watched: Watched) -> None:
+def test_a_forgotten_socket_is_not_reported(watched: Watched) -> None:
     ours, peer = watched.watches("peer")
     watched.watch.forget(ours.fileno())
     peer.close()
@@ -137,14 +137,14 @@ def test_who_is_forgotten_is_not_told_of(watched: Watched) -> None:
     assert watched.watch._poll.poll(0) == []
 
 
-def test_to_forget_who_is_not_watched_is_harmless(watched: Watched) -> None:
+def test_forgetting_an_unwatched_socket_is_a_no_op(watched: Watched) -> None:
     ours, _ = watched.watches("peer")
     watched.watch.forget(ours.fileno())
     watched.watch.forget(ours.fileno())
     assert len(watched.watch) == 0
 
 
-def test_a_socket_that_is_watched_again_is_told_of_as_the_new_one(watched: Watched) -> None:
+def test_a_socket_watched_again_is_reported_to_the_new_callback(watched: Watched) -> None:
     ours, peer = watched.watches("before")
     watched.watch.forget(ours.fileno())
     watched.watch.watch(ours.fileno(), lambda: watched.left.append("after"))
@@ -153,7 +153,7 @@ def test_a_socket_that_is_watched_again_is_told_of_as_the_new_one(watched: Watch
     assert watched.left == ["after"]
 
 
-def test_who_is_forgotten_by_what_another_hangup_does_is_not_told_of(watched: Watched) -> None:
+def test_a_socket_forgotten_by_another_hangup_callback_is_not_reported(watched: Watched) -> None:
     # A pipe, closed by one end
     (one, one_peer), (two, two_peer) = watched.connected(), watched.connected()
     for ours, other in ((one, two), (two, one)):
@@ -190,7 +190,7 @@ def test_a_callback_may_watch_another_socket(watched: Watched) -> None:
     assert watched.clock.armed == armed + 1
 
 
-def test_nothing_runs_while_nobody_is_watched(watched: Watched) -> None:
+def test_no_timer_runs_while_no_socket_is_watched(watched: Watched) -> None:
     ours, _ = watched.watches("peer")
     watched.passes(1.0)
     watched.watch.forget(ours.fileno())
@@ -200,14 +200,14 @@ def test_nothing_runs_while_nobody_is_watched(watched: Watched) -> None:
     assert watched.clock.armed == armed
 
 
-def test_many_are_looked_at_with_one_timer(watched: Watched) -> None:
+def test_many_sockets_are_polled_with_a_single_timer(watched: Watched) -> None:
     for number in range(20):
         watched.watches(str(number))
     watched.passes(10.1)
     assert watched.clock.armed == 1 + 50
 
 
-def test_it_runs_again_for_who_is_watched_after_a_time_without_anybody(watched: Watched) -> None:
+def test_polling_restarts_for_a_socket_watched_after_an_empty_period(watched: Watched) -> None:
     ours, _ = watched.watches("before")
     watched.watch.forget(ours.fileno())
     watched.passes(10.0)

@@ -44,7 +44,9 @@ def peer(*, reads_at_once: bool) -> tuple[Connection, MemoryTransport]:
 
 
 @pytest.mark.parametrize("reads", [True, False])
-async def test_who_asks_for_records_without_end_and_reads_none_is_closed(reads: bool) -> None:
+async def test_a_peer_requesting_tls_records_endlessly_without_reading_is_closed(
+    reads: bool,
+) -> None:
     connection, memory = peer(reads_at_once=reads)
     for _ in range(MAX_RECORDS_WAITING // len(ASKED)):
         memory.peer_sends(ASKED)
@@ -53,7 +55,7 @@ async def test_who_asks_for_records_without_end_and_reads_none_is_closed(reads: 
     assert connection.sender.closing is not reads
 
 
-async def test_what_openssl_holds_goes_with_the_connection() -> None:
+async def test_the_state_of_openssl_is_freed_with_the_connection() -> None:
     # A client with an unfinished handshake
     made: list[weakref.ref[ssl.SSLObject]] = []
 

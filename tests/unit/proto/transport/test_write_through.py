@@ -41,7 +41,7 @@ class Payment:
         return self.taken, self.left
 
 
-async def test_what_the_kernel_takes_at_once_is_no_entry() -> None:
+async def test_a_frame_accepted_immediately_by_the_kernel_creates_no_entry() -> None:
     peer, payment = connected(reads_at_once=True), Payment()
     sent = peer.write_through(FRAME, payment.part, 1_000)
     assert sent
@@ -59,7 +59,7 @@ async def test_what_the_kernel_takes_at_once_is_no_entry() -> None:
     )
 
 
-async def test_what_the_kernel_does_not_take_becomes_an_entry() -> None:
+async def test_a_frame_not_accepted_by_the_kernel_becomes_an_entry() -> None:
     peer, payment = connected(), Payment()
     assert peer.write_through(FRAME, payment.part, 900)
     assert payment.parts == (1, 0)
@@ -73,7 +73,7 @@ async def test_what_the_kernel_does_not_take_becomes_an_entry() -> None:
     assert bytes(peer.memory.received) == FRAME
 
 
-async def test_nothing_goes_past_what_is_queued() -> None:
+async def test_no_frame_bypasses_queued_entries() -> None:
     peer, payment = connected(), Payment()
     peer.enqueue([b"entry"], 5)
     assert not peer.write_through(FRAME, payment.part, 0)
@@ -82,7 +82,7 @@ async def test_nothing_goes_past_what_is_queued() -> None:
     assert peer.write_through(FRAME, payment.part, 0)
 
 
-async def test_nothing_goes_past_what_went_past_the_queue() -> None:
+async def test_no_frame_bypasses_an_earlier_unsent_frame() -> None:
     peer, payment = connected(), Payment()
     first = peer.write_through(b"first", payment.part, 0)
     second = peer.write_through(b"second", payment.part, 0)
@@ -93,7 +93,7 @@ async def test_nothing_goes_past_what_went_past_the_queue() -> None:
     assert bytes(peer.memory.received) == b"firstentry"
 
 
-async def test_a_frame_that_does_not_leave_counts_against_the_marks() -> None:
+async def test_an_unsent_frame_counts_towards_the_marks() -> None:
     peer, payment = connected(WriteBufferMarks(1_000, 500)), Payment()
     peer.write_through(FRAME, payment.part, 1_000)
     assert (peer.outbound.writable, peer.writability) == (False, [False])
@@ -101,13 +101,13 @@ async def test_a_frame_that_does_not_leave_counts_against_the_marks() -> None:
     assert (peer.outbound.writable, peer.writability) == (True, [False, True])
 
 
-async def test_a_frame_that_leaves_at_once_does_not_count_against_them() -> None:
+async def test_an_immediately_sent_frame_does_not_count_towards_the_marks() -> None:
     peer = connected(WriteBufferMarks(10, 5), reads_at_once=True)
     peer.write_through(FRAME, Payment().part, 0)
     assert (peer.outbound.writable, peer.writability) == (True, [])
 
 
-async def test_a_frame_that_nobody_pays_for_counts_against_the_whole_process() -> None:
+async def test_an_unpaid_frame_counts_towards_the_cap_of_the_process() -> None:
     peer = connected()
     peer.totals.max_unpaid_bytes = 1_000
     peer.write_through(FRAME, Payment().part, 0)
@@ -116,14 +116,14 @@ async def test_a_frame_that_nobody_pays_for_counts_against_the_whole_process() -
     assert peer.gate.open
 
 
-async def test_a_lost_connection_gives_its_part_back() -> None:
+async def test_a_lost_connection_releases_the_part_of_its_frame() -> None:
     peer, payment = connected(), Payment()
     peer.write_through(FRAME, payment.part, 0)
     peer.memory.breaks()
     assert (payment.parts, peer.held_at_end, peer.totals.pending_bytes) == ((1, 1), 0, 0)
 
 
-async def test_a_connection_that_closes_is_sent_nothing_more() -> None:
+async def test_no_frame_is_sent_on_a_closing_connection() -> None:
     peer, payment = connected(), Payment()
     peer.write_through(b"before", payment.part, 0)
     peer.close()
@@ -135,20 +135,20 @@ async def test_a_connection_that_closes_is_sent_nothing_more() -> None:
     assert payment.parts == (1, 1)
 
 
-async def test_a_transport_that_closes_by_itself_is_sent_nothing_more() -> None:
+async def test_no_frame_is_sent_on_a_transport_that_closed_itself() -> None:
     peer, payment = connected(), Payment()
     peer.memory.close()
     assert not peer.write_through(FRAME, payment.part, 0)
     assert (peer.memory.writes, payment.parts) == ([], (0, 0))
 
 
-async def test_nothing_is_sent_before_there_is_a_connection() -> None:
+async def test_no_frame_is_sent_before_the_connection_exists() -> None:
     peer, payment = Peer(), Payment()
     assert not peer.write_through(FRAME, payment.part, 0)
     assert payment.parts == (0, 0)
 
 
-async def test_a_write_that_fails_ends_this_peer(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failed_write_closes_its_peer(caplog: pytest.LogCaptureFixture) -> None:
     peer, payment = connected(), Payment()
 
     def broken(_: bytes) -> None:
@@ -177,7 +177,7 @@ def contexts() -> tuple[ssl.SSLContext, ssl.SSLContext]:
     return server, client
 
 
-async def test_nothing_goes_past_encryption() -> None:
+async def test_no_frame_bypasses_encryption() -> None:
     # Both ends, whose ciphertext the test carries
     server, client = contexts()
     near = Connection(tls=TlsLayer(server, server_side=True))
@@ -202,7 +202,7 @@ async def test_nothing_goes_past_encryption() -> None:
 
 
 @LOOPS
-def test_a_small_frame_is_with_the_kernel_at_once(new_loop) -> None:
+def test_a_small_frame_is_accepted_immediately_by_the_kernel(new_loop) -> None:
     async def scenario(peer: SocketPeer, far: FarEnd) -> None:
         payment = Payment()
         for number in range(4):
@@ -215,7 +215,7 @@ def test_a_small_frame_is_with_the_kernel_at_once(new_loop) -> None:
 
 
 @LOOPS
-def test_a_frame_of_which_the_kernel_takes_a_part_is_an_entry_until_it_has_left(new_loop) -> None:
+def test_a_frame_partly_accepted_by_the_kernel_is_an_entry_until_sent(new_loop) -> None:
     async def scenario(peer: SocketPeer, far: FarEnd) -> None:
         size, payment, left = 20 * SEND_BUFFER_BYTES, Payment(), list[str]()
         assert peer.write_through(b"a" * size, payment.part, size)
@@ -237,7 +237,7 @@ def test_a_frame_of_which_the_kernel_takes_a_part_is_an_entry_until_it_has_left(
 
 
 @LOOPS
-def test_a_close_lets_a_frame_leave_that_the_kernel_did_not_take(new_loop) -> None:
+def test_close_sends_a_frame_not_accepted_by_the_kernel(new_loop) -> None:
     async def scenario(peer: SocketPeer, far: FarEnd) -> None:
         size, payment = 20 * SEND_BUFFER_BYTES, Payment()
         peer.write_through(b"a" * size, payment.part, size)
@@ -250,7 +250,7 @@ def test_a_close_lets_a_frame_leave_that_the_kernel_did_not_take(new_loop) -> No
 
 
 @LOOPS
-def test_a_peer_that_vanishes_gives_the_part_back(new_loop) -> None:
+def test_a_vanished_peer_releases_the_part_of_its_frame(new_loop) -> None:
     async def scenario(peer: SocketPeer, far: FarEnd) -> None:
         payment = Payment()
         peer.write_through(b"a" * 20 * SEND_BUFFER_BYTES, payment.part, 0)
@@ -262,7 +262,7 @@ def test_a_peer_that_vanishes_gives_the_part_back(new_loop) -> None:
     run(new_loop, scenario)
 
 
-async def test_several_buffers_pass_as_one_frame() -> None:
+async def test_several_buffers_are_sent_as_a_single_frame() -> None:
     peer, payment = connected(reads_at_once=True), Payment()
     sent = peer.write_through([b"head", memoryview(b"names"), b"tail"], payment.part, 0)
     assert sent
@@ -270,7 +270,7 @@ async def test_several_buffers_pass_as_one_frame() -> None:
     assert peer.sender.written_bytes == 13
 
 
-async def test_what_is_too_much_to_be_given_at_once_goes_through_the_queue() -> None:
+async def test_a_frame_above_the_size_of_a_write_is_queued() -> None:
     peer = connected(reads_at_once=True)
     half = bytes(PLAIN_STEP_BYTES // 2)
     assert not peer.write_through([half, half, b"x"], Payment().part, 0)

@@ -53,7 +53,7 @@ def steps_of_ten_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writers, "PLAIN_STEP_BYTES", 10)
 
 
-def test_what_is_no_longer_than_a_step_goes_at_once() -> None:
+def test_a_batch_within_a_step_is_written_immediately() -> None:
     writer, transport = PlainWriter(), Transport()
     sizes = [writer.begin(transport, [b"0123456789"]), writer.begin(transport, [b"01", b"234"])]
     assert sizes == [10, 5]
@@ -61,7 +61,7 @@ def test_what_is_no_longer_than_a_step_goes_at_once() -> None:
     assert writer.more(transport) == 0
 
 
-def test_what_is_longer_goes_step_by_step() -> None:
+def test_a_batch_longer_than_a_step_is_written_step_by_step() -> None:
     writer, transport = PlainWriter(), Transport()
     sizes = [writer.begin(transport, [b"0123", b"4567", b"89ab"])]
     while sizes[-1]:
@@ -70,7 +70,7 @@ def test_what_is_longer_goes_step_by_step() -> None:
     assert transport.writes == [[b"0123", b"4567"], [b"89ab"]]
 
 
-def test_what_is_written_is_kept_no_longer_though_its_entry_has_not_left() -> None:
+def test_written_buffers_are_freed_before_their_entry_is_complete() -> None:
     # A large answer is freed stepwise, not all in the turn of departure.
     arrays = [np.zeros(8, np.uint8) for _ in range(3)]
     kept = [ref(array) for array in arrays]
@@ -90,7 +90,7 @@ def test_what_is_written_is_kept_no_longer_though_its_entry_has_not_left() -> No
     assert seen == [[False, True, True], [False, False, True], [False] * 3, [False] * 3]
 
 
-def test_one_long_buffer_is_cut_without_a_copy() -> None:
+def test_a_single_long_buffer_is_split_without_a_copy() -> None:
     writer, transport = PlainWriter(), Transport()
     data = bytes(range(25))
     sizes = [writer.begin(transport, [data, b"z"])]

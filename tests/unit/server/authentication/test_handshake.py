@@ -60,7 +60,7 @@ def outcome(rules: ConnectRules, fields) -> str:
     return "CONNECTED"
 
 
-def test_a_proxys_client_is_the_original(tmp_path: Path) -> None:
+def test_behind_a_proxy_the_original_principal_is_checked_beside_the_proxy(tmp_path: Path) -> None:
     told, proved = rules_of("audience", tmp_path), rules_of("original", tmp_path)
     behind = cases("audience", NOW)["proxy for a client"]
     with_token = cases("original", NOW)["proxy, client's token"]
@@ -70,7 +70,7 @@ def test_a_proxys_client_is_the_original(tmp_path: Path) -> None:
     assert (by_word.original_is_proved, by_token.original_is_proved) == (False, True)
 
 
-def test_an_anonymous_peers_word_for_others_counts_for_nothing(tmp_path: Path) -> None:
+def test_an_original_principal_claimed_by_an_anonymous_peer_is_refused(tmp_path: Path) -> None:
     rules = rules_of("original", tmp_path)
     fields = cases("original", NOW)["anonymous for another"]
     with pytest.raises(RequestError, match="Invalid roles"):

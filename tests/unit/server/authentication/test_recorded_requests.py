@@ -85,7 +85,7 @@ def recorded_samples() -> Samples:
     return found
 
 
-def test_outcomes_are_counted_by_the_recorded_names(tmp_path: Path) -> None:
+def test_outcomes_are_counted_under_the_recorded_names(tmp_path: Path) -> None:
     service = service_of("plain", tmp_path)
     played(service, "plain")
     shown: Samples = {
@@ -110,7 +110,7 @@ def test_outcomes_are_counted_by_the_recorded_names(tmp_path: Path) -> None:
     }
 
 
-def test_a_token_that_expires_is_counted_by_the_time_it_has(tmp_path: Path) -> None:
+def test_expiring_tokens_are_counted_by_their_remaining_minutes(tmp_path: Path) -> None:
     service = service_of("plain", tmp_path)
     for minutes in (5, 6, 10**7):
         service.authenticate("token", keys().good("plain", sub="a", exp=NOW + 60 * minutes), None)

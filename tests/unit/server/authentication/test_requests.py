@@ -57,7 +57,7 @@ def bearing(role: str, **more: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("asked", [True], indirect=True)
-async def test_a_request_needs_credentials(asked: Asked) -> None:
+async def test_a_request_without_valid_credentials_is_refused(asked: Asked) -> None:
     refused = (401, '{"reason":"Authentication required"}')
     assert await asked.get("/admin/v2/tenants") == refused
     assert await asked.get("/admin/v2/tenants", {"Authorization": "Bearer x"}) == refused
@@ -67,18 +67,18 @@ async def test_a_request_needs_credentials(asked: Asked) -> None:
 
 
 @pytest.mark.parametrize("asked", [False], indirect=True)
-async def test_open_paths_need_none(asked: Asked) -> None:
+async def test_open_paths_need_no_credentials(asked: Asked) -> None:
     assert await asked.get("/") == (200, "anybody")
     assert (await asked.get("/metrics/"))[0] == 200
 
 
 @pytest.mark.parametrize("asked", [False], indirect=True)
-async def test_a_proxy_names_its_client(asked: Asked) -> None:
+async def test_the_original_principal_of_a_proxy_is_read_from_its_header(asked: Asked) -> None:
     headers = bearing("proxy", **{"X-Original-Principal": "ann"})
     assert await asked.get("/admin/v2/tenants", headers) == (200, "proxy for ann")
 
 
-def test_the_promise_of_the_threat_model_names_every_open_path() -> None:
+def test_the_threat_model_names_every_open_path() -> None:
     page = Path(__file__).parents[4] / "docs" / "threat-model.md"
     _, _, behind = page.read_text(encoding="utf-8").partition("Peers without valid credentials")
     promise, _, _ = behind.partition("\n- ")

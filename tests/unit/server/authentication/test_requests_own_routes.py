@@ -61,7 +61,7 @@ async def asked(base: str, path: str, who: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("path", ["/admin/v2/floodgate/secret/1", "/added/later"])
-async def test_own_routes_are_for_superusers(base, path, refused) -> None:
+async def test_own_routes_are_for_superusers_only(base, path, refused) -> None:
     assert await asked(base, path, "super") == (200, "served")
     assert await asked(base, path, "gate for super") == (200, "served")
     for who in ("nobody", "gate", "gate for nobody", "super for nobody", "nobody for super"):
@@ -71,12 +71,14 @@ async def test_own_routes_are_for_superusers(base, path, refused) -> None:
     assert refused.counts[Subject.ROUTE] == 5
 
 
-async def test_few_are_for_all_and_what_is_dispatched_is_judged_there(base: str) -> None:
+async def test_listed_routes_are_open_and_dispatched_routes_are_authorized_elsewhere(
+    base: str,
+) -> None:
     assert await asked(base, "/openapi.json", "nobody") == (200, "served")
     assert (await asked(base, "/metrics/", ""))[0] == 200
     assert (await asked(base, "/admin/v2/brokers/ready", "nobody"))[0] == 503
     assert await asked(base, "/admin/v2/tenants", "nobody") == (200, "dispatched")
 
 
-async def test_what_is_not_there_is_no_secret(base: str) -> None:
+async def test_an_unknown_route_is_not_found_without_authorization(base: str) -> None:
     assert (await asked(base, "/floodgate/none", "nobody"))[0] == 404

@@ -59,7 +59,7 @@ def expiring(seconds: int, role: str = "ann") -> Principal:
     return Principal(role, "token", (NOW + seconds) * 1000)
 
 
-def test_behind_a_proxy_both_roles_count() -> None:
+def test_behind_a_proxy_both_roles_are_checked() -> None:
     ann, proxy = Principal("ann", "token"), Principal("proxy", "token")
     assert ClientSession(ann).checked_roles == ("ann",)
     assert ClientSession(proxy, ann).checked_roles == ("proxy", "ann")
@@ -67,11 +67,11 @@ def test_behind_a_proxy_both_roles_count() -> None:
     assert ClientSession(proxy, ann, original_is_proved=True).watched is ann
 
 
-def test_credentials_without_end_cost_no_timer() -> None:
+def test_credentials_without_an_expiry_arm_no_timer() -> None:
     assert World(ClientSession(Principal("ann", "token"))).clock.armed == 0
 
 
-def test_expired_credentials_are_asked_for_anew_at_the_next_look() -> None:
+def test_expired_credentials_are_challenged_at_the_next_check() -> None:
     world = World(ClientSession(expiring(61)))
     world.clock.advance(PERIOD)
     early = list(world.peer.said)
@@ -86,7 +86,7 @@ def test_expired_credentials_are_asked_for_anew_at_the_next_look() -> None:
     assert asked.protocol_version == 21
 
 
-def test_fresh_credentials_are_watched_in_their_turn() -> None:
+def test_refreshed_credentials_are_watched_for_their_expiry() -> None:
     world = World(ClientSession(expiring(1)))
     world.clock.advance(PERIOD)
     world.answer(token(sub="ann", exp=NOW + 2 * PERIOD + 1))
@@ -96,7 +96,7 @@ def test_fresh_credentials_are_watched_in_their_turn() -> None:
     assert (asked_once, len(world.peer.said), world.peer.closed) == (1, 2, False)
 
 
-def test_who_does_not_answer_is_closed_at_the_next_look() -> None:
+def test_a_client_that_does_not_answer_the_challenge_is_closed_at_the_next_check() -> None:
     world = World(ClientSession(expiring(1)))
     world.clock.advance(2 * PERIOD)
     assert (len(world.peer.said), world.peer.closed, world.peer.taking) == (1, True, False)
@@ -110,13 +110,15 @@ def test_who_does_not_answer_is_closed_at_the_next_look() -> None:
         (ClientSession(expiring(1, "proxy"), Principal("ann", "none")), 21),
     ],
 )
-def test_who_cannot_refresh_is_closed(session: ClientSession, version: int | None) -> None:
+def test_a_client_that_cannot_refresh_is_closed_on_expiry(
+    session: ClientSession, version: int | None
+) -> None:
     world = World(session, version)
     world.clock.advance(PERIOD)
     assert (world.peer.said, world.peer.closed) == ([], True)
 
 
-def test_a_proved_client_behind_a_proxy_is_asked() -> None:
+def test_a_proved_client_behind_a_proxy_is_challenged_on_expiry() -> None:
     world = World(ClientSession(Principal("proxy", "token"), expiring(1), original_is_proved=True))
     world.clock.advance(PERIOD)
     world.answer(token(sub="ann"))
@@ -125,13 +127,13 @@ def test_a_proved_client_behind_a_proxy_is_asked() -> None:
     assert world.clock.live == 0
 
 
-def test_the_role_cannot_change() -> None:
+def test_a_refresh_with_a_different_role_closes_the_connection() -> None:
     world = World(ClientSession(expiring(1)))
     world.answer(token(sub="bob"))
     assert (world.peer.said, world.peer.closed) == ([], True)
 
 
-def test_wrong_fresh_credentials_are_told_and_closed() -> None:
+def test_a_refresh_with_wrong_credentials_is_answered_with_an_error_and_closed() -> None:
     world = World(ClientSession(expiring(1)))
     world.answer(b"garbage")
     (told,) = world.peer.said
@@ -146,7 +148,7 @@ def test_a_lost_connection_leaves_no_timer() -> None:
     assert world.clock.live == 0
 
 
-def test_who_asks_for_valid_credentials_has_the_peer_asked_once_and_only_if_they_expired() -> None:
+def test_only_expired_credentials_are_challenged_when_valid_credentials_are_required() -> None:
     world, renewed = World(ClientSession(expiring(1))), list[bytes]()
     world.refresh.renewed = renewed.append
     valid = world.refresh.ask_if_expired()
@@ -158,14 +160,14 @@ def test_who_asks_for_valid_credentials_has_the_peer_asked_once_and_only_if_they
 
 
 @pytest.mark.parametrize("shown", [b"garbage", token(sub="bob")])
-def test_nobody_is_told_of_credentials_that_are_wrong(shown: bytes) -> None:
+def test_wrong_refreshed_credentials_are_not_reported_as_renewed(shown: bytes) -> None:
     world, renewed = World(ClientSession(expiring(1))), list[bytes]()
     world.refresh.renewed = renewed.append
     world.answer(shown)
     assert (renewed, world.peer.closed) == ([], True)
 
 
-def test_a_peer_that_cannot_refresh_is_closed_when_valid_credentials_are_asked_for() -> None:
+def test_a_client_that_cannot_refresh_is_closed_when_valid_credentials_are_required() -> None:
     world = World(ClientSession(expiring(1)), None)
     world.clock.advance(2)
     assert world.refresh.ask_if_expired()

@@ -47,32 +47,32 @@ def private(key) -> bytes:
     )
 
 
-def test_a_token_says_who_its_bearer_is() -> None:
+def test_a_token_provides_role_method_and_expiry() -> None:
     found = provider().authenticate(token(sub="ann", exp=NOW + 5), None)
     assert (found.role, found.method, found.expires_at_ms) == ("ann", "token", (NOW + 5) * 1000)
     assert found.roles == {"ann"}
 
 
-def test_all_roles_of_a_list_are_kept() -> None:
+def test_all_roles_of_a_list_claim_are_kept() -> None:
     found = provider(claim="roles").authenticate(token(roles=["a", "b"]), None)
     assert (found.role, found.roles) == ("a", {"a", "b"})
 
 
 @pytest.mark.parametrize(("seconds", "holds"), [(-6, False), (-5, True), (0, True)])
-def test_the_clock_skew_is_allowed(seconds: int, holds: bool) -> None:
+def test_expiry_and_start_of_a_token_allow_for_the_clock_skew(seconds: int, holds: bool) -> None:
     late, early = token(sub="a", exp=NOW + seconds), token(sub="a", nbf=NOW - seconds)
     for one in (late, early):
         assert accepts(provider(skew_seconds=5), one) is holds
 
 
 @pytest.mark.parametrize("algorithm", ["RS256", "RS512", "PS384"])
-def test_a_public_rsa_key_checks_its_family(algorithm: str) -> None:
+def test_a_public_rsa_key_verifies_the_algorithms_of_its_family_only(algorithm: str) -> None:
     checks = provider(secret_key=Source(), public_key=public(RSA))
     assert accepts(checks, token(private(RSA), algorithm, sub="a"))
     assert not accepts(checks, token(sub="a"))
 
 
-def test_a_public_curve_checks_its_own_algorithm() -> None:
+def test_a_public_elliptic_curve_key_verifies_its_own_algorithm_only() -> None:
     checks = provider(secret_key=Source(), public_key=public(CURVE), public_algorithm="ES256")
     assert accepts(checks, token(private(CURVE), "ES256", sub="a"))
     assert not accepts(checks, token(private(RSA), sub="a", algorithm="RS256"))
@@ -88,12 +88,12 @@ def test_a_public_curve_checks_its_own_algorithm() -> None:
         {"secret_key": Source(), "public_key": public(RSA), "public_algorithm": "ES256"},
     ],
 )
-def test_a_key_that_cannot_check_is_refused_at_the_start(settings) -> None:
+def test_an_unusable_key_is_refused_at_the_start(settings) -> None:
     with pytest.raises(StartError, match=r"^token(Secret|Public)Key: "):
         provider(**settings)
 
 
-def test_a_short_secret_checks_only_what_it_is_long_enough_for() -> None:
+def test_a_short_secret_verifies_only_algorithms_of_its_length() -> None:
     key = SECRET[:32]
     checks = provider(secret_key=source(key))
     assert accepts(checks, token(key, sub="a"))
@@ -102,7 +102,7 @@ def test_a_short_secret_checks_only_what_it_is_long_enough_for() -> None:
     assert not accepts(checks, long)
 
 
-def test_a_refusal_quotes_nothing_of_the_token() -> None:
+def test_a_refusal_quotes_no_part_of_the_token() -> None:
     shown = token(b"z" * 32, sub="ann").decode()
     with pytest.raises(AuthenticationError) as caught:
         provider().authenticate(shown.encode(), None)
@@ -110,11 +110,11 @@ def test_a_refusal_quotes_nothing_of_the_token() -> None:
 
 
 @given(st.binary(max_size=200) | st.text('.{}[]"aA0-_=', max_size=80).map(str.encode))
-def test_whatever_is_no_token_is_refused_and_no_more(data: bytes) -> None:
+def test_arbitrary_bytes_are_refused_as_a_token_without_further_errors(data: bytes) -> None:
     assert not accepts(CHECKS, data)
 
 
-def test_claims_as_deep_as_they_are_long_are_refused() -> None:
+def test_deeply_nested_claims_are_refused() -> None:
     deep = jwt.PyJWS().encode(b"[" * 5000, SECRET, "HS256").encode()
     assert not accepts(CHECKS, deep)
 
@@ -130,14 +130,14 @@ def accepts(checks: TokenProvider, data: bytes) -> bool:
     return True
 
 
-def test_a_role_that_no_broker_can_be_told_is_none() -> None:
+def test_a_role_that_is_not_unicode_is_refused() -> None:
     with pytest.raises(AuthenticationError, match="holds no role"):
         provider().authenticate(token(sub="ann\ud800"), None)
     with pytest.raises(AuthenticationError, match="holds no role"):
         provider(claim="roles").authenticate(token(roles=["ann\ud800"]), None)
 
 
-def test_a_token_may_hold_for_longer_than_a_float_can_say() -> None:
+def test_a_token_may_expire_beyond_the_range_of_a_float() -> None:
     checks = AuthenticationService([provider()])
     for exp in (10**400, "1" + "0" * 400, 1e308):
         assert checks.authenticate("token", token(sub="ann", exp=exp), None).role == "ann"

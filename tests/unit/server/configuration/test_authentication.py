@@ -21,11 +21,11 @@ def settings(**keys: str) -> AuthenticationSettings:
     return made.authentication
 
 
-def test_off_is_none() -> None:
+def test_without_authentication_enabled_there_are_no_settings() -> None:
     assert BrokerConfig.from_properties({"tokenSecretKey": "file:///k"}).authentication is None
 
 
-def test_keys_become_settings() -> None:
+def test_token_and_session_keys_become_settings() -> None:
     found = settings(
         tokenAuthClaim="role",
         tokenAudienceClaim="aud",
@@ -46,7 +46,7 @@ def test_keys_become_settings() -> None:
     )  # fmt: skip
 
 
-def test_a_proxy_forwards_credentials_and_covers_its_metrics() -> None:
+def test_a_proxy_forwards_credentials_and_protects_its_metrics_if_configured() -> None:
     keys = {**ON, "tokenSecretKey": "file:///k", "brokerServiceURL": "pulsar://b:1"}
     made = ProxyConfig.from_properties({**keys, "forwardAuthorizationCredentials": "true"})
     assert made.authentication is not None
@@ -54,7 +54,7 @@ def test_a_proxy_forwards_credentials_and_covers_its_metrics() -> None:
     assert made.authentication.covers_metrics
 
 
-def test_with_a_prefix_only_prefixed_keys_count() -> None:
+def test_with_a_prefix_only_prefixed_token_keys_count() -> None:
     found = with_token_prefix(
         {"tokenSettingPrefix": "my", "tokenAuthClaim": "a", "mytokenSecretKey": "b", "x": "y"}
     )
@@ -73,7 +73,7 @@ def test_with_a_prefix_only_prefixed_keys_count() -> None:
         ({"authenticationProviders": ""}, "authenticationEnabled=true without"),
     ],
 )
-def test_what_is_wrong_is_named(keys: dict[str, str], named: str) -> None:
+def test_an_invalid_authentication_setting_is_named(keys: dict[str, str], named: str) -> None:
     with pytest.raises(ConfigError) as caught:
         settings(**keys)
     assert any(one.startswith(named) for one in caught.value.problems)
@@ -97,13 +97,15 @@ def test_what_is_wrong_is_named(keys: dict[str, str], named: str) -> None:
         ("brokerServiceURL", "pulsar://h:6650", False),
     ],
 )
-def test_a_secret_itself_is_refused_on_a_command_line(key: str, value: str, refused: bool) -> None:
+def test_a_literal_secret_is_refused_on_a_command_line_with_a_remedy(
+    key: str, value: str, refused: bool
+) -> None:
     said = literal_refusal(key, value)
     assert (said is not None) is refused
     assert said is None or (value not in said and "file:///path" in said)
 
 
-def test_no_repr_shows_a_secret() -> None:
+def test_the_repr_of_settings_shows_no_secret() -> None:
     secret = "data:;base64,c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0"
     assert secret not in repr(settings(tokenSecretKey=secret))
 
@@ -121,7 +123,9 @@ def test_no_repr_shows_a_secret() -> None:
         ("clusterName", "planted", False),
     ],
 )
-def test_a_secret_on_a_command_line_is_refused_and_not_said_again(key, value, refused) -> None:
+def test_a_refused_secret_of_a_command_line_is_not_repeated_in_the_message(
+    key, value, refused
+) -> None:
     said = literal_refusal(key, value)
     assert (said is not None) is refused
     assert "planted" not in (said or "")

@@ -14,22 +14,22 @@ OF_BROKER = {**KNOWN, **KEYS, "proxyRoles": "p,q", "authorizationAllowWildcardsM
 OF_PROXY = {**KNOWN, **KEYS, "brokerServiceURL": "pulsar://b:1"}
 
 
-def test_a_broker_has_superusers_proxies_and_wildcards() -> None:
+def test_a_broker_has_superusers_proxy_roles_and_wildcards() -> None:
     found = BrokerConfig.from_properties(OF_BROKER).authorization
     assert found == AuthorizationSettings(frozenset("ab"), frozenset("pq"), wildcards=True)
 
 
-def test_a_proxy_has_superusers_alone() -> None:
+def test_a_proxy_has_superusers_only() -> None:
     found = ProxyConfig.from_properties(OF_PROXY).authorization
     assert found == AuthorizationSettings(frozenset("ab"))
 
 
-def test_off_is_none_whatever_else_is_said() -> None:
+def test_without_authorization_enabled_there_are_no_settings() -> None:
     keys = {**OF_BROKER, "authorizationEnabled": "false", "authorizationProvider": "org.example.X"}
     assert BrokerConfig.from_properties(keys).authorization is None
 
 
-def test_the_provider_decides_which_roles_of_a_token_count() -> None:
+def test_the_multi_roles_provider_counts_all_roles_of_a_token() -> None:
     keys = {**OF_BROKER, "authorizationProvider": MULTI_ROLES_PROVIDER}
     found = BrokerConfig.from_properties(keys).authorization
     assert found is not None
@@ -37,12 +37,14 @@ def test_the_provider_decides_which_roles_of_a_token_count() -> None:
 
 
 @pytest.mark.parametrize("role", [BrokerConfig, ProxyConfig])
-def test_nobody_can_be_authorized_who_is_not_known(role: type[BrokerConfig | ProxyConfig]) -> None:
+def test_authorization_without_authentication_is_refused(
+    role: type[BrokerConfig | ProxyConfig],
+) -> None:
     keys = KEYS if role is BrokerConfig else {**KEYS, "brokerServiceURL": "pulsar://b:1"}
     with pytest.raises(ConfigError, match=r"authorizationEnabled=true without authentication"):
         role.from_properties(keys)
 
 
-def test_another_provider_is_refused_by_name() -> None:
+def test_an_unknown_authorization_provider_is_refused_by_name() -> None:
     with pytest.raises(ConfigError, match=r"authorizationProvider='org.example.Mine': no such"):
         BrokerConfig.from_properties({**OF_BROKER, "authorizationProvider": "org.example.Mine"})

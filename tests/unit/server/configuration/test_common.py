@@ -11,7 +11,7 @@ ROLES = pytest.mark.parametrize("role", ["broker", "proxy"])
 
 
 @ROLES
-def test_profile_pulsar_has_upstreams_limits_alone(role: str) -> None:
+def test_profile_pulsar_has_only_the_limits_of_upstream(role: str) -> None:
     found = LimitConfig.of(read_keys({}, role, pulsar_compatible=True))
     assert found == replace(
         LimitConfig.of(read_keys({}, role)),
@@ -22,7 +22,7 @@ def test_profile_pulsar_has_upstreams_limits_alone(role: str) -> None:
 
 
 @ROLES
-def test_a_better_server_bounds_the_time_of_handshakes_and_requests(role: str) -> None:
+def test_profile_floodgate_bounds_handshakes_unfinished_frames_and_http_requests(role: str) -> None:
     assert LimitConfig.of(read_keys({}, role)) == LimitConfig(
         handshake_seconds=10,
         requests_a_second=0,
@@ -67,12 +67,12 @@ def test_every_limit_has_a_key(pulsar_compatible: bool) -> None:
     )
 
 
-def test_a_rate_without_its_switch_limits_nothing() -> None:
+def test_an_http_rate_without_its_switch_does_not_limit() -> None:
     checked = read_keys({"httpRequestsMaxPerSecond": "1"})
     assert LimitConfig.of(checked).http_a_second == 0
 
 
-def test_a_rate_that_lets_nothing_pass_is_a_problem() -> None:
+def test_an_enabled_http_rate_of_zero_is_a_problem() -> None:
     checked = read_keys({"httpRequestsLimitEnabled": "true", "httpRequestsMaxPerSecond": "0"})
     LimitConfig.of(checked)
     assert checked.problems == [

@@ -12,7 +12,7 @@ from server.configuration.file import (
 from server.errors import ConfigError
 
 
-def test_a_setting_of_bytes_that_are_no_text_is_refused() -> None:
+def test_a_setting_that_is_not_utf8_is_refused() -> None:
     text = b"clusterName=\xff".decode(errors="surrogateescape")
     with pytest.raises(ConfigError, match="--set clusterName: the value is not UTF-8 text"):
         parse_setting(text)
@@ -39,7 +39,7 @@ def test_a_setting_of_bytes_that_are_no_text_is_refused() -> None:
         ("key=one\x0bline\x1c", {"key": "one\x0bline\x1c"}),
     ],
 )
-def test_properties_are_read_as_java_reads_them(text: str, expected: dict[str, str]) -> None:
+def test_properties_are_read_as_by_java(text: str, expected: dict[str, str]) -> None:
     assert parse_properties(text, "broker.conf") == expected
 
 
@@ -72,7 +72,7 @@ def test_every_malformed_line_is_named() -> None:
     ]
 
 
-def test_a_file_that_is_not_text_is_refused_with_its_line(tmp_path: Path) -> None:
+def test_a_file_that_is_not_utf8_is_refused_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "broker.conf"
     file.write_bytes(b"a=1\nb=\xff\n")
     with pytest.raises(ConfigError) as caught:
@@ -86,7 +86,7 @@ def test_a_byte_order_mark_is_not_part_of_the_first_key(tmp_path: Path) -> None:
     assert read_properties(file) == {"key": "1"}
 
 
-def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_a_single_problem_with_its_path(tmp_path: Path) -> None:
     large = tmp_path / "large.conf"
     large.write_bytes(b"#" * (MAX_FILE_BYTES + 1))
     for path in (tmp_path / "missing.conf", tmp_path, large):
@@ -108,7 +108,9 @@ def test_a_malformed_setting_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("read", [lambda text: parse_properties(text, "f"), parse_setting])
-def test_a_secret_in_the_place_of_a_key_is_not_said_again(read: Callable[[str], object]) -> None:
+def test_a_secret_in_place_of_a_key_is_not_repeated_in_the_message(
+    read: Callable[[str], object],
+) -> None:
     with pytest.raises(ConfigError, match="is not key=value") as refused:
         read("planted0123456789")
     assert "planted01" not in str(refused.value)

@@ -52,7 +52,7 @@ def configured(
 
 
 @ROLES
-def test_a_better_broker_pauses_and_has_every_bound_but_the_drain_rate(role: str) -> None:
+def test_profile_floodgate_pauses_reading_and_has_every_bound_but_the_drain_rate(role: str) -> None:
     found = configured({}, role)
     assert found.rules == FlowRules(
         WriteBufferMarks(65_536, 32_768),
@@ -65,7 +65,7 @@ def test_a_better_broker_pauses_and_has_every_bound_but_the_drain_rate(role: str
 
 
 @ROLES
-def test_as_shipped_nothing_pauses_and_there_is_no_bound(role: str) -> None:
+def test_profile_pulsar_does_not_pause_reading_and_has_no_bounds(role: str) -> None:
     found = configured({}, role, pulsar_compatible=True)
     assert found.rules == FlowRules(
         WriteBufferMarks(65_536, 32_768),
@@ -82,7 +82,7 @@ def test_as_shipped_nothing_pauses_and_there_is_no_bound(role: str) -> None:
 
 @ROLES
 @PROFILES
-def test_each_key_counts_under_either_profile(role: str, pulsar_compatible: bool) -> None:
+def test_each_key_applies_under_either_profile(role: str, pulsar_compatible: bool) -> None:
     config = configured(
         {
             HIGH: "1000",
@@ -110,7 +110,7 @@ def test_each_key_counts_under_either_profile(role: str, pulsar_compatible: bool
 
 @PROFILES
 @pytest.mark.parametrize(("text", "pauses"), [("true", True), ("false", False)])
-def test_what_is_said_of_pausing_wins_over_the_profile(text, pauses, pulsar_compatible) -> None:
+def test_an_explicit_pausing_key_overrides_the_profile(text, pauses, pulsar_compatible) -> None:
     assert (
         configured({PAUSE: text}, pulsar_compatible=pulsar_compatible).rules.pause_if_unwritable
         is pauses
@@ -138,19 +138,19 @@ def test_an_empty_value_means_the_default(key: str, text: str, pulsar_compatible
 
 
 @pytest.mark.parametrize("key", OWN)
-def test_a_bound_below_nothing_is_refused(key: str) -> None:
+def test_a_negative_bound_is_refused(key: str) -> None:
     (problem,) = read_keys({key: "-1"}).problems
     assert problem.startswith(f"{key}='-1': expected a whole number")
 
 
 @pytest.mark.parametrize("text", ["0", "-1"])
-def test_a_cooldown_of_no_time_does_not_limit(text: str) -> None:
+def test_a_cooldown_of_zero_or_less_does_not_limit(text: str) -> None:
     assert not configured({COOLDOWN: text}).rules.cooldown.limits
 
 
 @ROLES
 @PROFILES
-def test_every_key_is_read(role: str, pulsar_compatible: bool) -> None:
+def test_every_flow_control_key_is_read(role: str, pulsar_compatible: bool) -> None:
     # Given values that differ from every default
     checked = read_keys(
         {**dict.fromkeys(ALL, "77"), PAUSE: "true"}, role, pulsar_compatible=pulsar_compatible
@@ -162,7 +162,7 @@ def test_every_key_is_read(role: str, pulsar_compatible: bool) -> None:
 # -- the marks ------------------------------------------------------------------------------------
 
 
-def test_a_low_mark_above_the_high_one_is_refused_with_a_sentence() -> None:
+def test_a_low_mark_above_the_high_mark_is_refused() -> None:
     checked = read_keys({HIGH: "1000", LOW: "1001"})
     FlowConfig.of(checked)
     assert checked.problems == [
@@ -170,18 +170,18 @@ def test_a_low_mark_above_the_high_one_is_refused_with_a_sentence() -> None:
     ]
 
 
-def test_a_high_mark_below_the_default_of_the_low_one_is_refused_too() -> None:
+def test_a_high_mark_below_the_default_low_mark_is_refused() -> None:
     checked = read_keys({HIGH: "32767"}, pulsar_compatible=True)
     FlowConfig.of(checked)
     (problem,) = checked.problems
     assert problem.startswith(f"{LOW}=32768 is above {HIGH}=32767")
 
 
-def test_both_marks_may_be_the_same() -> None:
+def test_the_high_and_the_low_mark_may_be_equal() -> None:
     assert configured({HIGH: "1000", LOW: "1000"}).rules.marks == WriteBufferMarks(1_000, 1_000)
 
 
-def test_a_low_mark_of_nothing_is_refused_because_who_was_paused_would_stay_so() -> None:
+def test_a_low_mark_of_zero_is_refused_where_reading_pauses() -> None:
     checked = read_keys({LOW: "0"})
     FlowConfig.of(checked)
     (problem,) = checked.problems
@@ -189,7 +189,7 @@ def test_a_low_mark_of_nothing_is_refused_because_who_was_paused_would_stay_so()
 
 
 @pytest.mark.parametrize(("pause", "pulsar_compatible"), [("false", False), ("true", True)])
-def test_a_low_mark_of_nothing_is_taken_where_nobody_pauses_and_as_shipped(
+def test_a_low_mark_of_zero_is_accepted_without_pausing_and_under_profile_pulsar(
     pause: str, pulsar_compatible: bool
 ) -> None:
     config = configured({LOW: "0", PAUSE: pause}, pulsar_compatible=pulsar_compatible)
@@ -199,7 +199,7 @@ def test_a_low_mark_of_nothing_is_taken_where_nobody_pauses_and_as_shipped(
 @pytest.mark.parametrize(
     ("text", "size"), [("1m", MEGABYTE), ("1M", MEGABYTE), ("128k", 131_072), ("128Kb", 131_072)]
 )
-def test_marks_may_have_suffixes_which_is_a_warning(text: str, size: int) -> None:
+def test_marks_with_size_suffixes_are_read_with_a_warning(text: str, size: int) -> None:
     checked = read_keys({HIGH: text, LOW: "64k"})
     config = FlowConfig.of(checked)
     assert config.rules.marks == WriteBufferMarks(size, 65_536)
@@ -211,7 +211,7 @@ def test_marks_may_have_suffixes_which_is_a_warning(text: str, size: int) -> Non
 
 
 @pytest.mark.parametrize("text", ["64kib", "64 k", "k", "1g", "-1k", "-1"])
-def test_a_mark_that_is_no_size_is_refused(text: str) -> None:
+def test_a_mark_that_is_not_a_size_is_refused(text: str) -> None:
     (problem,) = read_keys({HIGH: text}).problems
     assert problem.startswith(f"{HIGH}={text!r}")
 
@@ -228,13 +228,15 @@ def test_a_mark_that_is_no_size_is_refused(text: str) -> None:
         ({SECONDS: "0"}, CooldownRules(1_000, 1.0, 0)),
     ],
 )
-def test_alone_the_proposals_keys_mean_a_rate_a_second_for_seconds(keys, rules) -> None:
+def test_the_proposals_keys_alone_set_a_rate_per_second_and_a_window(keys, rules) -> None:
     assert configured(keys).rules.cooldown == rules
 
 
 @pytest.mark.parametrize("shipped", [COOLDOWN, PERMITS, PERIOD])
 @pytest.mark.parametrize("proposed", [(RATE,), (SECONDS,), (RATE, SECONDS)])
-def test_of_both_kinds_the_shipped_one_wins_with_one_warning(shipped, proposed) -> None:
+def test_the_shipped_cooldown_keys_override_the_proposed_keys_with_a_warning(
+    shipped, proposed
+) -> None:
     checked = read_keys({shipped: "77", **dict.fromkeys(proposed, "78")})
     config = FlowConfig.of(checked)
     assert (
@@ -250,7 +252,7 @@ def test_of_both_kinds_the_shipped_one_wins_with_one_warning(shipped, proposed) 
     assert notice.sentence.startswith(f"{', '.join(proposed)} without effect: {shipped} says")
 
 
-def test_the_warning_names_all_keys_of_both_kinds() -> None:
+def test_the_warning_names_all_shipped_and_proposed_cooldown_keys() -> None:
     checked = read_keys(
         dict.fromkeys((COOLDOWN, PERMITS, PERIOD, RATE, SECONDS), "77"), pulsar_compatible=True
     )

@@ -48,7 +48,7 @@ KEYS = KnownKeys(
         ("name", "anything at all", "anything at all"),
     ],
 )
-def test_a_value_is_read_by_its_type(key: str, text: str, expected: Value) -> None:
+def test_a_value_is_read_by_the_type_of_its_key(key: str, text: str, expected: Value) -> None:
     checked = KEYS.check({key: text})
     assert checked.problems == []
     assert checked.value(key) == expected
@@ -72,16 +72,16 @@ def test_a_value_is_read_by_its_type(key: str, text: str, expected: Value) -> No
         ("type", "both", "one of partitioned, non-partitioned"),
     ],
 )
-def test_a_wrong_value_is_refused_with_key_value_and_what_is_expected(key, text, expected) -> None:
+def test_a_wrong_value_is_refused_with_key_value_and_expectation(key, text, expected) -> None:
     assert KEYS.check({key: text}).problems == [f"{key}={text!r}: expected {expected}"]
 
 
-def test_all_wrong_values_are_found_at_once() -> None:
+def test_all_wrong_values_are_reported_together() -> None:
     checked = KEYS.check({"enabled": "yes", "ratio": "half", "mark": "-1", "name": "fine"})
     assert [problem.split("=")[0] for problem in checked.problems] == ["enabled", "ratio", "mark"]
 
 
-def test_unknown_keys_are_one_warning_with_suggestions() -> None:
+def test_unknown_keys_are_a_single_warning_with_suggestions() -> None:
     checked = KEYS.check({"brokerServisePort": "1", "zzz": "1", "bookkeeper_x": "1"})
     assert checked.problems == []
     assert checked.notices == [
@@ -98,7 +98,7 @@ def test_a_warning_names_a_bounded_number_of_keys() -> None:
     assert notice.sentence.endswith(" and 7 more")
 
 
-def test_only_keys_that_nobody_read_and_that_differ_are_without_effect() -> None:
+def test_only_unread_keys_with_changed_values_are_reported_without_effect() -> None:
     checked = KEYS.check(
         {"enabled": "true", "ratio": "0.50", "roles": "a,b", "algorithms": "a,b", "quotaBytes": "7"}
     )
@@ -115,7 +115,7 @@ def test_a_size_with_a_suffix_is_read_with_a_warning() -> None:
     assert KEYS.check({"mark": "null"}).notices == []
 
 
-def test_a_port_cannot_be_switched_off_without_one_for_tls() -> None:
+def test_a_plain_port_can_be_switched_off_only_with_a_tls_port() -> None:
     checked = KEYS.check({"brokerServicePort": "", "brokerServicePortTls": "0"})
     assert (plain_port(checked, "brokerServicePort"), checked.problems) == (None, [])
     checked = KEYS.check({"brokerServicePort": "Optional.empty"})

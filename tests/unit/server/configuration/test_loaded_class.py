@@ -19,7 +19,7 @@ from server.configuration.loaded_class import UnusableClassError, is_class_path,
         (":B", False),
     ],
 )
-def test_a_class_path_is_a_module_and_a_class(text: str, expected: bool) -> None:
+def test_a_class_path_consists_of_a_module_and_a_class(text: str, expected: bool) -> None:
     assert is_class_path(text) is expected
 
 
@@ -34,6 +34,6 @@ def test_a_class_is_found_in_the_working_directory(tmp_path, monkeypatch) -> Non
     assert issubclass(found, Admission)
 
 
-def test_a_class_of_another_kind_is_refused() -> None:
+def test_a_class_of_the_wrong_type_is_refused() -> None:
     with pytest.raises(UnusableClassError, match="OrderedDict is no subclass of Admission"):
         loaded_class("collections:OrderedDict", Admission)

@@ -10,18 +10,18 @@ from server.configuration.secret_sources import KeySourceError, is_literal, read
 KEY = b"an RSA key is longer than the name of a file may be" * 8
 
 
-def test_a_file_is_read_by_its_url_and_by_its_path(tmp_path: Path) -> None:
+def test_a_file_is_read_by_its_url_or_its_path(tmp_path: Path) -> None:
     file = tmp_path / "a key"
     file.write_bytes(KEY)
     assert read_source(str(file)) == read_source(file.as_uri()) == KEY
 
 
-def test_the_environment_is_read_by_its_variables_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_environment_variable_is_read_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_KEY", base64.b64encode(KEY).decode())
     assert read_source("env:SOME_KEY") == KEY
 
 
-def test_a_key_that_is_longer_than_a_files_name_may_be_is_taken_for_what_it_is() -> None:
+def test_a_base64_key_longer_than_a_file_name_is_read_as_a_literal() -> None:
     text = base64.b64encode(KEY).decode()
     assert is_literal(text)
     assert read_source(text) == read_source(f"data:;base64,{text}") == KEY
@@ -30,14 +30,14 @@ def test_a_key_that_is_longer_than_a_files_name_may_be_is_taken_for_what_it_is()
 @pytest.mark.parametrize(
     "text", ["not base64!", "data:;base64,!", "data:secret", "a\0b", "env:NO_SUCH"]
 )
-def test_what_cannot_be_read_is_one_sentence_that_shows_nothing_of_it(text: str) -> None:
+def test_an_unreadable_source_is_refused_without_showing_its_text(text: str) -> None:
     with pytest.raises(KeySourceError) as caught:
         read_source(text)
     assert text == "env:NO_SUCH" or text not in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["/" + "Qk0+" * 8, "/" + "QkK/" * 10 + "Qg=="])
-def test_a_secret_in_base64_that_looks_like_a_path_is_not_shown(text: str) -> None:
+def test_a_base64_secret_that_looks_like_a_path_is_not_shown(text: str) -> None:
     # One of 64 begins with a slash.
     assert is_literal(text)
     with pytest.raises(KeySourceError, match="data:;base64") as caught:
@@ -45,7 +45,7 @@ def test_a_secret_in_base64_that_looks_like_a_path_is_not_shown(text: str) -> No
     assert text[:9] not in str(caught.value)
 
 
-def test_a_path_is_named_that_leads_nowhere() -> None:
+def test_a_missing_path_is_named() -> None:
     path = "/etc/floodgate/secrets/tokens/no-such.key"
     assert not is_literal(path)
     with pytest.raises(KeySourceError, match=path):
@@ -70,14 +70,16 @@ TEXTS_THAT_ARE_NO_KEYS = (
 
 
 @pytest.mark.parametrize("text", TEXTS_THAT_ARE_NO_KEYS)
-def test_a_text_in_a_variable_is_no_key(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plain_text_in_a_variable_is_refused_as_a_key(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SOME_KEY", text)
     with pytest.raises(KeySourceError, match="'SOME_KEY' holds a text and no key") as caught:
         read_key("env:SOME_KEY", may_be_pem=False)
     assert text not in str(caught.value)
 
 
-def test_the_name_of_a_file_in_a_variable_is_no_key(tmp_path, monkeypatch) -> None:
+def test_a_file_name_in_a_variable_is_refused_as_a_key(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / ("Qk0" * 20)).write_bytes(KEY)
     monkeypatch.setenv("SOME_KEY", "Qk0" * 20)

@@ -30,18 +30,18 @@ def read(**properties: str) -> tuple[Outer, CheckedKeys]:
     return Outer.of(checked), checked
 
 
-def test_a_default_is_the_tables_unless_the_row_says_otherwise() -> None:
+def test_a_default_is_read_from_the_key_table_unless_a_row_overrides_the_default() -> None:
     found, checked = read()
     assert found == Outer(seconds=1.5, inner=Inner(bound=7), both=(1500, False), absent=3)
     assert (checked.shown("bound"), checked.shown("shut")) == ("7", "false")
     assert read(floodgateProfile="pulsar")[0].inner.bound == 0
 
 
-def test_rows_say_which_keys_change_at_run_time() -> None:
+def test_dynamic_keys_are_listed() -> None:
     assert tuple(Outer.dynamic_keys()) == ("bound", "shut")
 
 
-def test_a_change_reaches_who_holds_a_group_and_no_copy() -> None:
+def test_a_changed_group_is_seen_by_its_holders_but_not_by_copies() -> None:
     (found, _), (other, _) = read(), read(timeMs="2", bound="9")
     held, copied = found.inner, found.copied()
     found.become(other)

@@ -31,7 +31,7 @@ def problem(role: type[BrokerConfig | ProxyConfig], **keys: str) -> str:
     return sentence
 
 
-def test_without_a_port_for_it_there_is_no_tls() -> None:
+def test_without_a_tls_port_there_are_no_tls_settings() -> None:
     made = BrokerConfig.from_properties(FILES)
     # And the given value has no effect
     assert (made.service_port_tls, made.tls, made.web_service_port_tls, made.web_tls) == (None,) * 4
@@ -39,7 +39,7 @@ def test_without_a_port_for_it_there_is_no_tls() -> None:
     assert notice.startswith("keys without effect here: tlsCertificateFilePath, tlsKeyFilePath")
 
 
-def test_a_port_has_upstreams_defaults() -> None:
+def test_a_tls_port_has_the_defaults_of_upstream() -> None:
     made = broker(tlsTrustCertsFilePath="/t.pem")
     assert (made.broker_service_port, made.service_port_tls) == (6650, 6651)
     assert made.tls is not None
@@ -50,7 +50,7 @@ def test_a_port_has_upstreams_defaults() -> None:
     assert not made.tls.requires_client_certificate
 
 
-def test_binary_and_web_ports_have_their_own_protocols_and_ciphers() -> None:
+def test_binary_and_web_ports_have_separate_protocols_and_ciphers() -> None:
     made = broker(
         webServicePortTls="8443",
         tlsProtocols="TLSv1.3,TLSv1.2",
@@ -65,13 +65,13 @@ def test_binary_and_web_ports_have_their_own_protocols_and_ciphers() -> None:
     assert made.web_tls.ciphers == CipherChoice()
 
 
-def test_one_of_two_ports_may_be_closed_by_an_empty_value() -> None:
+def test_either_of_two_ports_may_be_closed_by_an_empty_value() -> None:
     made = broker(brokerServicePort="", webServicePort="", webServicePortTls="0")
     assert (made.broker_service_port, made.service_port_tls) == (None, 6651)
     assert (made.web_service_port, made.web_service_port_tls) == (None, 0)
 
 
-def test_insecure_connections_show_no_certificates() -> None:
+def test_with_insecure_connections_no_client_certificate_is_requested() -> None:
     made = broker(tlsTrustCertsFilePath="/t.pem", tlsAllowInsecureConnection="true")
     assert made.tls is not None
     assert not made.tls.asks_for_client_certificate
@@ -99,18 +99,18 @@ def test_insecure_connections_show_no_certificates() -> None:
         ({**PORT, "floodgateTlsHandshakeTimeoutMs": "0"}, "floodgateTlsHandshakeTimeoutMs='0'"),
     ],
 )
-def test_what_would_leave_a_port_open_is_refused_with_the_remedy(keys, sentence) -> None:
+def test_an_unusable_tls_setting_of_a_port_is_refused_with_the_remedy(keys, sentence) -> None:
     assert problem(BrokerConfig, **keys).startswith(sentence)
 
 
-def test_ciphers_of_tls_1_3_cannot_be_chosen_and_that_is_told() -> None:
+def test_a_warning_reports_that_ciphers_of_tls_1_3_cannot_be_restricted() -> None:
     made = broker(tlsCiphers="TLS_AES_256_GCM_SHA384")
     (notice,) = [one for one in made.notices if one.sentence.startswith("tlsCiphers")]
     assert notice.level == "warning"
     assert "TLS_AES_128_GCM_SHA256, TLS_CHACHA20_POLY1305_SHA256 may be used too" in notice.sentence
 
 
-def test_a_proxy_speaks_tls_to_the_brokers_of_its_own_keys() -> None:
+def test_a_proxy_connects_to_brokers_by_tls_with_its_own_keys() -> None:
     made = proxy(
         brokerServiceURL="pulsar://other:1",
         brokerClientTrustCertsFilePath="/t.pem",
@@ -154,5 +154,5 @@ def test_a_proxy_speaks_tls_to_the_brokers_of_its_own_keys() -> None:
         ({**PROXY, "brokerClientSslFactoryPlugin": "X"}, "brokerClientSslFactoryPlugin is set"),
     ],
 )
-def test_a_proxy_never_speaks_plainly_where_tls_was_asked_for(keys, sentence) -> None:
+def test_an_unusable_tls_setting_of_a_proxys_broker_connections_is_refused(keys, sentence) -> None:
     assert problem(ProxyConfig, **keys).startswith(sentence)

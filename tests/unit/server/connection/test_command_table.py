@@ -33,6 +33,6 @@ def test_a_command_is_legal_in_the_states_of_its_row() -> None:
     assert set(TABLE.legal_in(State.SECOND)) == {Type.PING}
 
 
-def test_without_a_rule_of_its_own_what_is_not_legal_closes() -> None:
+def test_an_illegal_command_closes_the_connection_by_default() -> None:
     with pytest.raises(RemoteProtocolError, match=r"^LOOKUP is not legal after it$"):
         TABLE.refuse(SimpleNamespace(state=State.SECOND), Type.LOOKUP, None)

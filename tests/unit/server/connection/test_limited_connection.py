@@ -25,7 +25,7 @@ def asks(found: Served, kind: int) -> None:
     found.peer.peer_sends(encode_command(complete_command(kind)))
 
 
-async def test_who_sends_no_connect_is_told_so_and_closed() -> None:
+async def test_a_connection_without_connect_in_time_receives_an_error_and_is_closed() -> None:
     limits = ClientLimits(handshake_seconds=10.0)
     found = served(limits)
     found.cnx.state = State.GREETING
@@ -38,7 +38,7 @@ async def test_who_sends_no_connect_is_told_so_and_closed() -> None:
     assert limits.refusals.counts[Limit.HANDSHAKE] == 1
 
 
-async def test_after_connect_the_handshakes_time_says_nothing() -> None:
+async def test_after_connect_the_handshake_timeout_does_not_apply() -> None:
     limits = ClientLimits(handshake_seconds=10.0)
     found = served(limits)
     await found.passes(11.0)
@@ -46,7 +46,7 @@ async def test_after_connect_the_handshakes_time_says_nothing() -> None:
     assert limits.refusals.counts[Limit.HANDSHAKE] == 0
 
 
-async def test_one_connection_too_many_is_told_so_and_closed() -> None:
+async def test_a_connection_beyond_the_limit_receives_an_error_and_is_closed() -> None:
     limits = ClientLimits(ConnectionLimits(ConnectionBounds(most=1)))
     first = served(limits)
     second = served(limits)
@@ -56,7 +56,7 @@ async def test_one_connection_too_many_is_told_so_and_closed() -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(REQUESTS), ids=Kind.Type.Name)
-async def test_a_request_too_soon_is_refused_with_its_own_answer(kind: int) -> None:
+async def test_a_request_beyond_the_rate_is_refused_with_its_own_response(kind: int) -> None:
     limits = ClientLimits(requests_a_second=1)
     found = served(limits)
     for _ in range(2):
@@ -71,7 +71,7 @@ async def test_a_request_too_soon_is_refused_with_its_own_answer(kind: int) -> N
     assert found.cnx.commands == [kind] * 3
 
 
-async def test_a_proxy_may_ask_as_often_as_its_clients() -> None:
+async def test_the_request_rate_does_not_apply_to_a_proxy() -> None:
     found = served(ClientLimits(requests_a_second=1))
     found.cnx.stands_for_many()
     for _ in range(20):
@@ -79,7 +79,7 @@ async def test_a_proxy_may_ask_as_often_as_its_clients() -> None:
     assert len(found.cnx.commands) == 20
 
 
-async def test_what_gives_something_back_is_never_refused() -> None:
+async def test_commands_that_release_resources_are_never_refused() -> None:
     assert not REQUESTS & {Kind.CLOSE_PRODUCER, Kind.CLOSE_CONSUMER, Kind.WATCH_TOPIC_LIST_CLOSE,
                            Kind.UNSUBSCRIBE, Kind.ACK, Kind.FLOW, Kind.SEND}  # fmt: skip
 
@@ -92,7 +92,7 @@ def receiving(limits: ClientLimits, size_bytes: int) -> Served:
     return found
 
 
-async def test_small_parts_of_frames_are_not_counted() -> None:
+async def test_small_parts_of_unfinished_frames_are_not_counted() -> None:
     limits = ClientLimits()
     found = receiving(limits, COUNTED_BYTES + LENGTH_FIELD_BYTES)
     uncounted = limits.unfinished.kept_bytes
@@ -101,7 +101,7 @@ async def test_small_parts_of_frames_are_not_counted() -> None:
     assert limits.unfinished.kept_bytes == COUNTED_BYTES + 1
 
 
-async def test_a_frame_that_ends_is_not_counted_any_more() -> None:
+async def test_a_completed_frame_is_no_longer_counted() -> None:
     limits = ClientLimits()
     found = receiving(limits, MEGABYTE // 2)
     found.peer.peer_sends(bytes(MEGABYTE - MEGABYTE // 2 + LENGTH_FIELD_BYTES))
@@ -110,7 +110,7 @@ async def test_a_frame_that_ends_is_not_counted_any_more() -> None:
     assert found.cnx.tells_from_bytes == COUNTED_BYTES
 
 
-async def test_frames_that_wait_for_their_turn_are_not_unfinished() -> None:
+async def test_complete_frames_waiting_for_their_turn_are_not_counted_as_unfinished() -> None:
     limits = ClientLimits()
     found = served(limits)
     # More than a turn's, and a last frame lacking a byte
@@ -119,14 +119,16 @@ async def test_frames_that_wait_for_their_turn_are_not_unfinished() -> None:
     assert limits.unfinished.kept_bytes == 0
 
 
-async def test_a_connection_that_is_lost_keeps_nothing() -> None:
+async def test_a_lost_connection_is_no_longer_counted() -> None:
     limits = ClientLimits()
     found = receiving(limits, MEGABYTE)
     found.peer.breaks()
     assert limits.unfinished.kept_bytes == 0
 
 
-async def test_the_oldest_of_too_many_is_closed_with_the_key_in_the_log(caplog) -> None:
+async def test_the_oldest_unfinished_frame_beyond_the_limit_is_closed_and_logged_with_the_key(
+    caplog,
+) -> None:
     limits = ClientLimits(unfinished=UnfinishedFrames(2 * MEGABYTE))
     first, second = (receiving(limits, MEGABYTE) for _ in range(2))
     third = receiving(limits, MEGABYTE)

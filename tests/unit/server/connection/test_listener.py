@@ -57,7 +57,7 @@ async def said_to_clients(failing: int) -> list[bytes]:
 
 
 @LOOPS
-def test_a_connection_that_cannot_be_made_ends_no_listener(new_loop, caplog) -> None:
+def test_a_failing_connection_factory_does_not_end_the_listener(new_loop, caplog) -> None:
     # Uvloop ends one client at each error, and closes none gracefully
     with asyncio.Runner(loop_factory=new_loop) as runner:
         said = runner.run(said_to_clients(ACCEPTED_A_TURN))
@@ -80,7 +80,7 @@ async def accepted_send_buffer_bytes(asked_bytes: int) -> int:
 
 
 @LOOPS
-def test_accepted_connections_have_the_send_buffer_that_was_asked_for(new_loop) -> None:
+def test_accepted_connections_have_the_configured_send_buffer(new_loop) -> None:
     with asyncio.Runner(loop_factory=new_loop) as runner:
         asked = runner.run(accepted_send_buffer_bytes(65_536))
         kernels_own = runner.run(accepted_send_buffer_bytes(0))
@@ -90,7 +90,9 @@ def test_accepted_connections_have_the_send_buffer_that_was_asked_for(new_loop) 
 
 
 @LOOPS
-def test_a_port_in_use_is_one_sentence(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+def test_a_port_in_use_is_reported_in_a_single_sentence(
+    new_loop: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
     async def listen_twice() -> None:
         first = await listen(asyncio.Protocol, "127.0.0.1", 0, port_key=KEY)
         try:
@@ -115,13 +117,17 @@ def test_a_port_in_use_is_one_sentence(new_loop: Callable[[], asyncio.AbstractEv
         ("x" * 300, "is not an address or a known name"),
     ],
 )
-async def test_an_address_of_another_machine_is_one_sentence(host: str, sentence: str) -> None:
+async def test_an_unusable_address_is_reported_in_a_single_sentence(
+    host: str, sentence: str
+) -> None:
     with pytest.raises(ListenError) as caught:
         await listen(asyncio.Protocol, host, 0, port_key=KEY)
     assert sentence in str(caught.value)
 
 
-async def test_a_port_of_the_system_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_port_without_permission_is_reported_in_a_single_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
@@ -143,7 +149,7 @@ async def test_a_closed_listener_frees_its_port() -> None:
     second.close()
 
 
-def test_as_many_files_may_be_open_as_the_system_grants() -> None:
+def test_the_limit_of_open_files_is_raised_to_the_maximum() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 512), hard))
     try:
@@ -183,6 +189,6 @@ async def most_accepted_in_a_turn(count: int) -> int:
 
 
 @LOOPS
-def test_a_turn_accepts_several_connections(new_loop) -> None:
+def test_several_connections_are_accepted_per_turn(new_loop) -> None:
     with asyncio.Runner(loop_factory=new_loop) as runner:
         assert runner.run(most_accepted_in_a_turn(3 * ACCEPTED_A_TURN)) >= ACCEPTED_A_TURN

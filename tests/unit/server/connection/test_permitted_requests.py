@@ -45,7 +45,7 @@ async def fail(error: Exception) -> None:
     raise error
 
 
-async def test_a_request_holds_a_permit_until_it_ends_and_the_next_is_refused() -> None:
+async def test_a_request_holds_its_permit_until_done_and_the_next_request_is_refused() -> None:
     one, go_on = Requests(), asyncio.Event()
 
     async def work() -> None:
@@ -62,7 +62,7 @@ async def test_a_request_holds_a_permit_until_it_ends_and_the_next_is_refused() 
     assert one.lookups.pending_requests == 0
 
 
-async def test_of_a_burst_that_waits_for_nothing_each_has_the_only_permit_in_turn() -> None:
+async def test_requests_of_a_burst_that_do_not_wait_take_the_only_permit_in_turn() -> None:
     one, held = Requests(), []
 
     async def work() -> None:
@@ -76,7 +76,7 @@ async def test_of_a_burst_that_waits_for_nothing_each_has_the_only_permit_in_tur
     assert one.lookups.pending_requests == 0
 
 
-async def test_of_a_burst_that_waits_only_as_many_as_there_are_permits_are_not_refused() -> None:
+async def test_waiting_requests_of_a_burst_beyond_the_permits_are_refused() -> None:
     one = Requests()
     for number in range(3):
         one.requests.begin(Request(number, REQUEST.form), wait)
@@ -88,7 +88,7 @@ async def test_of_a_burst_that_waits_only_as_many_as_there_are_permits_are_not_r
     await settle()
 
 
-async def test_a_request_whose_connection_is_lost_before_it_begins_takes_no_permit() -> None:
+async def test_a_request_of_a_connection_lost_before_its_start_takes_no_permit() -> None:
     one = Requests()
     one.requests.begin(REQUEST, wait)
     counted = one.served.totals.response_bytes
@@ -100,7 +100,7 @@ async def test_a_request_whose_connection_is_lost_before_it_begins_takes_no_perm
     assert not one.requests.tasks
 
 
-async def test_permits_may_be_free_again_once_the_request_was_started() -> None:
+async def test_a_permit_may_be_released_once_its_request_has_started() -> None:
     one = Requests(held_until_answered=False)
     assert one.requests.start(REQUEST, wait)
     assert one.lookups.pending_requests == 0
@@ -108,7 +108,7 @@ async def test_permits_may_be_free_again_once_the_request_was_started() -> None:
     await settle()
 
 
-async def test_a_request_that_fails_is_answered_with_its_error() -> None:
+async def test_a_failed_request_is_answered_with_its_error() -> None:
     one = Requests()
     one.requests.start(REQUEST, lambda: fail(RequestError(pb.MetadataError, "text")))
     await settle()
@@ -116,7 +116,7 @@ async def test_a_request_that_fails_is_answered_with_its_error() -> None:
     assert one.lookups.pending_requests == 0
 
 
-async def test_a_request_that_is_never_answered_is_counted_and_keeps_its_permit() -> None:
+async def test_an_unanswered_request_is_counted_and_keeps_its_permit() -> None:
     one = Requests()
     one.requests.start(REQUEST, lambda: fail(UnansweredRequestError("too large")))
     await settle()
@@ -125,14 +125,14 @@ async def test_a_request_that_is_never_answered_is_counted_and_keeps_its_permit(
     assert one.lookups.pending_requests == 1
 
 
-async def test_an_error_of_ours_is_answered_too() -> None:
+async def test_an_internal_error_is_answered_as_an_unknown_error() -> None:
     one = Requests()
     one.requests.start(REQUEST, lambda: fail(ZeroDivisionError()))
     await settle()
     assert one.answers() == [(7, pb.UnknownError)]
 
 
-async def test_when_the_connection_is_lost_permits_are_free_in_that_turn() -> None:
+async def test_a_lost_connection_releases_its_permits_in_the_same_turn() -> None:
     one = Requests()
     one.requests.start(REQUEST, wait)
     one.served.peer.breaks()

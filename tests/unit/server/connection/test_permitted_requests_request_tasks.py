@@ -9,7 +9,7 @@ from server.connection.permitted_requests import RequestTasks
 from tests.support.clocks.settle import settle
 
 
-async def test_what_a_request_raises_is_answered_and_its_siblings_go_on(
+async def test_an_error_of_a_request_is_answered_and_further_requests_continue(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     answered, done, go_on = [], [], asyncio.Event()
@@ -33,7 +33,7 @@ async def test_what_a_request_raises_is_answered_and_its_siblings_go_on(
     assert len(tasks) == 0
 
 
-async def test_cancelling_ends_all_of_them_and_answers_none() -> None:
+async def test_cancelling_ends_all_requests_without_answers() -> None:
     answered, ended = [], []
     tasks = RequestTasks(lambda number, text: answered.append((number, text)))
 
@@ -52,7 +52,7 @@ async def test_cancelling_ends_all_of_them_and_answers_none() -> None:
     assert answered == []
 
 
-async def test_a_request_that_is_cancelled_before_it_began_makes_no_coroutine() -> None:
+async def test_a_request_cancelled_before_its_start_creates_no_coroutine() -> None:
     made = []
     tasks = RequestTasks(lambda *_: None)
     tasks.start(1, lambda: made.append(True))
@@ -61,5 +61,5 @@ async def test_a_request_that_is_cancelled_before_it_began_makes_no_coroutine() 
     assert made == []
 
 
-async def test_with_nothing_under_way_finished_returns_at_once() -> None:
+async def test_finished_returns_immediately_without_running_requests() -> None:
     await RequestTasks(lambda *_: None).finished()

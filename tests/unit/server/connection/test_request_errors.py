@@ -26,13 +26,13 @@ OWN, RELAYED = (
 )
 
 
-def test_an_error_of_the_broker_may_have_a_command_of_its_own() -> None:
+def test_an_error_relayed_from_a_broker_may_have_a_separate_command() -> None:
     form = ErrorForm(error_command, FULL, build_relayed=lookup_failed)
     assert form.command(7, OWN) == error_command(7, pb.MetadataError, "text")
     assert form.command(7, RELAYED) == lookup_failed(7, pb.MetadataError, "text")
 
 
-def test_without_one_both_have_the_same() -> None:
+def test_without_a_separate_command_own_and_relayed_errors_are_equal() -> None:
     form = ErrorForm(lookup_failed, FULL)
     assert form.command(7, OWN) == form.command(7, RELAYED)
 
@@ -63,13 +63,15 @@ def test_an_error_names_its_code_in_the_log() -> None:
         ),
     ],
 )
-def test_the_key_is_that_of_the_limit_that_refused(limit_type, scope, ending) -> None:
+def test_an_oversized_response_names_the_key_of_the_exceeded_limit(
+    limit_type, scope, ending
+) -> None:
     error = PermitTooLargeError(200, 100, scope)
     text = oversized_text("response", error, limit_type, "broker")
     assert text == f"the response of 200 bytes is larger than the broker's limit of {ending}"
 
 
-def test_the_shipped_text_is_as_recorded() -> None:
+def test_the_shipped_text_of_an_oversized_response_is_as_recorded() -> None:
     text = illegal_argument_text(PermitTooLargeError(1_512_890, 1_048_576))
     assert text == (
         "java.lang.IllegalArgumentException: Requested permits=1512890 is larger than "
@@ -85,6 +87,6 @@ def test_the_shipped_text_is_as_recorded() -> None:
         (None, "no memory"),
     ],
 )
-def test_a_client_is_told_the_reason_of_a_policy_and_else_ours(error, told) -> None:
+def test_a_refusal_has_the_reason_of_the_policy_or_else_the_default_message(error, told) -> None:
     refusal = not_granted(error, "no memory")
     assert (refusal.server_error, refusal.message) == (pb.TooManyRequests, told)

@@ -119,7 +119,9 @@ async def served() -> Served:
 
 
 @BOTH
-async def test_a_peer_is_asked_at_each_tick_and_lives_while_it_answers(as_shipped: bool) -> None:
+async def test_a_peer_is_pinged_at_each_tick_and_stays_connected_while_answering(
+    as_shipped: bool,
+) -> None:
     served = Served(as_shipped=as_shipped)
     for _ in range(20):
         await served.passes(30.0)
@@ -129,7 +131,7 @@ async def test_a_peer_is_asked_at_each_tick_and_lives_while_it_answers(as_shippe
 
 
 @BOTH
-async def test_a_peer_that_reads_and_never_answers_is_closed_at_the_second_tick(as_shipped) -> None:
+async def test_a_peer_that_reads_but_never_answers_is_closed_at_the_second_tick(as_shipped) -> None:
     served = Served(as_shipped=as_shipped)
     await served.passes(30.0)
     served.takes()
@@ -141,14 +143,14 @@ async def test_a_peer_that_reads_and_never_answers_is_closed_at_the_second_tick(
 
 
 @BOTH
-async def test_a_handshake_that_is_not_finished_is_closed_at_the_first_tick(as_shipped) -> None:
+async def test_an_unfinished_handshake_is_closed_at_the_first_tick(as_shipped) -> None:
     served = Served(as_shipped=as_shipped)
     served.cnx.state = State.GREETING
     await served.passes(30.0)
     assert served.cnx.closed
 
 
-async def test_as_shipped_who_is_paused_is_never_closed_and_asked_each_time() -> None:
+async def test_as_shipped_a_paused_peer_is_never_closed_and_pinged_at_each_tick() -> None:
     served = Served(as_shipped=True)
     served.is_paused()
     await served.passes(600.0)
@@ -156,7 +158,7 @@ async def test_as_shipped_who_is_paused_is_never_closed_and_asked_each_time() ->
     assert served.takes() == ANSWER + 20 * PING
 
 
-async def test_as_shipped_without_pausing_who_reads_nothing_is_closed_at_the_second_tick() -> None:
+async def test_as_shipped_without_pausing_a_peer_not_reading_is_closed_at_the_second_tick() -> None:
     served = Served(as_shipped=True, pauses=False)
     served.cnx.enqueue([ANSWER], len(ANSWER))
     await served.passes(59.9)
@@ -165,7 +167,7 @@ async def test_as_shipped_without_pausing_who_reads_nothing_is_closed_at_the_sec
     assert served.cnx.closed
 
 
-async def test_who_is_paused_and_takes_nothing_is_closed_and_counted(served: Served) -> None:
+async def test_a_paused_peer_without_progress_is_closed_and_counted(served: Served) -> None:
     served.is_paused()
     await served.passes(60.1)
     assert served.cnx.closed
@@ -173,7 +175,7 @@ async def test_who_is_paused_and_takes_nothing_is_closed_and_counted(served: Ser
     assert set(served.totals.connections.values()) == {0}
 
 
-async def test_who_is_paused_and_takes_a_byte_a_tick_lives(served: Served) -> None:
+async def test_a_paused_peer_reading_a_byte_per_tick_stays_connected(served: Served) -> None:
     served.is_paused()
     for _ in range(20):
         await served.passes(29.0)
@@ -184,7 +186,7 @@ async def test_who_is_paused_and_takes_a_byte_a_tick_lives(served: Served) -> No
 
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0])
-async def test_without_an_interval_nobody_is_asked(seconds: float) -> None:
+async def test_without_a_keep_alive_interval_no_peer_is_pinged(seconds: float) -> None:
     served = Served(keep_alive_seconds=seconds)
     await served.passes(3_600.0)
     assert not served.cnx.closed
@@ -195,7 +197,7 @@ async def test_without_an_interval_nobody_is_asked(seconds: float) -> None:
 
 
 @pytest.mark.parametrize(("as_shipped", "pongs"), [(False, 2), (True, 50)])
-async def test_pings_of_a_peer_that_reads_nothing_pile_up_as_shipped_only(
+async def test_pongs_to_a_peer_that_does_not_read_pile_up_only_as_shipped(
     as_shipped: bool, pongs: int
 ) -> None:
     served = Served(as_shipped=as_shipped, pauses=False)
@@ -212,7 +214,9 @@ async def test_pings_of_a_peer_that_reads_nothing_pile_up_as_shipped_only(
 
 
 @BOTH
-async def test_pings_are_not_counted_after_a_pause_and_other_commands_are(as_shipped: bool) -> None:
+async def test_after_a_pause_pings_are_not_counted_by_the_cooldown_and_lookups_are(
+    as_shipped: bool,
+) -> None:
     served = Served(as_shipped=as_shipped)
     served.is_paused()
     served.takes()
@@ -226,7 +230,7 @@ async def test_pings_are_not_counted_after_a_pause_and_other_commands_are(as_shi
 
 
 @BOTH
-async def test_a_pipe_is_paused_by_its_other_side_only(as_shipped: bool) -> None:
+async def test_a_pipe_is_paused_by_its_opposite_side_only(as_shipped: bool) -> None:
     served = Served(as_shipped=as_shipped)
     served.is_paused()
     served.cnx.becomes_pipe()
@@ -239,7 +243,7 @@ async def test_a_pipe_is_paused_by_its_other_side_only(as_shipped: bool) -> None
 
 
 @BOTH
-async def test_a_pipe_keeps_itself_alive(as_shipped: bool) -> None:
+async def test_a_pipe_is_neither_pinged_nor_closed_by_keep_alive(as_shipped: bool) -> None:
     served = Served(as_shipped=as_shipped)
     served.cnx.becomes_pipe()
     await served.passes(3_600.0)
@@ -247,7 +251,7 @@ async def test_a_pipe_keeps_itself_alive(as_shipped: bool) -> None:
     assert served.takes() == b""
 
 
-async def test_a_proxy_has_neither_the_budget_nor_the_cooldown_of_one_client() -> None:
+async def test_a_proxy_has_neither_the_response_budget_nor_the_cooldown_of_one_client() -> None:
     served = Served()
     served.cnx.stands_for_many()
     served.is_paused()
@@ -272,7 +276,7 @@ async def test_as_shipped_a_proxy_has_the_cooldown_of_one_client() -> None:
 
 
 @pytest.mark.parametrize(("as_shipped", "taken"), [(False, 100), (True, 6)])
-async def test_what_is_published_is_counted_in_the_cooldown_only_as_shipped(
+async def test_published_messages_are_counted_by_the_cooldown_only_as_shipped(
     as_shipped: bool, taken: int
 ) -> None:
     served = Served(as_shipped=as_shipped)
@@ -283,7 +287,7 @@ async def test_what_is_published_is_counted_in_the_cooldown_only_as_shipped(
     assert len(served.cnx.commands) == taken
 
 
-async def test_answers_in_the_making_pause_the_connection_they_are_for(served: Served) -> None:
+async def test_responses_in_flight_pause_their_connection(served: Served) -> None:
     served.cnx.responses.reserve(100_000)
     reservation = served.cnx.responses.reserve(100_000)
     assert served.cnx.gate.is_closed_for(PauseCause.IN_FLIGHT_RESPONSE_BYTES)
@@ -294,7 +298,7 @@ async def test_answers_in_the_making_pause_the_connection_they_are_for(served: S
 # -- watched, closed, gone ------------------------------------------------------------------------
 
 
-async def test_who_is_sent_something_is_watched_until_it_has_taken_it(served: Served) -> None:
+async def test_a_peer_with_sent_bytes_is_watched_until_all_are_acknowledged(served: Served) -> None:
     before = len(served.slow_peers)
     served.cnx.enqueue([ANSWER], len(ANSWER))
     assert (before, len(served.slow_peers)) == (0, 1)
@@ -303,7 +307,7 @@ async def test_who_is_sent_something_is_watched_until_it_has_taken_it(served: Se
     assert len(served.slow_peers) == 0
 
 
-async def test_what_is_known_of_a_peer_is_what_it_has_taken(served: Served) -> None:
+async def test_the_progress_of_a_peer_is_its_acknowledged_bytes(served: Served) -> None:
     served.cnx.enqueue([bytes(100_000)], 100_000)
     await served.passes(1.0)
     served.peer.peer_reads(WORTHY_BYTES)
@@ -313,7 +317,7 @@ async def test_what_is_known_of_a_peer_is_what_it_has_taken(served: Served) -> N
     assert served.cnx.progress.stalled_seconds(served.clock.now()) == pytest.approx(0.5, abs=0.01)
 
 
-async def test_a_slow_peer_is_closed_and_told_of_with_the_reason(served: Served, caplog) -> None:
+async def test_a_slow_peer_is_closed_and_logged_with_the_reason(served: Served, caplog) -> None:
     served.is_paused()
     served.cnx.close_slow("it took nothing")
     await settle()
@@ -322,7 +326,7 @@ async def test_a_slow_peer_is_closed_and_told_of_with_the_reason(served: Served,
 
 
 @BOTH
-async def test_of_a_connection_that_is_gone_no_timer_no_watch_and_no_sum_is_left(
+async def test_a_lost_connection_leaves_no_timer_no_watch_and_no_counted_bytes(
     as_shipped: bool,
 ) -> None:
     # Paused for every reason
@@ -346,13 +350,13 @@ async def test_of_a_connection_that_is_gone_no_timer_no_watch_and_no_sum_is_left
     assert (served.totals.parked_frames, served.totals.parked_bytes) == (0, 0)
 
 
-async def test_who_is_gone_is_watched_no_more_whatever_is_sent_to_it(served: Served) -> None:
+async def test_a_lost_peer_is_not_watched_again_when_bytes_are_sent(served: Served) -> None:
     served.peer.breaks()
     served.cnx.enqueue([ANSWER], len(ANSWER))
     assert len(served.slow_peers) == 0
 
 
-async def test_who_answers_a_ping_has_shown_that_it_reads(served: Served) -> None:
+async def test_a_peer_that_answers_a_probing_ping_is_proven(served: Served) -> None:
     newcomers = served.slow_peers._unproven
     assert served.cnx in newcomers
     assert served.cnx.ask_whether_it_reads()
@@ -362,14 +366,14 @@ async def test_who_answers_a_ping_has_shown_that_it_reads(served: Served) -> Non
     assert served.cnx not in newcomers
 
 
-async def test_a_pong_that_nobody_asked_for_shows_nothing(served: Served) -> None:
+async def test_an_unsolicited_pong_proves_no_peer(served: Served) -> None:
     newcomers = served.slow_peers._unproven
     served.answers()
     assert served.cnx in newcomers
 
 
 @pytest.mark.parametrize("why_not", ["before the handshake", "a pipe", "gone"])
-async def test_who_cannot_be_asked_is_sent_nothing(served: Served, why_not: str) -> None:
+async def test_a_peer_that_cannot_be_probed_is_sent_no_ping(served: Served, why_not: str) -> None:
     if why_not == "before the handshake":
         served.cnx.state = State.GREETING
     if why_not == "a pipe":
@@ -382,7 +386,7 @@ async def test_who_cannot_be_asked_is_sent_nothing(served: Served, why_not: str)
     assert served.takes() == b""
 
 
-async def test_a_drain_reads_what_a_paused_peer_has_sent_so_that_its_answers_are_not_lost() -> None:
+async def test_a_drain_reads_from_a_paused_peer() -> None:
     served = Served(as_shipped=True)
     served.is_paused()
     read_before = served.peer.is_reading()
@@ -391,7 +395,9 @@ async def test_a_drain_reads_what_a_paused_peer_has_sent_so_that_its_answers_are
     assert not served.cnx.closed
 
 
-async def test_a_drain_takes_no_more_and_closes_when_all_has_left(served: Served) -> None:
+async def test_a_drain_handles_no_more_commands_and_closes_once_all_bytes_are_sent(
+    served: Served,
+) -> None:
     served.cnx.enqueue([ANSWER], len(ANSWER))
     await served.cnx.drain()
     served.peer.peer_sends(LOOKUP)
@@ -406,7 +412,9 @@ async def test_a_drain_takes_no_more_and_closes_when_all_has_left(served: Served
 # -- logging --------------------------------------------------------------------------------------
 
 
-async def test_a_log_line_about_a_connection_names_it(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_log_line_about_a_connection_names_address_number_and_client_version(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     served = Served()
     served.cnx.client_version = "a client\nof two lines " + "x" * 1000
     served.cnx.close_slow("it reads nothing")

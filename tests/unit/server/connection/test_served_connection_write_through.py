@@ -7,13 +7,13 @@ def nothing() -> None:
     """Departure callback of a frame."""
 
 
-async def test_as_shipped_nothing_goes_past_the_queue() -> None:
+async def test_as_shipped_no_frame_bypasses_the_queue() -> None:
     served = Served(as_shipped=True)
     assert not served.cnx.write_through(ANSWER, lambda: nothing, 0)
     assert served.takes() == b""
 
 
-async def test_a_frame_past_the_queue_pauses_a_peer_that_does_not_read() -> None:
+async def test_a_frame_that_bypasses_the_queue_pauses_a_peer_that_does_not_read() -> None:
     # A high mark of 1,000 bytes
     served = Served()
     assert served.cnx.write_through(ANSWER, lambda: nothing, 0)
@@ -22,7 +22,7 @@ async def test_a_frame_past_the_queue_pauses_a_peer_that_does_not_read() -> None
     assert served.cnx.gate.open
 
 
-async def test_from_a_frame_past_the_queue_on_it_matters_whether_the_peer_reads() -> None:
+async def test_a_frame_that_bypasses_the_queue_starts_the_watch_of_its_peer() -> None:
     served = Served()
     before = len(served.slow_peers)
     served.cnx.write_through(ANSWER, lambda: nothing, 0)

@@ -13,7 +13,7 @@ def leave(unanswered: UnansweredRequests, times: int) -> None:
         unanswered.left("public/big", "10.0.0.1:4000", REASON)
 
 
-def test_each_is_counted_and_has_a_line_that_says_who_what_and_why(caplog) -> None:
+def test_each_unanswered_request_is_counted_and_logged_with_client_and_reason(caplog) -> None:
     unanswered = UnansweredRequests(ManualClock(), " and keeps its lookup permit")
     leave(unanswered, 1)
     assert unanswered.total == 1
@@ -25,7 +25,7 @@ def test_each_is_counted_and_has_a_line_that_says_who_what_and_why(caplog) -> No
     )
 
 
-def test_a_storm_has_ten_lines_a_minute_and_the_next_minute_says_how_many_had_none(caplog) -> None:
+def test_a_storm_logs_ten_lines_per_minute_and_then_the_number_of_suppressed_lines(caplog) -> None:
     clock = ManualClock()
     unanswered = UnansweredRequests(clock)
     leave(unanswered, 5_000)
@@ -43,7 +43,7 @@ def test_a_storm_has_ten_lines_a_minute_and_the_next_minute_says_how_many_had_no
     assert unanswered.total == 5_003
 
 
-def test_a_minute_without_a_storm_needs_no_summary(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_minute_without_a_storm_logs_no_summary(caplog: pytest.LogCaptureFixture) -> None:
     clock = ManualClock()
     unanswered = UnansweredRequests(clock)
     for _ in range(3):
@@ -52,7 +52,7 @@ def test_a_minute_without_a_storm_needs_no_summary(caplog: pytest.LogCaptureFixt
     assert len(caplog.records) == 30
 
 
-def test_a_clients_namespace_is_cut_and_stays_on_one_line(caplog) -> None:
+def test_a_namespace_sent_by_a_client_is_logged_shortened_and_on_a_single_line(caplog) -> None:
     unanswered = UnansweredRequests(ManualClock())
     unanswered.left("a\nb" + "x" * 10_000, "10.0.0.1:4000", REASON)
     (record,) = caplog.records

@@ -28,7 +28,7 @@ def no_more(_descriptor: int) -> Any:
     raise OSError(24, os.strerror(24))
 
 
-def test_without_descriptors_a_connection_ends_with_a_word_in_the_log(monkeypatch, caplog) -> None:
+def test_a_connection_without_a_free_descriptor_is_closed_and_logged(monkeypatch, caplog) -> None:
     handshakes = TlsHandshakes(ManualClock(), 10.0)
     tls = ListenerTls(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), handshakes)
     monkeypatch.setattr(os, "dup", no_more)

@@ -48,7 +48,9 @@ class Sent:
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=type_name)
-async def test_each_command_can_be_dropped_delayed_and_end_the_connection(kind: int) -> None:
+async def test_each_sent_command_can_be_dropped_delayed_or_followed_by_a_disconnect(
+    kind: int,
+) -> None:
     sent, name = Sent(), type_name(kind)
     command = encode_command(complete_command(kind))
     # Dropped
@@ -68,7 +70,7 @@ async def test_each_command_can_be_dropped_delayed_and_end_the_connection(kind: 
     sent.wire.transport.breaks()
 
 
-async def test_a_message_leaves_with_a_wrong_checksum() -> None:
+async def test_a_message_is_sent_with_a_corrupted_checksum() -> None:
     sent = Sent()
     message = pb.CommandMessage(consumer_id=1, message_id=pb.MessageIdData(ledgerId=1, entryId=1))
     command = Type(type=Type.MESSAGE, message=message)
@@ -82,7 +84,7 @@ async def test_a_message_leaves_with_a_wrong_checksum() -> None:
     sent.wire.transport.breaks()
 
 
-async def test_what_is_cleared_holds_nothing_back() -> None:
+async def test_a_cleared_delay_sends_its_frames() -> None:
     sent = Sent()
     fault = sent.set({"action": "delay", "delayMs": 500}, when={})
     assert sent.sends(PING) == b""
@@ -92,7 +94,7 @@ async def test_what_is_cleared_holds_nothing_back() -> None:
     sent.wire.transport.breaks()
 
 
-async def test_at_the_bound_nothing_more_is_held_back() -> None:
+async def test_at_the_bound_of_held_frames_further_frames_are_sent_without_delay() -> None:
     sent = Sent()
     sent.set({"action": "delay", "delayMs": 500}, when={})
     assert sent.sends(*[PING] * MAX_HELD_FRAMES) == b""
@@ -105,7 +107,7 @@ async def test_at_the_bound_nothing_more_is_held_back() -> None:
     assert sent.arrived() == b""
 
 
-async def test_of_what_left_late_nothing_is_kept() -> None:
+async def test_a_delayed_frame_is_forgotten_once_sent() -> None:
     sent = Sent()
     sent.set({"action": "delay", "delayMs": 500}, when={})
     sent.sends(PING)

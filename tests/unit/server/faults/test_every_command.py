@@ -115,7 +115,7 @@ async def test_each_command_can_have_each_fault(role: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-async def test_each_command_can_be_answered_an_error(role: str) -> None:
+async def test_each_command_can_be_answered_with_an_error(role: str) -> None:
     parts = (of_broker if role == "broker" else of_proxy).parts()
     do = {"action": "error", "error": "ProducerBusy", "message": "as asked"}
     for state, kind in served(role):
@@ -148,7 +148,7 @@ async def test_each_command_can_be_delayed(role: str) -> None:
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-async def test_behind_each_command_reading_can_be_slow(role: str) -> None:
+async def test_reading_can_be_slowed_behind_each_command(role: str) -> None:
     parts = (of_broker if role == "broker" else of_proxy).parts()
     for state, kind in served(role):
         victim = Victim(parts, state, {"action": "drain", "bytesPerSecond": 1}, when={"times": 1})
@@ -166,7 +166,7 @@ async def test_behind_each_command_reading_can_be_slow(role: str) -> None:
         victim.leaves()
 
 
-async def test_what_follows_the_last_command_of_a_connection_is_not_handled() -> None:
+async def test_commands_after_a_disconnecting_command_are_not_handled() -> None:
     do = {"action": "disconnect", "at": "after"}
     victim = Victim(of_broker.parts(), ServerCnxState.CONNECTED, do, when={"times": 1})
     victim.wire.transport.peer_sends(encode_command(complete_command(Type.LOOKUP)) * 2)
@@ -174,7 +174,7 @@ async def test_what_follows_the_last_command_of_a_connection_is_not_handled() ->
     victim.leaves()
 
 
-async def test_a_command_that_is_not_legal_has_no_fault() -> None:
+async def test_an_illegal_command_has_no_fault() -> None:
     victim = Victim(of_broker.parts(), ServerCnxState.START, {"action": "drop"})
     victim.wire.say(complete_command(Type.LOOKUP))
     # The handler refuses the command
@@ -182,7 +182,7 @@ async def test_a_command_that_is_not_legal_has_no_fault() -> None:
     victim.leaves()
 
 
-async def test_what_waits_is_dropped_when_the_client_leaves() -> None:
+async def test_delayed_commands_are_dropped_when_the_client_disconnects() -> None:
     do = {"action": "delay", "delayMs": 1_000}
     victim = Victim(of_broker.parts(), ServerCnxState.CONNECTED, do)
     victim.wire.say(complete_command(Type.LOOKUP))
@@ -190,7 +190,7 @@ async def test_what_waits_is_dropped_when_the_client_leaves() -> None:
     assert victim.faults.holds.frames == 0
 
 
-async def test_a_message_can_come_with_a_wrong_checksum() -> None:
+async def test_a_message_can_be_received_with_a_corrupted_checksum() -> None:
     do = {"action": "corruptChecksum"}
     victim = Victim(of_broker.parts(), ServerCnxState.CONNECTED, do, on=["SEND"])
     command = Type(type=Type.SEND, send=pb.CommandSend(producer_id=1, sequence_id=0))

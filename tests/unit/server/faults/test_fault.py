@@ -22,7 +22,7 @@ PATTERNS = {
         ("connection", ["127.0.0.1:*", "*", "[::1]:1", "localhost"]),
     ],
 )
-def test_the_schema_describes_what_is_taken(name: str, texts: list[str]) -> None:
+def test_the_schema_accepts_exactly_the_accepted_texts(name: str, texts: list[str]) -> None:
     for text in texts:
         assert bool(re.search(PATTERNS[name], text)) is is_taken(name, text), text
 

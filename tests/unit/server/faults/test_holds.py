@@ -50,7 +50,7 @@ class Held:
         return kept
 
 
-def test_reading_goes_on_when_the_last_who_stopped_it_is_over() -> None:
+def test_reading_resumes_when_the_last_stopping_fault_is_over() -> None:
     held, other = Held(), SetFault("other", fault())
     held.holds.stop(held.found, 1.0)
     held.holds.stop(other, None)
@@ -61,7 +61,7 @@ def test_reading_goes_on_when_the_last_who_stopped_it_is_over() -> None:
     assert not held.holds
 
 
-def test_frames_of_a_cleared_fault_go_on_at_once_and_once() -> None:
+def test_frames_held_by_a_cleared_fault_continue_immediately_and_once() -> None:
     held = Held()
     kept = [held.delay(1.0), held.delay(2.0, in_order=True)]
     held.found.clear()
@@ -72,7 +72,7 @@ def test_frames_of_a_cleared_fault_go_on_at_once_and_once() -> None:
 
 
 @pytest.mark.parametrize(("count", "size"), [(MAX_HELD_FRAMES, 10), (2, MAX_HELD_BYTES // 2)])
-def test_at_the_bound_what_follows_waits_too(count: int, size: int) -> None:
+def test_at_the_bound_of_held_frames_reading_stops(count: int, size: int) -> None:
     held = Held()
     for _ in range(count):
         held.delay(1.0, size)
@@ -83,7 +83,7 @@ def test_at_the_bound_what_follows_waits_too(count: int, size: int) -> None:
     assert not held.way.stopped
 
 
-def test_a_lost_connection_leaves_nothing_behind() -> None:
+def test_a_lost_connection_keeps_no_held_frames() -> None:
     held = Held()
     held.delay(1.0)
     held.holds.stop(held.found, None)
@@ -94,7 +94,7 @@ def test_a_lost_connection_leaves_nothing_behind() -> None:
     assert (held.holds.frames, held.holds.size_bytes, bool(held.holds)) == (0, 0, False)
 
 
-def test_there_are_only_so_many_faults() -> None:
+def test_the_number_of_faults_is_bounded() -> None:
     registry = FaultRegistry()
     for _ in range(MAX_FAULTS):
         registry.set(fault())
@@ -102,7 +102,7 @@ def test_there_are_only_so_many_faults() -> None:
         registry.set(fault())
 
 
-async def test_a_connection_that_is_held_reads_nothing_and_lets_nothing_overtake() -> None:
+async def test_a_stopped_connection_is_not_read_and_no_frame_overtakes() -> None:
     served = Served()
     fault_set = SetFault("one", fault())
     holds = Holds(Incoming(served.cnx), ManualClock())
@@ -115,7 +115,7 @@ async def test_a_connection_that_is_held_reads_nothing_and_lets_nothing_overtake
     assert served.cnx.commands == [pb.BaseCommand.PING]
 
 
-async def test_who_became_a_pipe_meanwhile_parks_no_frames_when_it_is_read_again() -> None:
+async def test_a_connection_that_became_a_pipe_while_stopped_parks_no_frames() -> None:
     served = Served()
     fault_set = SetFault("one", fault())
     Holds(Incoming(served.cnx), ManualClock()).stop(fault_set, None)

@@ -9,7 +9,7 @@ from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
 
 
-async def test_what_is_due_happens_in_the_order_of_its_moments() -> None:
+async def test_due_timers_run_in_the_order_of_their_times() -> None:
     clock = MovedClock(ManualClock())
     begun, seen = clock.now(), list[tuple[str, float]]()
 
@@ -25,7 +25,7 @@ async def test_what_is_due_happens_in_the_order_of_its_moments() -> None:
     assert clock.now() - begun == 3_600
 
 
-async def test_periodic_work_ends_before_time_goes_on() -> None:
+async def test_periodic_work_ends_before_time_advances_further() -> None:
     clock = MovedClock(ManualClock())
     begun, ended = clock.now(), list[float]()
 
@@ -43,7 +43,7 @@ async def test_periodic_work_ends_before_time_goes_on() -> None:
     task.cancel()
 
 
-async def test_work_that_hangs_holds_time_up_no_longer_than_its_limit() -> None:
+async def test_hanging_work_delays_an_advance_no_longer_than_its_limit() -> None:
     base = ManualClock()
     clock = MovedClock(base)
 
@@ -61,7 +61,7 @@ async def test_work_that_hangs_holds_time_up_no_longer_than_its_limit() -> None:
     task.cancel()
 
 
-async def test_time_passes_by_itself_too() -> None:
+async def test_time_passes_by_itself_after_an_advance() -> None:
     base, seen = ManualClock(), list[str]()
     clock = MovedClock(base)
     await clock.advance(3_600)
@@ -76,7 +76,7 @@ async def test_time_passes_by_itself_too() -> None:
     assert clock.wall_ms() == base.wall_ms() + 3_600_000
 
 
-async def test_a_timer_armed_before_a_move_keeps_its_moment() -> None:
+async def test_a_timer_armed_before_an_advance_keeps_its_time() -> None:
     base, seen = ManualClock(), list[str]()
     clock = MovedClock(base)
     clock.call_at(clock.now() + 90, seen.append, "due")
@@ -89,7 +89,7 @@ async def test_a_timer_armed_before_a_move_keeps_its_moment() -> None:
     assert seen == ["due"]
 
 
-async def test_an_error_of_a_timer_stops_no_other() -> None:
+async def test_an_error_of_a_timer_stops_no_further_timer() -> None:
     base, seen = ManualClock(), list[str]()
     clock, errors = MovedClock(base), list[dict[str, Any]]()
     asyncio.get_running_loop().set_exception_handler(lambda _, told: errors.append(told))
@@ -103,7 +103,7 @@ async def test_an_error_of_a_timer_stops_no_other() -> None:
     assert len(errors) == 2
 
 
-async def test_a_cancelled_move_stops_no_timer() -> None:
+async def test_a_cancelled_advance_stops_no_timer() -> None:
     base, seen = ManualClock(), list[str]()
     clock = MovedClock(base)
 
@@ -124,7 +124,7 @@ async def test_a_cancelled_move_stops_no_timer() -> None:
     hangs.cancel()
 
 
-async def test_disarmed_timers_leave() -> None:
+async def test_cancelled_timers_are_removed() -> None:
     clock = MovedClock(ManualClock())
     for _ in range(10_000):
         clock.call_at(clock.now() + 3_600, print).cancel()

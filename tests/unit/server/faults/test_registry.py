@@ -9,7 +9,7 @@ from tests.support.clocks.settle import settle
 DROP = Fault.of({"on": ["SEND"], "do": {"action": "drop"}})
 
 
-async def test_a_wait_ends_with_the_last_of_the_actions() -> None:
+async def test_a_wait_ends_with_the_last_of_its_actions() -> None:
     found = FaultRegistry().set(DROP)
     waits = asyncio.create_task(found.wait(2))
     for _ in range(2):

@@ -16,7 +16,7 @@ from tests.support.clocks.settle import settle
 DROP = Fault.of({"on": ["SEND"], "do": {"action": "drop"}})
 
 
-async def test_a_client_that_left_keeps_no_place_among_those_that_wait() -> None:
+async def test_a_wait_of_a_disconnected_client_is_ended() -> None:
     faults, clock = FaultRegistry(), ManualClock()
     fault = faults.set(DROP)
     routes = fault_routes(faults, clock, serves_topics=True, shares_topics=False)

@@ -55,7 +55,9 @@ ALL = {"lookup": LOOKUP, "send": SEND, "flow": FLOW, "listing": LISTING, "ping":
         ({"connection": "127.*", "topic": "*other"}, set()),
     ],
 )
-def test_all_that_is_given_must_fit(where: dict[str, str], chosen: set[str]) -> None:
+def test_a_command_is_selected_only_if_all_conditions_match(
+    where: dict[str, str], chosen: set[str]
+) -> None:
     selection, someone = Selection(Where.of(where)), Someone()
     found = {
         name
@@ -65,7 +67,7 @@ def test_all_that_is_given_must_fit(where: dict[str, str], chosen: set[str]) -> 
     assert found == chosen
 
 
-def test_a_connect_is_chosen_by_the_version_that_it_says() -> None:
+def test_a_connect_is_selected_by_its_own_client_version() -> None:
     someone = Someone()
     someone.client_version = ""
     selection = Selection(Where(client_version="new*"))
@@ -78,27 +80,27 @@ def test_a_connect_is_chosen_by_the_version_that_it_says() -> None:
 
 
 @given(st.text("ab*", max_size=8), st.text("ab", max_size=8))
-def test_a_star_stands_for_anything(pattern: str, text: str) -> None:
+def test_a_star_matches_any_text(pattern: str, text: str) -> None:
     assert Pattern(pattern).fits(text) is fnmatchcase(text, pattern)
 
 
 @pytest.mark.parametrize(
     ("pattern", "text"), [("*a*a*", "a"), ("*ab*ba*", "aba"), ("ab*ba", "aba"), ("a*b*", "ba")]
 )
-def test_no_character_is_taken_twice(pattern: str, text: str) -> None:
+def test_no_character_is_matched_twice(pattern: str, text: str) -> None:
     assert not Pattern(pattern).fits(text)
 
 
 @pytest.mark.parametrize(
     "topic", ["orders", "public/default/orders", "ord*", "persistent:/", "x://*"]
 )
-def test_a_topic_that_no_full_name_fits_is_refused_with_one_that_some_do(topic: str) -> None:
+def test_a_topic_pattern_that_no_full_name_matches_is_refused_with_examples(topic: str) -> None:
     with pytest.raises(DocumentError, match="persistent://public/default/orders or \\*/orders"):
         Where.of({"topic": topic})
 
 
 @pytest.mark.parametrize("topic", [TOPIC, "non-persistent://a/*", "*", "*orders", "p*", "non-*s"])
-def test_a_topic_that_a_full_name_may_fit_is_taken(topic: str) -> None:
+def test_a_topic_pattern_that_a_full_name_may_match_is_accepted(topic: str) -> None:
     assert Where.of({"topic": topic}).topic == topic
 
 
@@ -109,6 +111,8 @@ def test_a_topic_that_a_full_name_may_fit_is_taken(topic: str) -> None:
         ({"connection": "127.0.0.1"}, "no address fits '127.0.0.1': write it as 127.0.0.1:\\*"),
     ],
 )
-def test_what_can_fit_nothing_is_refused(where: dict[str, str], remedy: str) -> None:
+def test_a_pattern_that_can_match_no_name_or_address_is_refused_with_a_remedy(
+    where: dict[str, str], remedy: str
+) -> None:
     with pytest.raises(DocumentError, match=remedy):
         Where.of(where)

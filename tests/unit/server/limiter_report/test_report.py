@@ -52,7 +52,7 @@ async def connection(peer: str) -> Connection:
     return cnx
 
 
-async def test_the_oldest_waiter_is_named_with_its_age() -> None:
+async def test_the_oldest_waiter_is_reported_with_its_age() -> None:
     server, cnx = Server(), await connection("10.0.0.1:5000")
     permit = await server.limiter.acquire(HEAP, 300, None, cnx, NS)
     await server.limiter.acquire(HEAP, 600, None, "another", NS)
@@ -66,7 +66,7 @@ async def test_the_oldest_waiter_is_named_with_its_age() -> None:
     server.limiter.close()
 
 
-async def test_who_waits_is_grouped_by_namespace_and_the_longest_wait_is_first() -> None:
+async def test_waiters_are_grouped_by_namespace_longest_wait_first() -> None:
     server = Server()
     await server.limiter.acquire(HEAP, 900, None, "holder", NS)
     for namespace, size in (("t/b", 200), ("t/a", 300), ("t/b", 400)):
@@ -83,7 +83,7 @@ async def test_who_waits_is_grouped_by_namespace_and_the_longest_wait_is_first()
     assert report[HEAP].outcomes[AcquireOutcome.TIMED_OUT] == 3
 
 
-async def test_ten_thousand_holders_are_counted_in_many_turns() -> None:
+async def test_ten_thousand_holders_are_counted_over_many_turns() -> None:
     server, turns = Server(10**9), 0
     for number in range(10_000):
         await server.limiter.acquire(HEAP, 10, None, number, NS)
@@ -101,7 +101,7 @@ async def test_ten_thousand_holders_are_counted_in_many_turns() -> None:
     assert turns >= 10_000 // ACCOUNTS_A_TURN
 
 
-async def test_who_leaves_while_others_are_counted_holds_nothing() -> None:
+async def test_a_holder_released_while_counting_is_not_counted() -> None:
     server = Server(10**9)
     for number in range(ACCOUNTS_A_TURN + 5):
         await server.limiter.acquire(HEAP, 10, None, number, NS)
@@ -121,11 +121,11 @@ async def test_who_leaves_while_others_are_counted_holds_nothing() -> None:
     ("owner", "name"),
     [(None, "unnamed"), ("flight", "'flight'"), ("x" * 1000, "'" + "x" * (MAX_NAME_LENGTH - 1))],
 )
-def test_an_owner_that_is_no_connection_is_named_as_it_shows_itself(owner, name) -> None:
+def test_an_owner_that_is_no_connection_is_named_by_its_repr(owner, name) -> None:
     assert owner_name(owner) == name
 
 
-async def test_a_connection_is_named_by_its_peer() -> None:
+async def test_a_connection_is_named_by_its_peer_address() -> None:
     assert owner_name(await connection("[::1]:5000")) == "[::1]:5000"
 
 
@@ -144,7 +144,7 @@ async def test_the_table_has_a_line_for_each_holder() -> None:
     ) in direct
 
 
-async def test_the_table_is_never_wider_than_its_columns() -> None:
+async def test_the_table_never_exceeds_its_width() -> None:
     # The longest address, a long name with control characters, figures of terabytes
     server = Server(10**12)
     cnx = await connection("[2001:db8:1111:2222:3333:4444:5555:6666]:65535")
@@ -170,14 +170,14 @@ async def test_the_table_is_never_wider_than_its_columns() -> None:
     server.limiter.close()
 
 
-async def test_without_a_limit_and_a_ledger_the_table_says_so() -> None:
+async def test_the_table_shows_a_budget_without_a_limit_as_unlimited() -> None:
     server = Server(0, ledger=False)
     table = await server.table()
     assert "  0 of unlimited held" in table
     assert str(UNBOUNDED_PERMITS) not in table
 
 
-async def test_what_stored_messages_take_stands_beside_the_budgets() -> None:
+async def test_bytes_of_stored_messages_are_shown_beside_the_budgets() -> None:
     server = Server()
     budgets = await server.reporter.report(100, 0)
     table = limiter_table(budgets, StoredMessages(1_234, 2_000, 3))

@@ -18,7 +18,7 @@ def watched(clock: ManualClock) -> tuple[AsyncDualMemoryLimiter, LimiterHistory]
     return limiter, LimiterHistory(limiter, tally, clock)
 
 
-async def test_each_moment_tells_who_holds_waits_and_was_refused() -> None:
+async def test_each_moment_records_holders_waiters_and_refusals() -> None:
     clock = ManualClock()
     limiter, history = watched(clock)
     await limiter.acquire(HEAP, 900, None, "holder")
@@ -40,7 +40,7 @@ async def test_each_moment_tells_who_holds_waits_and_was_refused() -> None:
     history.stop()
 
 
-async def test_ten_minutes_are_kept_until_it_is_stopped() -> None:
+async def test_ten_minutes_of_history_are_kept_until_stopped() -> None:
     clock = ManualClock()
     _, history = watched(clock)
     history.start()

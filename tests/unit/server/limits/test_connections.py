@@ -26,7 +26,7 @@ def test_connections_are_refused_as_recorded() -> None:
     assert len(cases) == 17
 
 
-def test_one_connection_too_many_is_refused_until_it_and_another_are_gone() -> None:
+def test_a_connection_beyond_the_limit_is_refused_until_enough_connections_are_closed() -> None:
     limits = ConnectionLimits(ConnectionBounds(most=2))
     first = [limits.opened(f"10.0.0.{host}:1") for host in range(3)]
     limits.ended("10.0.0.0:1")
@@ -40,7 +40,7 @@ def test_one_connection_too_many_is_refused_until_it_and_another_are_gone() -> N
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "[::1]"])
-def test_an_address_has_its_own_limit_and_the_refusal_names_the_client(address: str) -> None:
+def test_each_address_has_its_own_limit_and_the_refusal_names_the_client(address: str) -> None:
     refusals = Refusals()
     limits = ConnectionLimits(ConnectionBounds(most_of_address=1), refusals)
     found = [
@@ -53,7 +53,7 @@ def test_an_address_has_its_own_limit_and_the_refusal_names_the_client(address: 
     assert refusals.counts[Limit.CONNECTIONS] == 0
 
 
-def test_of_addresses_that_have_left_nothing_is_kept() -> None:
+def test_addresses_without_connections_are_forgotten() -> None:
     limits = ConnectionLimits(ConnectionBounds(1, 1))
     peers = [f"10.0.0.{host}:7" for host in range(5)]
     for peer in peers:

@@ -78,7 +78,7 @@ async def served(bounds: HttpBounds) -> AsyncIterator[Port]:
     await server.close()
 
 
-async def test_more_requests_than_a_second_may_have_are_refused_as_recorded() -> None:
+async def test_requests_beyond_the_rate_per_second_are_refused_as_recorded() -> None:
     async with served(HttpBounds(a_second=5.0)) as port:
         found = [await port.put(b"") for _ in range(8)]
         port.clock.advance(1.0)
@@ -89,7 +89,7 @@ async def test_more_requests_than_a_second_may_have_are_refused_as_recorded() ->
         assert port.limits.refusals.counts[Limit.HTTP_RATE] == 2
 
 
-async def test_requests_are_counted_whatever_comes_of_them() -> None:
+async def test_all_requests_are_counted_regardless_of_outcome() -> None:
     async with served(HttpBounds(a_second=1.0)) as port:
         one = await port.put(b"")
         unknown = await port.answer(b"GET /no HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
@@ -100,7 +100,7 @@ async def test_requests_are_counted_whatever_comes_of_them() -> None:
         assert sample.value == 3
 
 
-async def test_a_connection_that_asks_nothing_is_closed() -> None:
+async def test_an_idle_connection_is_closed() -> None:
     async with served(HttpBounds(idle_seconds=0.01)) as port:
         silent, silent_writer = await port.opened()
         asked, writer = await port.opened()
@@ -112,7 +112,9 @@ async def test_a_connection_that_asks_nothing_is_closed() -> None:
 
 
 @pytest.mark.parametrize("reads", [True, False])
-async def test_who_does_not_read_its_answer_is_cut_off(reads: bool, monkeypatch) -> None:
+async def test_a_client_that_does_not_read_its_response_is_disconnected(
+    reads: bool, monkeypatch
+) -> None:
     # The answer is held until read
     is_full, pause = asyncio.Event(), HttpConnection.pause_writing
 
@@ -134,7 +136,7 @@ async def test_who_does_not_read_its_answer_is_cut_off(reads: bool, monkeypatch)
         writer.close()
 
 
-async def test_one_request_too_many_at_once_is_refused() -> None:
+async def test_a_request_beyond_the_concurrency_limit_is_refused() -> None:
     async with served(HttpBounds(at_once=1)) as port:
         _, writer = await port.opened()
         writer.write(b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -146,7 +148,7 @@ async def test_one_request_too_many_at_once_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("status", "without_length"), [(400, 400), (413, 411)])
-async def test_a_body_that_is_too_large_or_has_no_length_is_refused(status, without_length) -> None:
+async def test_a_body_too_large_or_without_a_length_is_refused(status, without_length) -> None:
     async with served(HttpBounds(body_bytes=10, body_status=status)) as port:
         found = [
             await port.put(b"x" * 10),
@@ -167,7 +169,7 @@ async def test_a_header_that_is_too_long_is_refused(request_line: bytes) -> None
         assert port.limits.refusals.counts[Limit.HTTP_HEADER_BYTES] == 1
 
 
-async def test_a_body_that_does_not_come_in_time_is_refused() -> None:
+async def test_a_body_not_received_in_time_is_refused() -> None:
     async with served(HttpBounds(seconds=30.0)) as port:
         reader, writer = await port.opened()
         writer.write(b"PUT /size HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhal")
@@ -179,7 +181,7 @@ async def test_a_body_that_does_not_come_in_time_is_refused() -> None:
 
 
 @pytest.mark.parametrize("first", [b"", b"GET / HTT"])
-async def test_who_does_not_ask_in_time_is_told_so_and_closed(first: bytes) -> None:
+async def test_a_client_without_a_request_in_time_receives_408_and_is_closed(first: bytes) -> None:
     async with served(HttpBounds(seconds=30.0)) as port:
         reader, writer = await port.opened()
         writer.write(first)
@@ -189,7 +191,7 @@ async def test_who_does_not_ask_in_time_is_told_so_and_closed(first: bytes) -> N
         writer.close()
 
 
-async def test_headers_of_a_later_request_have_their_time_too() -> None:
+async def test_headers_of_a_later_request_have_the_same_timeout() -> None:
     async with served(HttpBounds(seconds=30.0)) as port:
         reader, writer = await port.opened()
         writer.write(b"PUT /size HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -204,7 +206,7 @@ async def test_headers_of_a_later_request_have_their_time_too() -> None:
         writer.close()
 
 
-async def test_one_connection_too_many_is_told_so_and_closed() -> None:
+async def test_a_connection_beyond_the_limit_receives_503_and_is_closed() -> None:
     async with served(HttpBounds(connections=1)) as port:
         _, first = await port.opened()
         first.write(b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n")

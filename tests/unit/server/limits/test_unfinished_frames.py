@@ -29,7 +29,7 @@ def three(max_bytes: int) -> tuple[UnfinishedFrames, list[Keeper]]:
     return frames, keepers
 
 
-def test_what_is_kept_is_added_up() -> None:
+def test_kept_bytes_of_unfinished_frames_are_summed() -> None:
     frames, (first, second, third) = three(300)
     assert frames.kept_bytes == 300
     # One grows, one ends, one begins another frame
@@ -40,7 +40,7 @@ def test_what_is_kept_is_added_up() -> None:
     assert not any((first.ended, second.ended, third.ended))
 
 
-def test_above_the_bound_the_oldest_gives_way_whoever_grew() -> None:
+def test_above_the_bound_the_oldest_unfinished_frame_is_closed() -> None:
     refusals = Refusals()
     frames = UnfinishedFrames(300, refusals)
     first, second, third = (Keeper(frames) for _ in range(3))
@@ -54,7 +54,7 @@ def test_above_the_bound_the_oldest_gives_way_whoever_grew() -> None:
     assert refusals.counts[Limit.UNFINISHED_FRAMES] == 1
 
 
-def test_as_many_give_way_as_must() -> None:
+def test_as_many_unfinished_frames_are_closed_as_necessary() -> None:
     frames, (first, second, third) = three(300)
     third.keeps(250)
     assert first.ended
@@ -63,7 +63,7 @@ def test_as_many_give_way_as_must() -> None:
     assert frames.kept_bytes == 250
 
 
-def test_who_begins_another_frame_is_the_youngest() -> None:
+def test_a_connection_that_begins_a_new_frame_is_the_youngest() -> None:
     _, (first, second, third) = three(300)
     first.keeps(100, number=2)
     third.keeps(150)
@@ -71,14 +71,14 @@ def test_who_begins_another_frame_is_the_youngest() -> None:
     assert not first.ended
 
 
-def test_who_sends_on_within_a_frame_stays_as_old_as_it_is() -> None:
+def test_further_bytes_of_a_frame_do_not_change_its_age() -> None:
     _, (first, second, _) = three(310)
     first.keeps(110)
     second.keeps(120)
     assert first.ended == (110, 310)
 
 
-def test_one_frame_alone_may_be_larger_than_the_bound() -> None:
+def test_a_single_unfinished_frame_may_exceed_the_bound() -> None:
     frames = UnfinishedFrames(300)
     keeper = Keeper(frames)
     keeper.keeps(1_000)
@@ -86,7 +86,7 @@ def test_one_frame_alone_may_be_larger_than_the_bound() -> None:
     assert frames.kept_bytes == 1_000
 
 
-def test_without_a_bound_it_is_counted_all_the_same() -> None:
+def test_without_a_bound_unfinished_bytes_are_still_counted() -> None:
     frames, keepers = three(0)
     keepers[0].keeps(1 << 40)
     assert not any(keeper.ended for keeper in keepers)

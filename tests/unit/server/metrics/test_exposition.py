@@ -37,7 +37,7 @@ def written(
     return write(registry).decode().splitlines()
 
 
-def test_help_and_type_of_a_counter_stand_under_the_name_of_its_samples() -> None:
+def test_help_and_type_of_a_counter_use_the_name_of_its_samples() -> None:
     assert written(TIMEOUTS) == [
         '# HELP x_timeout_total Say "when"',
         "# TYPE x_timeout_total counter",
@@ -48,7 +48,7 @@ def test_help_and_type_of_a_counter_stand_under_the_name_of_its_samples() -> Non
     ]
 
 
-def test_in_openmetrics_all_samples_of_a_family_stand_under_its_one_type_line() -> None:
+def test_in_openmetrics_a_family_has_a_single_type_line_for_all_samples() -> None:
     assert written(TIMEOUTS, write=openmetrics) == [
         r"# HELP x_timeout Say \"when\"",
         "# TYPE x_timeout counter",
@@ -70,7 +70,7 @@ def test_in_openmetrics_all_samples_of_a_family_stand_under_its_one_type_line() 
         ("", False),
     ],
 )
-def test_openmetrics_is_for_who_asks_for_it(accept: str, asked: bool) -> None:
+def test_openmetrics_is_sent_only_if_accepted(accept: str, asked: bool) -> None:
     assert wants_openmetrics(accept) is asked
 
 
@@ -90,7 +90,7 @@ def test_numbers_are_written_as_floats() -> None:
     assert written(family)[1:] == ["s NaN", "s +Inf", "s -Inf", "s 104857600.0", "s 0.0"]
 
 
-def test_prometheus_own_parser_reads_it() -> None:
+def test_the_text_is_readable_by_the_parser_of_prometheus() -> None:
     row = counter("c", "help", int)
     text = "\n".join(written(family(row, 2, {"cluster": "a,b"}))) + "\n"
     families = text_string_to_metric_families(text)

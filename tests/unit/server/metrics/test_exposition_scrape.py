@@ -27,7 +27,7 @@ def gathered(samples: int) -> Generator[None, None, Collection[TextFamily]]:
 
 
 @pytest.mark.parametrize("samples", [0, 1, 95, 96, 1_000])
-async def test_what_is_gathered_is_written_however_much_it_is(samples: int) -> None:
+async def test_gathered_samples_of_any_number_are_written(samples: int) -> None:
     scrapes = Scrapes(CollectorRegistry(), lambda: gathered(samples))
     text = b"".join(await scrapes.text(as_openmetrics=False)).decode()
     found = {(one.name, one.type, *one.labels.values()): one.value for one in read_samples(text)}
@@ -42,14 +42,14 @@ async def test_what_is_gathered_is_written_however_much_it_is(samples: int) -> N
     assert found == expected
 
 
-async def test_openmetrics_ends_with_its_mark() -> None:
+async def test_openmetrics_ends_with_its_eof_mark() -> None:
     scrapes = Scrapes(CollectorRegistry(), lambda: gathered(1))
     text = b"".join(await scrapes.text(as_openmetrics=True))
     assert text.decode().splitlines()[-1] == "# EOF"
     assert b"# TYPE c counter\n" in text
 
 
-async def test_others_have_their_turn_while_much_is_written() -> None:
+async def test_a_long_scrape_yields_to_further_tasks() -> None:
     # A step is a turn
     scrapes, turns = Scrapes(CollectorRegistry(), lambda: gathered(20_000)), 0
     scrapes._steps = Steps(turn_seconds=0.0)

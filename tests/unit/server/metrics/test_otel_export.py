@@ -58,7 +58,7 @@ def said(caplog: pytest.LogCaptureFixture) -> list[tuple[int, str]]:
     return [(record.levelno, record.getMessage()) for record in caplog.records]
 
 
-async def test_readings_leave_in_order_in_a_thread_that_ends() -> None:
+async def test_readings_are_exported_in_order_by_a_thread_that_ends() -> None:
     exporter, sent = ScriptedExporter(), readings(3)
     sending = sender(exporter)
     for reading in sent:
@@ -70,7 +70,7 @@ async def test_readings_leave_in_order_in_a_thread_that_ends() -> None:
     await until(lambda: not alive())
 
 
-async def test_the_oldest_reading_gives_way_when_too_many_wait() -> None:
+async def test_the_oldest_waiting_reading_is_dropped_beyond_the_bound() -> None:
     exporter, sent = ScriptedExporter(), readings(QUEUED_READINGS + 3)
     exporter.go_on.clear()
     sending = sender(exporter)
@@ -85,7 +85,7 @@ async def test_the_oldest_reading_gives_way_when_too_many_wait() -> None:
     assert [id(one) for one in exporter.exported] == [id(one) for one in expected]
 
 
-async def test_an_outage_is_told_once_and_so_is_its_end(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_outage_and_its_end_are_each_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "server.metrics.otel_export")
     exporter = ScriptedExporter([SUCCESS, FAILURE, FAILURE, FAILURE, SUCCESS, FAILURE])
     sending = sender(exporter)
@@ -106,7 +106,7 @@ async def test_an_outage_is_told_once_and_so_is_its_end(caplog: pytest.LogCaptur
     ]
 
 
-async def test_a_collector_that_hangs_holds_a_drain_up_for_two_seconds(caplog) -> None:
+async def test_a_hanging_collector_delays_a_drain_for_at_most_two_seconds(caplog) -> None:
     clock, exporter = ManualClock(), ScriptedExporter([FAILURE])
     exporter.go_on.clear()
     sending = sender(exporter)
@@ -130,7 +130,7 @@ async def test_a_collector_that_hangs_holds_a_drain_up_for_two_seconds(caplog) -
     ]
 
 
-async def test_a_drain_does_not_wait_for_a_collector_that_was_away_already() -> None:
+async def test_a_drain_does_not_wait_for_a_collector_already_failing() -> None:
     exporter = ScriptedExporter([FAILURE])
     sending = sender(exporter)
     sending.send(readings(1)[0])

@@ -26,7 +26,7 @@ def settings_of(**variables: str) -> TelemetrySettings:
         {"OTEL_SERVICE_NAME": "only-a-name"},
     ],
 )
-def test_nothing_is_sent_unless_asked_for(variables: dict[str, str]) -> None:
+def test_no_metrics_are_sent_unless_configured(variables: dict[str, str]) -> None:
     assert telemetry_settings(variables) is None
 
 
@@ -40,18 +40,20 @@ def test_nothing_is_sent_unless_asked_for(variables: dict[str, str]) -> None:
         ({"OTEL_METRICS_EXPORTER": "OTLP"}, "http://localhost:4318/v1/metrics"),
     ],
 )
-def test_an_endpoint_or_an_exporter_asks_for_it(variables: dict[str, str], endpoint: str) -> None:
+def test_an_endpoint_or_an_exporter_enables_sending(
+    variables: dict[str, str], endpoint: str
+) -> None:
     settings = settings_of(**variables)
     assert settings == TelemetrySettings(MetricsExporter.OTLP, endpoint, 60.0, 10.0)
 
 
-def test_the_console_is_told_by_name() -> None:
+def test_the_console_exporter_is_selected_by_name() -> None:
     settings = settings_of(OTEL_METRICS_EXPORTER="console")
     assert settings.exporter is MetricsExporter.CONSOLE
     assert settings.destination == "standard error"
 
 
-def test_durations_are_milliseconds_and_the_shorter_timeout_counts() -> None:
+def test_durations_are_in_milliseconds_and_the_shorter_timeout_applies() -> None:
     variables = {
         ENDPOINT: "http://c:4318",
         "OTEL_METRIC_EXPORT_INTERVAL": "5000",
@@ -64,7 +66,7 @@ def test_durations_are_milliseconds_and_the_shorter_timeout_counts() -> None:
     assert shorter.timeout_seconds == 0.25
 
 
-def test_a_password_in_the_endpoint_is_not_told() -> None:
+def test_a_password_in_the_endpoint_is_not_shown() -> None:
     settings = settings_of(**{METRICS_ENDPOINT: "https://me:secret@c:1/x?token=secret"})
     assert settings.destination == "https://c:1/x"
     assert settings.endpoint == "https://me:secret@c:1/x?token=secret"
@@ -99,14 +101,16 @@ def test_a_password_in_the_endpoint_is_not_told() -> None:
         (ENDPOINT, "http://c:99999", f"{ENDPOINT} must be a URL such as http://localhost:4318."),
     ],
 )
-def test_a_wrong_value_is_told_in_one_sentence(name: str, value: str, sentence: str) -> None:
+def test_an_invalid_variable_is_reported_in_a_single_sentence(
+    name: str, value: str, sentence: str
+) -> None:
     variables = {METRICS_ENDPOINT: "", ENDPOINT: "http://c:4318", name: value}
     with pytest.raises(ConfigError) as raised:
         telemetry_settings(variables)
     assert raised.value.problems == (sentence,)
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_reported_together() -> None:
     variables = {
         ENDPOINT: "c",
         "OTEL_METRIC_EXPORT_INTERVAL": "1m",

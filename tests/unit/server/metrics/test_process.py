@@ -27,7 +27,7 @@ def test_process_samples_have_the_names_of_a_real_broker_and_its_cluster() -> No
     assert samples["process_resident_memory_bytes"].value > 1_000_000
 
 
-def test_memory_in_use_is_told_apart_from_what_is_kept() -> None:
+def test_heap_memory_in_use_and_free_are_reported_separately() -> None:
     registry = CollectorRegistry()
     size = HeapSize(in_use_bytes=7, free_bytes=5)
     registry.register(Instruments(HEAP, lambda: size, {"cluster": "c1"}))
@@ -38,7 +38,7 @@ def test_memory_in_use_is_told_apart_from_what_is_kept() -> None:
     assert [s.value > 1_000 for s in samples if s.name == "floodgate_python_blocks"] == [True]
 
 
-def test_a_late_event_loop_is_seen_in_the_histogram() -> None:
+def test_a_late_event_loop_is_visible_in_the_histogram() -> None:
     clock = ManualClock()
     lag = EventLoopLag(clock)
     registry = CollectorRegistry()

@@ -15,7 +15,7 @@ ANN = Principal("ann\n", "none")
 
 
 @pytest.mark.parametrize(("original", "who"), [(None, "'proxy'"), (ANN, "'proxy' for 'ann\\n'")])
-async def test_a_change_is_told_with_who_made_it(original, who, caplog) -> None:
+async def test_a_change_is_logged_with_its_author(original, who, caplog) -> None:
     caplog.set_level(logging.INFO, "server.seeing.audit")
     request = make_mocked_request("DELETE", "/a/b?token=s3cret")
     request[SESSION] = ClientSession(Principal("proxy", "token"), original)

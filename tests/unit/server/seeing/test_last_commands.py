@@ -7,7 +7,7 @@ from tests.support.clocks.manual_clock import ManualClock
 from tests.support.peers.frames import ping
 
 
-def test_the_oldest_command_gives_way() -> None:
+def test_the_oldest_command_is_dropped_beyond_the_bound() -> None:
     record = LastCommands(ManualClock())
     data = encode_command(ping())
     for _ in range(COMMANDS + 5):

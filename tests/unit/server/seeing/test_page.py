@@ -8,7 +8,7 @@ from aiohttp import web
 from server.seeing.page import page_routes
 
 
-async def test_the_page_has_all_that_it_needs_in_itself() -> None:
+async def test_the_page_loads_no_external_resource() -> None:
     shown, _ = page_routes("Floodgate broker")
     answer = cast("web.Response", await shown.handler(cast("web.Request", None)))
     text = answer.text or ""

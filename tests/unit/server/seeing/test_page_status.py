@@ -20,7 +20,9 @@ async def asked(readiness: Readiness, file: str | None) -> tuple[int, object]:
 
 
 @pytest.mark.parametrize("state", list(ProcessState))
-async def test_it_is_ok_while_clients_are_served(tmp_path: Path, state: ProcessState) -> None:
+async def test_the_status_page_is_ok_only_while_clients_are_served(
+    tmp_path: Path, state: ProcessState
+) -> None:
     file = tmp_path / "status"
     file.touch()
     readiness = Readiness()
@@ -29,7 +31,7 @@ async def test_it_is_ok_while_clients_are_served(tmp_path: Path, state: ProcessS
     assert found == ((200, b"OK") if state is ProcessState.READY else (503, state.value))
 
 
-async def test_it_is_not_found_without_the_file(tmp_path: Path) -> None:
+async def test_the_status_page_is_not_found_without_the_file(tmp_path: Path) -> None:
     readiness = Readiness()
     readiness.state = ProcessState.READY
     assert (await asked(readiness, str(tmp_path / "none")))[0] == 404

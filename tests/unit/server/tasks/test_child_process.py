@@ -11,7 +11,7 @@ from server.tasks.worker_processes import ChildProcess
 ECHO = (sys.executable, "-c", "print(input(), flush=True); input()")
 
 
-async def test_a_child_is_told_and_answers() -> None:
+async def test_a_child_process_receives_input_and_answers() -> None:
     child = ChildProcess.started(ECHO)
     await child.send(b"hello\n")
     assert await child.receive(6) == b"hello\n"
@@ -21,14 +21,14 @@ async def test_a_child_is_told_and_answers() -> None:
     assert child.is_gone
 
 
-async def test_a_child_that_ends_within_its_answer_is_told() -> None:
+async def test_a_child_process_ending_within_its_answer_is_reported() -> None:
     child = ChildProcess.started((sys.executable, "-c", "print('x' * 9)"))
     with pytest.raises(EOFError, match="2 of 12 bytes are missing"):
         await child.receive(12)
     await child.gone()
 
 
-async def test_a_child_that_is_ended_leaves_no_descriptor_whatever_it_had_to_say() -> None:
+async def test_a_killed_child_process_leaves_no_descriptor_despite_unread_output() -> None:
     before = len(os.listdir("/proc/self/fd"))
     child = ChildProcess.started((sys.executable, "-c", "print('x' * 1_000_000)"))
     await child.receive(1)
@@ -38,7 +38,7 @@ async def test_a_child_that_is_ended_leaves_no_descriptor_whatever_it_had_to_say
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-async def test_a_child_starts_without_a_copy_of_the_servers_memory(monkeypatch) -> None:
+async def test_a_child_process_starts_without_copying_the_memory_of_the_server(monkeypatch) -> None:
     started: list[dict[str, object]] = []
     popen = subprocess.Popen
 
@@ -54,7 +54,7 @@ async def test_a_child_starts_without_a_copy_of_the_servers_memory(monkeypatch) 
     assert set(started[0]) == {"stdin", "stdout", "process_group"}
 
 
-async def test_a_ctrl_c_is_not_for_a_child() -> None:
+async def test_a_child_process_is_in_a_separate_process_group_of_the_same_session() -> None:
     child = ChildProcess.started(ECHO)
     assert os.getpgid(child.pid) == child.pid
     assert os.getsid(child.pid) == os.getsid(0)
@@ -62,6 +62,6 @@ async def test_a_ctrl_c_is_not_for_a_child() -> None:
     await child.gone()
 
 
-async def test_a_program_that_is_not_there_is_told() -> None:
+async def test_a_missing_program_is_reported() -> None:
     with pytest.raises(FileNotFoundError):
         ChildProcess.started(("/no/such/program",))

@@ -22,18 +22,18 @@ def work(name: str, log: list[str], steps: int = 3) -> Generator[None, None, str
     return name
 
 
-async def test_work_returns_what_it_returns() -> None:
+async def test_completed_steps_return_the_result_of_the_work() -> None:
     assert await Steps().take(work("a", [])) == "a"
     assert await Steps().take(work("a", [], steps=0)) == "a"
 
 
-async def test_pieces_of_work_take_turns() -> None:
+async def test_concurrent_pieces_of_work_take_turns() -> None:
     steps, log = Steps(turn_seconds=0), list[str]()
     await asyncio.gather(steps.take(work("a", log)), steps.take(work("b", log)))
     assert log == ["a", "b", "a", "b", "a", "b"]
 
 
-async def test_others_run_once_between_two_turns_however_much_work_there_is() -> None:
+async def test_further_tasks_run_between_two_turns_of_any_amount_of_work() -> None:
     steps, log = Steps(turn_seconds=0), list[str]()
     tasks = [asyncio.create_task(steps.take(work("w", log, steps=5))) for _ in range(10)]
     ahead = []
@@ -45,7 +45,7 @@ async def test_others_run_once_between_two_turns_however_much_work_there_is() ->
     await asyncio.gather(*tasks)
 
 
-async def test_others_run_between_items_whose_work_takes_long() -> None:
+async def test_further_tasks_run_between_items_of_long_work() -> None:
     log: list[str] = []
 
     async def go_through(turn_seconds: float) -> None:
@@ -59,7 +59,7 @@ async def test_others_run_between_items_whose_work_takes_long() -> None:
     assert "".join(log) == "012012"
 
 
-async def test_short_pieces_of_work_make_no_long_turn() -> None:
+async def test_short_pieces_of_work_do_not_share_a_turn() -> None:
     steps, log = Steps(turn_seconds=60), list[str]()
     tasks = [asyncio.create_task(steps.take(work("w", log, steps=1))) for _ in range(3)]
     await asyncio.sleep(0)
@@ -68,7 +68,7 @@ async def test_short_pieces_of_work_make_no_long_turn() -> None:
     assert log == ["w", "w", "w"]
 
 
-async def test_a_turn_holds_more_than_one_step_while_there_is_time() -> None:
+async def test_a_turn_holds_several_steps_while_time_remains() -> None:
     log = list[str]()
     task = asyncio.create_task(Steps(turn_seconds=60).take(work("a", log, steps=1000)))
     await asyncio.sleep(0)
@@ -76,7 +76,7 @@ async def test_a_turn_holds_more_than_one_step_while_there_is_time() -> None:
     assert await task == "a"
 
 
-async def test_work_that_fails_or_is_left_lets_the_others_go_on() -> None:
+async def test_failed_or_cancelled_work_does_not_block_further_work() -> None:
     steps, log = Steps(turn_seconds=0), list[str]()
 
     def fails() -> Generator[None, None, None]:
@@ -91,7 +91,7 @@ async def test_work_that_fails_or_is_left_lets_the_others_go_on() -> None:
     assert left.cancelled()
 
 
-async def test_short_work_is_done_in_the_order_of_asking_a_turn_each_when_it_takes_long() -> None:
+async def test_short_work_runs_in_order_in_separate_turns_if_long() -> None:
     short, log = ShortWork(turn_seconds=0), list[str]()
     loop = asyncio.get_running_loop()
     await asyncio.gather(
@@ -102,7 +102,7 @@ async def test_short_work_is_done_in_the_order_of_asking_a_turn_each_when_it_tak
     assert log == ["a", "b", "other", "c"]
 
 
-async def test_short_work_shares_a_turn_and_gives_back_what_it_returns_or_raises() -> None:
+async def test_short_work_shares_a_turn_and_returns_its_result_or_error() -> None:
     short = ShortWork(turn_seconds=60)
 
     def fails() -> None:
@@ -116,7 +116,7 @@ async def test_short_work_shares_a_turn_and_gives_back_what_it_returns_or_raises
     assert found[2] == 3
 
 
-async def test_short_work_that_nobody_waits_for_any_more_is_not_done() -> None:
+async def test_short_work_without_a_waiting_caller_is_not_run() -> None:
     short, log = ShortWork(), list[str]()
     left = asyncio.ensure_future(short.do(lambda: log.append("left")))
     stays = asyncio.ensure_future(short.do(lambda: log.append("stays")))
@@ -126,7 +126,7 @@ async def test_short_work_that_nobody_waits_for_any_more_is_not_done() -> None:
 
 
 @pytest.mark.parametrize("seconds_a_look", [0.0, 3_600.0], ids=["stands still", "leaps"])
-async def test_a_turn_has_at_least_a_step_and_at_most_so_many_whatever_the_clock_does(
+async def test_a_turn_has_between_1_and_the_maximum_of_steps_under_any_clock(
     monkeypatch: pytest.MonkeyPatch, seconds_a_look: float
 ) -> None:
     moments = itertools.count()
@@ -159,7 +159,7 @@ class Asks:
         raise ValueError("not now")
 
 
-async def test_who_asked_for_short_work_that_failed_is_freed_at_once() -> None:
+async def test_the_caller_of_failed_short_work_is_released_from_memory_immediately() -> None:
     asks = Asks()
     kept = ref(asks)
     gc.disable()
@@ -173,6 +173,6 @@ async def test_who_asked_for_short_work_that_failed_is_freed_at_once() -> None:
         gc.enable()
 
 
-def test_a_sequence_is_taken_in_parts() -> None:
+def test_a_sequence_is_split_into_parts() -> None:
     assert [list(one) for one in in_parts(range(5), 2)] == [[0, 1], [2, 3], [4]]
     assert list(in_parts([], 2)) == []

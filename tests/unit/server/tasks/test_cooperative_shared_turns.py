@@ -24,13 +24,13 @@ def long_work() -> None:
     CLOCK.advance(TURN_SECONDS)
 
 
-async def test_what_fits_the_turn_runs_at_once() -> None:
+async def test_a_job_that_fits_the_turn_runs_immediately() -> None:
     turns, ran = SharedTurns(), []
     told = turns.now(lambda: ran.append(1))
     assert (told, ran) == (True, [1])
 
 
-async def test_when_the_turn_is_over_the_next_wait_for_theirs() -> None:
+async def test_after_the_turn_is_over_further_jobs_wait_for_the_next_turn() -> None:
     turns, ran = SharedTurns(), []
     turns.now(long_work)
     told = turns.now(lambda: ran.append("now"))
@@ -40,7 +40,7 @@ async def test_when_the_turn_is_over_the_next_wait_for_theirs() -> None:
     assert ran == ["later"]
 
 
-async def test_nobody_goes_past_those_that_wait() -> None:
+async def test_no_job_overtakes_a_waiting_job() -> None:
     turns, ran = SharedTurns(), []
     turns.later(lambda: ran.append(1))
     told = turns.now(lambda: ran.append(2))
@@ -48,7 +48,7 @@ async def test_nobody_goes_past_those_that_wait() -> None:
 
 
 @pytest.mark.parametrize(("seconds_a_look", "most"), [(0.0, 5), (3_600.0, 1)])
-async def test_a_turn_has_at_least_one_and_at_most_so_many_whatever_the_clock_does(
+async def test_a_turn_runs_between_1_and_the_maximum_of_jobs_under_any_clock(
     monkeypatch: pytest.MonkeyPatch, seconds_a_look: float, most: int
 ) -> None:
     moments = itertools.count()
@@ -77,7 +77,7 @@ async def test_a_turn_ends_when_its_time_is_used_up() -> None:
     assert seen[:4] == [0, 1, 2, 3]
 
 
-async def test_long_work_takes_its_first_step_at_once_and_each_other_in_its_turn() -> None:
+async def test_long_work_takes_its_first_step_immediately_and_each_further_step_in_turn() -> None:
     turns, ran = SharedTurns(), []
 
     def work() -> Iterator[None]:
@@ -92,7 +92,7 @@ async def test_long_work_takes_its_first_step_at_once_and_each_other_in_its_turn
     assert ran == [0, 1, "another", 2]
 
 
-async def test_long_work_that_has_no_steps_waits_for_no_turn() -> None:
+async def test_long_work_without_steps_waits_for_no_turn() -> None:
     turns = SharedTurns()
     turns.in_steps(iter(()))
     assert not turns._due

@@ -29,7 +29,7 @@ def _look(clock: ManualClock, times: int = LOOKS) -> None:
         clock.advance(LOOK_SECONDS)
 
 
-async def test_much_that_stays_free_is_given_back_once() -> None:
+async def test_much_memory_that_stays_free_is_returned_to_the_system_once() -> None:
     heap, clock = _Heap(KEPT_BYTES + 1), ManualClock()
     freed = FreedMemory(heap, clock)
     freed.start()
@@ -40,7 +40,7 @@ async def test_much_that_stays_free_is_given_back_once() -> None:
     assert heap.trims == 1
 
 
-async def test_what_is_needed_again_meanwhile_stays() -> None:
+async def test_memory_used_again_meanwhile_is_not_returned() -> None:
     heap, clock = _Heap(KEPT_BYTES + 1), ManualClock()
     freed = FreedMemory(heap, clock)
     freed.start()
@@ -52,7 +52,7 @@ async def test_what_is_needed_again_meanwhile_stays() -> None:
     assert freed.trimming is None
 
 
-async def test_a_little_stays_for_what_comes_next() -> None:
+async def test_a_small_amount_of_free_memory_is_kept() -> None:
     heap, clock = _Heap(KEPT_BYTES), ManualClock()
     freed = FreedMemory(heap, clock)
     freed.start()
@@ -60,7 +60,7 @@ async def test_a_little_stays_for_what_comes_next() -> None:
     assert freed.trimming is None
 
 
-async def test_nobody_looks_after_the_stop() -> None:
+async def test_after_the_stop_no_memory_is_returned() -> None:
     heap, clock = _Heap(KEPT_BYTES + 1), ManualClock()
     freed = FreedMemory(heap, clock)
     freed.start()
@@ -70,7 +70,7 @@ async def test_nobody_looks_after_the_stop() -> None:
     assert freed.trimming is None
 
 
-def test_the_heap_of_this_machine_tells_what_is_in_use() -> None:
+def test_the_heap_of_the_system_reports_bytes_in_use() -> None:
     heap = c_heap()
     if heap is not None:  # a C library without figures is no error
         before = heap.size().in_use_bytes

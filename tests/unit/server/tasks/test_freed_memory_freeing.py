@@ -18,7 +18,7 @@ class Freed:
         self.threads.append(threading.current_thread())
 
 
-async def test_a_long_list_goes_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_long_list_is_freed_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(freed_memory, "FREED_AT_ONCE", 3)
     Freed.threads = []
     values = [Freed() for _ in range(10)]
@@ -27,7 +27,9 @@ async def test_a_long_list_goes_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> 
     assert threading.current_thread() not in Freed.threads
 
 
-async def test_what_is_short_or_no_list_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_short_list_or_another_type_is_not_freed_in_a_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(freed_memory, "FREED_AT_ONCE", 3)
     monkeypatch.setattr(asyncio, "to_thread", None)
     values = [1, 2, 3]

@@ -18,7 +18,7 @@ class _Worker(WorkerProcess):
         self.pid = process.pid
 
 
-async def test_a_worker_gives_way_to_the_server_that_waits_for_it() -> None:
+async def test_a_worker_process_has_a_lower_priority_than_the_server() -> None:
     async with (
         WorkerProcesses((sys.executable, "-c", "input()"), _Worker) as workers,
         workers.worker() as worker,

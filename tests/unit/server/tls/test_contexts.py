@@ -71,27 +71,31 @@ def both(
     return layers
 
 
-def test_a_broker_of_the_trusted_authority_is_spoken_to(pem: PemFiles) -> None:
+def test_a_broker_of_the_trusted_authority_is_accepted(pem: PemFiles) -> None:
     server, client = both(port(pem.server), to_broker(pem.trust))
     assert subject(client) == SERVER
     assert subject(server) is None
     assert client.receive(server.encrypt(b"hello")) == b"hello"
 
 
-def test_a_stranger_is_not_unless_that_is_allowed(pem: PemFiles, others: PemFiles) -> None:
+def test_an_untrusted_broker_is_refused_unless_insecure_connections_are_allowed(
+    pem: PemFiles, others: PemFiles
+) -> None:
     with pytest.raises(RemoteProtocolError, match="CERTIFICATE_VERIFY_FAILED"):
         both(port(others.server), to_broker(pem.trust))
     both(port(others.server), to_broker(pem.trust, allows_insecure=True))
 
 
-def test_the_hosts_name_is_looked_at_where_that_is_asked_for(pem: PemFiles) -> None:
+def test_the_host_name_is_verified_only_if_configured(pem: PemFiles) -> None:
     both(port(pem.server), to_broker(pem.trust), "elsewhere")
     with pytest.raises(RemoteProtocolError, match="CERTIFICATE_VERIFY_FAILED"):
         both(port(pem.server), to_broker(pem.trust, verifies_host_name=True), "elsewhere")
     both(port(pem.server), to_broker(pem.trust, verifies_host_name=True))
 
 
-def test_a_client_shows_its_certificate(pem: PemFiles, others: PemFiles) -> None:
+def test_a_client_certificate_is_requested_or_required_as_configured(
+    pem: PemFiles, others: PemFiles
+) -> None:
     asks = port(pem.server, pem.trust, asks_for_client_certificate=True)
     requires = port(pem.server, pem.trust, requires_client_certificate=True)
     known, unknown = pem.pair("client", "a-client"), others.pair("client", "a-client")
@@ -108,14 +112,14 @@ def test_a_client_shows_its_certificate(pem: PemFiles, others: PemFiles) -> None
 
 
 @pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
-def test_only_what_both_sides_may_speak_is_spoken(pem: PemFiles, version: str) -> None:
+def test_a_handshake_needs_a_common_protocol(pem: PemFiles, version: str) -> None:
     other = "TLSv1.3" if version == "TLSv1.2" else "TLSv1.2"
     both(port(pem.server, protocols=(version,)), to_broker(pem.trust))
     with pytest.raises(RemoteProtocolError, match="TLS handshake failed"):
         both(port(pem.server, protocols=(version,)), to_broker(pem.trust, protocols=(other,)))
 
 
-def test_a_cipher_that_is_not_named_is_not_spoken(pem: PemFiles) -> None:
+def test_a_handshake_needs_a_common_cipher(pem: PemFiles) -> None:
     old = ("TLSv1.2",)
     one, other = (
         chosen((f"TLS_ECDHE_ECDSA_WITH_AES_{bits}",))
@@ -132,7 +136,7 @@ def test_a_cipher_that_is_not_named_is_not_spoken(pem: PemFiles) -> None:
         )
 
 
-def test_no_session_lets_a_client_in_again_without_its_certificate(pem: PemFiles) -> None:
+def test_session_tickets_are_disabled(pem: PemFiles) -> None:
     context = accepting_context(port(pem.server, pem.trust))
     assert context.num_tickets == 0
     assert context.options & ssl.OP_NO_TICKET
@@ -163,7 +167,9 @@ def no_key(pem: PemFiles, folder: Path) -> tuple[ServerTlsSettings, str]:
 
 
 @pytest.mark.parametrize("case", [missing, a_folder, no_pem, another_key, no_key])
-def test_files_that_cannot_be_used_are_one_sentence(pem, tmp_path, case) -> None:
+def test_unusable_files_are_reported_in_a_single_sentence_without_contents(
+    pem, tmp_path, case
+) -> None:
     settings, sentence = case(pem, tmp_path)
     with pytest.raises(TlsFilesError) as caught:
         accepting_context(settings)
@@ -172,7 +178,7 @@ def test_files_that_cannot_be_used_are_one_sentence(pem, tmp_path, case) -> None
     assert "secret" not in str(caught.value)
 
 
-def test_keys_of_connections_to_brokers_are_named_as_such() -> None:
+def test_keys_of_broker_connections_are_named_with_their_prefix() -> None:
     with pytest.raises(TlsFilesError, match=r"^brokerClientTrustCertsFilePath='none\.pem'"):
         connecting_context(to_broker("none.pem"))
 
@@ -206,7 +212,7 @@ class Replaced:
         return True
 
 
-def test_new_certificates_are_in_force_after_the_next_look(tmp_path: Path) -> None:
+def test_replaced_certificates_are_in_force_after_the_next_check(tmp_path: Path) -> None:
     port = Replaced(tmp_path, 300)
     assert port.takes()
     port.replace()
@@ -218,14 +224,16 @@ def test_new_certificates_are_in_force_after_the_next_look(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(("seconds", "taken"), [(0, True), (-1, False)])
-def test_0_looks_for_each_connection_and_less_never(tmp_path, seconds: int, taken: bool) -> None:
+def test_a_refresh_interval_of_0_checks_each_connection_and_a_negative_interval_never(
+    tmp_path, seconds: int, taken: bool
+) -> None:
     port = Replaced(tmp_path, seconds)
     port.replace()
     port.clock.advance(10_000 * (not taken))
     assert port.takes() is taken
 
 
-def test_a_broken_file_changes_nothing_and_is_told_once(tmp_path, caplog) -> None:
+def test_a_broken_file_keeps_the_old_certificates_and_is_logged_once(tmp_path, caplog) -> None:
     port = Replaced(tmp_path, 0)
     with caplog.at_level(logging.ERROR):
         (tmp_path / "server.key").write_text("half a fi")
@@ -236,7 +244,7 @@ def test_a_broken_file_changes_nothing_and_is_told_once(tmp_path, caplog) -> Non
     assert "the old ones stay: tlsCertificateFilePath=" in record.getMessage()
 
 
-def test_good_files_that_could_not_be_read_once_are_used_later(
+def test_valid_files_that_could_not_be_read_once_are_used_later(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     port = Replaced(tmp_path, 0)
@@ -255,12 +263,12 @@ def test_good_files_that_could_not_be_read_once_are_used_later(
     assert len(caplog.records) == 1
 
 
-def test_a_host_that_can_have_no_certificate_is_a_connection_that_fails(pem: PemFiles) -> None:
+def test_a_host_without_a_possible_certificate_is_a_failed_connection(pem: PemFiles) -> None:
     with pytest.raises(ConnectionError, match="cannot be reached by TLS"):
         ClientTls(to_broker(pem.trust), ManualClock()).layer(".")
 
 
-def test_it_is_known_when_the_first_certificate_expires(tmp_path: Path) -> None:
+def test_the_earliest_expiry_of_the_certificates_is_reported(tmp_path: Path) -> None:
     # A file with the server's certificate and the signer's
     sooner, later = datetime(2040, 1, 2, tzinfo=UTC), datetime(2041, 1, 2, tzinfo=UTC)
     pem = PemFiles(tmp_path)
@@ -277,7 +285,7 @@ def test_it_is_known_when_the_first_certificate_expires(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("host", [SERVER, "a-name"])
-def test_a_listeners_context_hands_over_the_newest(tmp_path: Path, host: str) -> None:
+def test_the_context_of_a_listener_uses_the_newest_files(tmp_path: Path, host: str) -> None:
     port = Replaced(tmp_path, 0)
     context = port.tls.http_context
     port.replace()
@@ -285,7 +293,7 @@ def test_a_listeners_context_hands_over_the_newest(tmp_path: Path, host: str) ->
     assert port.takes(TlsLayer(context, server_side=True), host)
 
 
-def test_a_file_that_is_gone_between_two_looks_at_it_changes_nothing(
+def test_a_file_missing_between_check_and_load_keeps_the_old_context(
     pem: PemFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = ManualClock()

@@ -26,7 +26,7 @@ def begun() -> tuple[TlsHandshakes, ManualClock, Peer]:
     return handshakes, clock, peer
 
 
-def test_a_handshake_that_stops_half_way_is_cut_off_in_time() -> None:
+def test_an_unfinished_handshake_is_cut_off_after_its_timeout() -> None:
     handshakes, clock, peer = begun()
     clock.advance(9.9)
     assert (handshakes.under_way, peer.ends) == (1, [])
@@ -37,7 +37,7 @@ def test_a_handshake_that_stops_half_way_is_cut_off_in_time() -> None:
     assert (handshakes.timed_out_total, handshakes.failed_total) == (1, 0)
 
 
-def test_a_handshake_that_is_finished_has_no_time_any_more() -> None:
+def test_a_finished_handshake_has_no_timeout() -> None:
     handshakes, clock, peer = begun()
     handshakes.finished(peer)
     clock.advance(100)
@@ -46,14 +46,14 @@ def test_a_handshake_that_is_finished_has_no_time_any_more() -> None:
     assert (handshakes.finished_total, handshakes.failed_total) == (1, 0)
 
 
-def test_a_peer_that_leaves_in_its_handshake_is_a_failure() -> None:
+def test_a_peer_lost_during_its_handshake_counts_as_failed() -> None:
     handshakes, clock, peer = begun()
     handshakes.lost(peer)
     clock.advance(100)
     assert (handshakes.under_way, handshakes.failed_total, peer.ends) == (0, 1, [])
 
 
-def test_a_server_that_ends_cuts_off_who_is_not_in_yet() -> None:
+def test_a_shutdown_aborts_unfinished_handshakes() -> None:
     handshakes, _, peer = begun()
     handshakes.abort_all()
     assert peer.ends == ["abort"]

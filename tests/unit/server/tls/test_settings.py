@@ -15,18 +15,18 @@ NAMES = [
 JAVA, OPENSSL = "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", "ECDHE-RSA-AES256-GCM-SHA384"
 
 
-def test_every_name_of_java_is_openssls_own() -> None:
+def test_every_java_cipher_name_maps_to_its_openssl_name() -> None:
     assert len(NAMES) == 79
     assert {java: openssl_name(java) for java, _ in NAMES} == dict(NAMES)
 
 
 @pytest.mark.parametrize("name", [JAVA, OPENSSL])
-def test_either_spelling_means_the_same(name: str) -> None:
+def test_both_spellings_of_a_cipher_select_the_same_cipher(name: str) -> None:
     # And no suite of TLS 1.3 was named
     assert chosen((name,)) == CipherChoice(OPENSSL, tls12=True, tls13=False)
 
 
-def test_no_name_leaves_all_and_names_of_tls_1_3_switch_it_on() -> None:
+def test_without_cipher_names_all_are_allowed_and_a_tls_1_3_name_selects_tls_1_3() -> None:
     assert chosen(()) == CipherChoice("", tls12=True, tls13=True)
     assert chosen(("TLS_AES_128_GCM_SHA256",)) == CipherChoice("", tls12=False, tls13=True)
     assert chosen(("TLS_AES_128_GCM_SHA256", OPENSSL)) == CipherChoice(OPENSSL)
@@ -36,6 +36,6 @@ def test_no_name_leaves_all_and_names_of_tls_1_3_switch_it_on() -> None:
     "name",
     ["TLS_RSA_WITH_NONSENSE", "ROT13", "TLS_AES_128_CCM_SHA256", "ALL:!aNULL", "!MD5", "-", "a b"],
 )
-def test_what_openssl_does_not_offer_is_named_though_others_are_known(name: str) -> None:
+def test_a_cipher_not_offered_by_openssl_is_refused_by_name(name: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(name)}$"):
         chosen((OPENSSL, name))

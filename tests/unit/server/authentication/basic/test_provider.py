@@ -9,7 +9,7 @@ from server.authentication.basic.provider import BasicProvider
 from server.authentication.providers import AuthenticationError
 
 
-def test_it_takes_as_long_to_refuse_an_unknown_name_as_a_wrong_password(
+def test_an_unknown_name_is_hashed_like_a_wrong_password(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "users").write_text(f"ann:{apr1(b'right', 'salt')}\n")

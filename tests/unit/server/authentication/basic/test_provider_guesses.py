@@ -68,27 +68,31 @@ async def test_no_password_is_hashed_on_the_thread_of_the_event_loop(asked: Aske
     assert threading.get_ident() not in asked.threads
 
 
-async def test_a_password_that_is_known_is_hashed_once_and_another_each_time(asked: Asked) -> None:
+async def test_a_verified_password_is_hashed_once_and_a_wrong_password_each_time(
+    asked: Asked,
+) -> None:
     for data, role in ((b"ann:right", "ann"), (b"ann:wrong", None), (b"ann:right", "ann")):
         assert await asked.role(data) == role
         assert await asked.role(data) == role
     assert asked.hashed == [b"right", b"wrong", b"wrong"]
 
 
-async def test_a_password_is_no_longer_than_htpasswd_makes_them(asked: Asked) -> None:
+async def test_a_password_longer_than_htpasswd_allows_is_refused_without_a_hash(
+    asked: Asked,
+) -> None:
     assert await asked.role(b"cid:" + LONGEST) == "cid"
     assert await asked.role(b"cid:" + LONGEST + b"x") is None
     assert asked.hashed == [LONGEST]
 
 
-async def test_a_flood_from_one_address_is_hashed_no_more_than_it_may(asked: Asked) -> None:
+async def test_a_flood_of_guesses_from_an_address_is_hashed_at_a_bounded_rate(asked: Asked) -> None:
     tasks = await flood(asked, 100)
     assert len(asked.hashed) <= FREE_A_SECOND + 1
     asked.clock.advance(LATE_SECONDS)
     assert set(await asyncio.gather(*tasks)) == {None}
 
 
-async def test_a_flood_delays_no_right_password_of_its_address(asked: Asked) -> None:
+async def test_a_flood_of_guesses_delays_no_right_password_of_its_address(asked: Asked) -> None:
     assert await asked.role(b"ann:right") == "ann"
     tasks = await flood(asked, MOST_LATE)  # Time stands still, and failed callers wait.
     assert await asked.role(b"ann:right") == "ann"
@@ -98,7 +102,7 @@ async def test_a_flood_delays_no_right_password_of_its_address(asked: Asked) -> 
     await asyncio.gather(*tasks)
 
 
-async def test_a_flood_delays_nobody_of_another_address(asked: Asked) -> None:
+async def test_a_flood_of_guesses_delays_no_client_of_a_different_address(asked: Asked) -> None:
     tasks = await flood(asked, 200)
     assert await asked.role(b"ann:right", THERE) == "ann"
     assert await asked.role(b"ann:wrong", THERE) is None
@@ -106,7 +110,7 @@ async def test_a_flood_delays_nobody_of_another_address(asked: Asked) -> None:
     await asyncio.gather(*tasks)
 
 
-async def test_within_a_flood_the_time_does_not_tell_which_names_there_are(asked: Asked) -> None:
+async def test_during_a_flood_known_and_unknown_names_are_delayed_alike(asked: Asked) -> None:
     tasks = await flood(asked, 30)
     guesses = [asyncio.create_task(asked.role(one)) for one in (b"ann:wrong", b"nobody:wrong")]
     await until(lambda: len(asked.hashed) > FREE_A_SECOND + 1)
