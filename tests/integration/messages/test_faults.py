@@ -67,7 +67,7 @@ async def flow(role: str = "broker") -> AsyncIterator[Flow]:
     ],
     ids=lambda value: value["action"] if isinstance(value, dict) else value,
 )
-async def test_what_is_published_through_a_fault_is_received_in_order(do, on) -> None:
+async def test_messages_published_through_a_fault_are_received_in_order(do, on) -> None:
     async with flow() as found:
         await found.set(do, on=[on], when=EVERY_5TH, where={"topic": TOPIC})
         received = await found.received()
@@ -86,7 +86,7 @@ async def test_what_is_published_through_a_fault_is_received_in_order(do, on) ->
     ],
     ids=lambda value: value.get("action", ""),
 )
-async def test_everything_is_received_although_the_consumer_is_disturbed(do, fault) -> None:
+async def test_every_message_is_received_although_the_consumer_is_disturbed(do, fault) -> None:
     async with flow() as found:
         await found.set(do, when=EVERY_5TH, **fault)
         received = await found.received()
@@ -94,7 +94,7 @@ async def test_everything_is_received_although_the_consumer_is_disturbed(do, fau
         assert await found.fired() == 2
 
 
-async def test_a_message_that_arrives_with_a_wrong_checksum_is_discarded() -> None:
+async def test_a_message_received_with_a_wrong_checksum_is_discarded() -> None:
     async with flow() as found:
         await found.set(
             {"action": "corruptChecksum"}, on=["MESSAGE"], direction="sent", when=EVERY_5TH
@@ -104,7 +104,7 @@ async def test_a_message_that_arrives_with_a_wrong_checksum_is_discarded() -> No
         assert await found.received(left) == left
 
 
-async def test_through_a_pipe_a_producer_is_closed_and_goes_on() -> None:
+async def test_through_a_proxy_every_message_of_a_closed_producer_is_received() -> None:
     async with flow("proxy") as found:
         await found.set({"action": "closeProducer"}, on=["SEND"], when=EVERY_5TH)
         received = await found.received()

@@ -11,7 +11,7 @@ SUCCESSES = (pb.BaseCommand.SUCCESS, pb.BaseCommand.PRODUCER_SUCCESS)
 
 
 @pytest.mark.parametrize(("profile", "refused"), [("pulsar", False), ("floodgate", True)])
-async def test_an_id_is_refused_for_another_topic_but_as_shipped_is_that_of_the_first(
+async def test_an_id_in_use_is_refused_for_another_topic_except_in_profile_pulsar(
     profile: str, refused: bool
 ) -> None:
     async with cluster(profile=profile) as parts:

@@ -56,7 +56,7 @@ async def test_messages_older_than_their_time_to_live_are_acknowledged() -> None
         assert (await rest.ask("GET", STATS)).value["subscriptions"]["s"]["msgBacklog"] == 0
 
 
-async def test_a_delayed_message_comes_when_its_time_has_come() -> None:
+async def test_a_delayed_message_is_delivered_at_its_time() -> None:
     async with broker() as (rest, client):
         consumer = await client.subscribe(TOPIC, "s", consumer_type=ConsumerType.Shared)
         producer = await client.create_producer(TOPIC)
@@ -75,7 +75,7 @@ async def test_a_topic_unused_for_long_is_deleted() -> None:
         assert (await rest.ask("GET", STATS)).status == 404
 
 
-async def test_the_clock_says_how_far_it_is_ahead() -> None:
+async def test_the_clock_reports_its_advance_in_seconds() -> None:
     async with broker() as (rest, _):
         assert (await advance(rest, "1h"))["aheadSeconds"] == 3_600
         assert (await rest.ask("GET", CLOCK)).value["aheadSeconds"] == 3_600
@@ -91,21 +91,23 @@ async def test_the_clock_says_how_far_it_is_ahead() -> None:
         ('{"advance": "8d"}', "at most 7d at once"),
     ],
 )
-async def test_what_moves_no_clock_is_refused_with_a_sentence(body: str, sentence: str) -> None:
+async def test_an_invalid_clock_request_is_refused_with_a_sentence(
+    body: str, sentence: str
+) -> None:
     async with broker() as (rest, _):
         answer = await rest.ask("POST", CLOCK, body)
         assert answer.status == 412
         assert sentence in answer.reason
 
 
-async def test_without_the_key_the_clock_stands() -> None:
+async def test_without_the_key_a_clock_request_is_refused() -> None:
     async with cluster() as parts, rest_client(parts.broker) as rest:
         answer = await rest.ask("POST", CLOCK, '{"advance": "1h"}')
         assert answer.status == 404
         assert "floodgateFaultsEnabled=true" in answer.reason
 
 
-async def test_an_expired_token_ends_its_connection(tmp_path: Path) -> None:
+async def test_an_expired_token_closes_its_connection(tmp_path: Path) -> None:
     keys = properties(tmp_path, floodgateFaultsEnabled="true")
     async with cluster(broker=keys, clock=LoopClock()) as parts:
         in_half_an_hour = int(time.time()) + 1_800

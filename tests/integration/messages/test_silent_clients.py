@@ -105,7 +105,7 @@ def send(sequence_id: int) -> bytes:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("size", [1_000, 100_000, 5_000_000])
-async def test_what_waits_for_a_consumer_that_does_not_read_is_bounded(kind, size) -> None:
+async def test_pending_bytes_for_a_consumer_that_does_not_read_are_bounded(kind, size) -> None:
     clock = ManualClock()
     async with cluster(broker=KEYS, clock=clock) as parts:
         await stored(parts, "large", [size] * max(3, 4_000_000 // size))
@@ -118,7 +118,7 @@ async def test_what_waits_for_a_consumer_that_does_not_read_is_bounded(kind, siz
         assert max(client.peak_bytes for client in clients) <= HIGH + GATHERED + size + 1_000
 
 
-async def test_a_producer_whose_receipts_are_not_read_is_paused_and_others_are_not() -> None:
+async def test_only_the_producer_with_unread_receipts_is_paused() -> None:
     async with cluster(broker=KEYS) as parts:
         silent, healthy = await produced(parts, "silent"), await produced(parts, "healthy")
         cnx, other = parts.cnx(silent, "broker"), parts.cnx(healthy, "broker")
@@ -136,7 +136,7 @@ async def test_a_producer_whose_receipts_are_not_read_is_paused_and_others_are_n
         assert found == list(range(sent))
 
 
-async def test_a_producer_is_paused_by_deliveries_that_its_connection_does_not_read() -> None:
+async def test_a_connection_that_does_not_read_its_deliveries_is_paused() -> None:
     async with cluster(broker=KEYS) as parts:
         await stored(parts, "large", [100_000] * 20)
         silent = await subscribed(parts, "large", "Shared", "s")

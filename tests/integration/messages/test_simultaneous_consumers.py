@@ -11,7 +11,7 @@ from tests.support.processes.cluster import cluster
 
 
 @pytest.mark.parametrize("domain", ["persistent", "non-persistent"])
-async def test_a_topic_has_no_more_consumers_than_it_may(
+async def test_simultaneous_consumers_do_not_exceed_the_maximum_of_a_topic(
     domain: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic, both_opened = f"{domain}://public/default/t", asyncio.Barrier(2)

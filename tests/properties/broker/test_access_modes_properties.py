@@ -81,7 +81,7 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-def test_access_is_given_as_the_table_says(steps: Sequence[tuple[str, int]]) -> None:
+def test_access_modes_agree_with_the_table(steps: Sequence[tuple[str, int]]) -> None:
     modes: AccessModes = AccessModes()
     model = Model()
     there: dict[str, Asks] = {}

@@ -43,7 +43,7 @@ def naive(
 
 
 @given(GRANTS, ROLES, st.sampled_from(TopicOperation), st.sampled_from(TOPICS), SUBSCRIPTIONS)
-def test_a_topic_allows_what_one_of_its_actions_does(
+def test_a_topic_operation_is_allowed_if_any_of_its_actions_is_granted(
     grants: Grants, role: str, operation: TopicOperation, topic: TopicName, subscription: str
 ) -> None:
     for stars in (False, True):
@@ -55,7 +55,9 @@ def test_a_topic_allows_what_one_of_its_actions_does(
 
 
 @given(GRANTS, ROLES, st.sampled_from(NamespaceOperation), st.sampled_from(TOPICS))
-def test_what_a_namespace_allows_is_granted_on_it(grants, role, operation, topic) -> None:
+def test_a_namespace_operation_depends_only_on_grants_of_the_namespace(
+    grants, role, operation, topic
+) -> None:
     without = Grants(grants.of_namespace)
     for stars in (False, True):
         found = namespace_allows(grants, role, operation, wildcards=stars)
@@ -66,7 +68,7 @@ def test_what_a_namespace_allows_is_granted_on_it(grants, role, operation, topic
 
 
 @given(GRANTS, BY_ROLE, ROLES, st.sampled_from(TopicOperation), st.sampled_from(TOPICS))
-def test_more_grants_never_take_anything_away(grants, more, role, operation, topic) -> None:
+def test_additional_grants_never_remove_a_permission(grants, more, role, operation, topic) -> None:
     both = {
         name: grants.of_namespace.get(name, frozenset()) | more.get(name, frozenset())
         for name in {*grants.of_namespace, *more}

@@ -44,19 +44,19 @@ def compatible(new: bytes, old: bytes, strategy: str) -> bool:
 
 
 @given(records())
-def test_every_definition_reads_itself(definition: bytes) -> None:
+def test_every_definition_is_compatible_with_itself(definition: bytes) -> None:
     assert reads(read(definition), read(definition))
 
 
 @given(records(), records())
-def test_full_is_backward_and_forward(new: bytes, old: bytes) -> None:
+def test_full_compatibility_is_backward_and_forward_compatibility(new: bytes, old: bytes) -> None:
     backward, forward = compatible(new, old, "BACKWARD"), compatible(new, old, "FORWARD")
     assert compatible(new, old, "FULL") is (backward and forward)
     assert backward is compatible(old, new, "FORWARD")
 
 
 @given(records())
-def test_a_definition_that_was_written_and_shown_is_the_same(definition: bytes) -> None:
+def test_a_definition_is_unchanged_by_showing_and_reading(definition: bytes) -> None:
     once = read(definition)
     again = read(shown(once).encode())
     assert written(again) == written(once)

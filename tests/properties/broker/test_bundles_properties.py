@@ -11,7 +11,7 @@ COUNTS = st.integers(1, 300)
 
 
 @given(COUNTS, st.binary(max_size=40))
-def test_every_topic_lies_in_just_the_bundle_that_is_named_after_it(count, name) -> None:
+def test_the_bundle_of_a_topic_is_found_by_name_and_contains_the_topic(count, name) -> None:
     bundle = bundle_of(name, count)
     named = bundle_named(str(bundle), count)
     assert named == bundle
@@ -19,7 +19,7 @@ def test_every_topic_lies_in_just_the_bundle_that_is_named_after_it(count, name)
 
 
 @given(COUNTS)
-def test_the_bundles_follow_each_other_without_a_gap(count: int) -> None:
+def test_the_bundles_cover_all_hashes_without_a_gap(count: int) -> None:
     edges = boundaries(count)
     bundles = [bundle_named(f"{low}_{high}", count) for low, high in pairwise(edges)]
     assert len(bundles) == count

@@ -11,7 +11,7 @@ STEPS = 250
 
 
 @pytest.mark.parametrize("private", [False, True])
-async def test_in_profile_floodgate_nobody_holds_heap_while_waiting_for_direct_memory(
+async def test_in_profile_floodgate_no_listing_holds_heap_while_waiting_for_direct_memory(
     private: bool,
 ) -> None:
     answered = waited = 0
@@ -25,7 +25,7 @@ async def test_in_profile_floodgate_nobody_holds_heap_while_waiting_for_direct_m
     assert waited > SEEDS
 
 
-async def test_as_shipped_who_waits_for_direct_memory_keeps_his_heap() -> None:
+async def test_in_profile_pulsar_listings_waiting_for_direct_memory_keep_their_heap() -> None:
     histories = [await _lived(seed, as_shipped=True, private=True) for seed in range(SEEDS)]
     assert sum(history.waited_with_heap for history in histories) > SEEDS
 

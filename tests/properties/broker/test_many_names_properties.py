@@ -51,7 +51,7 @@ def check(names: SortedNames, expected: set[bytes]) -> None:
 
 @MANY
 @given(NAMES, NAMES, NAMES)
-def test_a_merged_set_is_that_of_all_its_changes(first, added, removed) -> None:
+def test_a_merged_set_equals_the_set_after_all_its_changes(first, added, removed) -> None:
     # Present names are added, too, and absent names removed
     added = added - removed
     before = names_of(first)
@@ -62,7 +62,9 @@ def test_a_merged_set_is_that_of_all_its_changes(first, added, removed) -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32), st.integers(0, 4_000), st.integers(0, 3_000), st.floats(0, 1))
-def test_a_large_set_is_merged_and_can_still_be_changed(seed, count, changes, share_added) -> None:
+def test_a_large_merged_set_is_correct_and_can_still_be_changed(
+    seed, count, changes, share_added
+) -> None:
     random = Random(seed)
     everything = [f"{number:05d}".encode() for number in range(5_000)]
     first = set(random.sample(everything, count))
@@ -78,7 +80,7 @@ def test_a_large_set_is_merged_and_can_still_be_changed(seed, count, changes, sh
     check(after, expected)
 
 
-def test_what_nothing_falls_into_is_kept() -> None:
+def test_a_merge_keeps_the_unchanged_leaves() -> None:
     everything = [f"{number:05d}".encode() for number in range(20_000)]
     before = SortedNames.from_sorted(everything)
     after = done(merged(before, [b"00001x", b"00002x"], [b"00003"]))
@@ -86,7 +88,7 @@ def test_what_nothing_falls_into_is_kept() -> None:
     assert len(kept) == before._root[LEAVES] - 1  # type: ignore[index]
 
 
-def test_a_merged_set_keeps_its_own_objects() -> None:
+def test_a_merge_keeps_the_name_objects_of_the_set() -> None:
     own = [b"a" * 20, b"b" * 20]
     before = SortedNames.from_sorted(own)
     after = done(merged(before, [bytes(bytearray(b"a" * 20)), b"c"], []))
@@ -95,7 +97,7 @@ def test_a_merged_set_keeps_its_own_objects() -> None:
 
 @MANY
 @given(NAMES, NAMES)
-def test_all_changes_between_two_versions(first: set[bytes], last: set[bytes]) -> None:
+def test_the_changes_between_two_versions_are_complete(first: set[bytes], last: set[bytes]) -> None:
     # Versions with a common past
     before = names_of(first)
     after = done(merged(before, in_java_order(last - first), in_java_order(first - last)))
@@ -107,7 +109,7 @@ def test_all_changes_between_two_versions(first: set[bytes], last: set[bytes]) -
 
 @MANY
 @given(NAMES, NAMES, st.integers(0, 200))
-def test_changes_in_parts_lead_to_the_newest_version(first, last, most_bytes) -> None:
+def test_changes_in_bounded_parts_lead_to_the_newest_version(first, last, most_bytes) -> None:
     told, newest = names_of(first), names_of(last)
     parts = 0
     while True:
@@ -126,7 +128,9 @@ def test_changes_in_parts_lead_to_the_newest_version(first, last, most_bytes) ->
 
 @MANY
 @given(NAMES, NAMES)
-def test_two_lists_differ_in_what_one_of_them_has(before: set[bytes], after: set[bytes]) -> None:
+def test_two_lists_differ_in_their_added_and_removed_names(
+    before: set[bytes], after: set[bytes]
+) -> None:
     found = done(differences(iter(in_java_order(before)), iter(in_java_order(after))))
     assert list(found.added) == in_java_order(after - before)
     assert list(found.removed) == in_java_order(before - after)
@@ -134,25 +138,27 @@ def test_two_lists_differ_in_what_one_of_them_has(before: set[bytes], after: set
 
 @MANY
 @given(NAMES, NAMES)
-def test_sets_are_alike_where_their_names_are(one: set[bytes], other: set[bytes]) -> None:
+def test_sets_are_alike_exactly_when_their_names_are_equal(
+    one: set[bytes], other: set[bytes]
+) -> None:
     assert done(alike(names_of(one), names_of(other))) is (one == other)
     assert done(alike(names_of(one), names_of(one)))
 
 
-def test_lists_of_one_length_and_crc_are_compared_by_their_names(monkeypatch) -> None:
+def test_sets_of_equal_length_and_crc_are_compared_by_name(monkeypatch) -> None:
     one, other = names_of({b"a", b"b"}), names_of({b"a", b"c"})
     monkeypatch.setattr(SortedNames, "fingerprint", (2, 0, 3))
     assert not done(alike(one, other))
 
 
-def test_sets_of_another_size_are_not_compared() -> None:
+def test_sets_of_different_sizes_are_not_compared() -> None:
     everything = [f"{number:06d}".encode() for number in range(50_000)]
     half, whole = SortedNames.from_sorted(everything[::2]), SortedNames.from_sorted(everything)
     assert list(alike(half, whole)) == []
 
 
 @pytest.mark.parametrize("what", ["merged", "many at one place", "compared", "counted"])
-def test_long_work_comes_in_short_steps(what: str) -> None:
+def test_long_operations_are_split_into_short_steps(what: str) -> None:
     everything = [f"{number:06d}".encode() for number in range(50_000)]
     half = SortedNames.from_sorted(everything[::2])
     whole = SortedNames.from_sorted(everything)

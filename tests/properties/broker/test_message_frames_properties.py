@@ -18,7 +18,7 @@ ids = st.integers(0, 2**63 - 1)
     ack_set=st.lists(st.integers(-(2**63), 2**63 - 1), max_size=3),
     epoch=st.integers(-1, 2**63 - 1),
 )
-def test_a_header_is_what_protobuf_writes(
+def test_a_message_header_equals_the_protobuf_encoding(
     consumer_id: int,
     partition: int,
     entries: list[tuple[int, int]],

@@ -300,7 +300,7 @@ class FetchedHistory(SqliteHistory):
 
 
 @pytest.mark.parametrize("history", [History, SqliteHistory, FetchedHistory])
-def test_a_store_holds_what_a_list_would(history: type[History]) -> None:
+def test_a_message_store_equals_a_list_after_any_history(history: type[History]) -> None:
     # A database is made for each history: fewer take as long.
     few = settings(MANY, max_examples=MANY.max_examples // 4)
     run_state_machine_as_test(history, settings=MANY if history is History else few)

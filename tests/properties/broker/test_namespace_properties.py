@@ -82,7 +82,7 @@ EVENTS = b"persistent://t/n/__change_events"
 )
 @given(st.lists(CHANGES, max_size=8), PROPERTIES.filter(bool))
 @pytest.mark.parametrize("made", [NamespaceProperties, PlainProperties])
-def test_properties_are_those_of_a_dict(made, steps, wanted) -> None:
+def test_topic_properties_equal_a_dict_after_any_changes(made, steps, wanted) -> None:
     snapshot, properties = NamespaceSnapshot(), made()
     model: dict[bytes, Mapping[str, str]] = {}
     for step in steps:

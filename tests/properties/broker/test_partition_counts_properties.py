@@ -48,7 +48,7 @@ def check(counts: PartitionCounts, model: Mapping[str, int], steps: list[dict[st
 
 
 @given(STEPS)
-def test_partition_counts_are_those_of_a_dict(steps: list[dict[str, int]]) -> None:
+def test_partition_counts_equal_a_dict_after_any_changes(steps: list[dict[str, int]]) -> None:
     versions: list[tuple[PartitionCounts, dict[str, int]]] = [(PartitionCounts(), {})]
     for step in steps:
         counts, model = versions[-1]

@@ -66,7 +66,9 @@ def expected(listing: TopicListing, pattern: str) -> list[str]:
 @pytest.mark.parametrize("paths_of", [PathColumns, PlainPaths])
 @MANY
 @given(NAME_LISTS, NAME_LISTS, PATTERNS, FLAGS)
-def test_a_filter_keeps_what_matches(paths_of, persistent, others, pattern, flags) -> None:
+def test_a_filter_keeps_exactly_the_matching_names(
+    paths_of, persistent, others, pattern, flags
+) -> None:
     listing = TopicListing(
         sequence_of("non-persistent", others), sequence_of("persistent", persistent)
     )
@@ -96,7 +98,7 @@ PATHS = st.text(st.sampled_from("ab.-/1\n\u00e9\U0001f600"), max_size=8)
 
 @MANY
 @given(BEGINNINGS, RESTS, ENDS, st.lists(PATHS, min_size=1, max_size=20), st.booleans())
-def test_a_pattern_taken_apart_matches_what_it_does_as_a_whole(
+def test_a_pattern_matched_in_parts_equals_the_whole_pattern(
     beginning: str, rest: str, end: str, locals_: list[str], line_breaks: bool
 ) -> None:
     paths = [f"t/n/{one}" if line_breaks else f"t/n/{one}".replace("\n", "b") for one in locals_]
@@ -112,7 +114,7 @@ def test_a_pattern_taken_apart_matches_what_it_does_as_a_whole(
 
 @MANY
 @given(NAME_LISTS, PATTERNS, FLAGS)
-def test_all_that_matches_lies_within_a_patterns_range(local_names, pattern, flags) -> None:
+def test_every_match_is_within_the_range_of_its_pattern(local_names, pattern, flags) -> None:
     compiled = LinearTime(f"{flags}t/n/(?:{pattern})")
     listing = TopicListing(sequence_of("persistent", local_names))
     for name in expected(listing, compiled.text):
@@ -122,7 +124,7 @@ def test_all_that_matches_lies_within_a_patterns_range(local_names, pattern, fla
 
 @MANY
 @given(st.lists(LOCAL_NAMES, min_size=1, max_size=60, unique=True), st.data())
-def test_rows_are_the_names_in_their_order(local_names: list[str], data: st.DataObject) -> None:
+def test_rows_select_the_names_in_their_order(local_names: list[str], data: st.DataObject) -> None:
     sequence = sequence_of("persistent", local_names)
     names = list(sequence.names())
     rows = sorted(data.draw(st.sets(st.integers(0, len(names) - 1))))
@@ -136,7 +138,7 @@ def test_rows_are_the_names_in_their_order(local_names: list[str], data: st.Data
 
 @MANY
 @given(st.lists(LOCAL_NAMES, min_size=1, max_size=60), LOCAL_NAMES, LOCAL_NAMES)
-def test_blocks_of_a_range_hold_every_name_of_it(local_names, one, other) -> None:
+def test_blocks_of_a_range_contain_every_name_of_the_range(local_names, one, other) -> None:
     sequence = sequence_of("persistent", local_names)
     low, high = sorted(java_order(f"persistent://t/n/{end}".encode()) for end in (one, other))
     found = [name for block in sequence.blocks(low, high) for name in block.names()]
@@ -146,7 +148,7 @@ def test_blocks_of_a_range_hold_every_name_of_it(local_names, one, other) -> Non
 
 @MANY
 @given(st.lists(LOCAL_NAMES, min_size=1, max_size=60, unique=True), st.data())
-def test_a_selection_counts_what_it_adds(local_names: list[str], data: st.DataObject) -> None:
+def test_a_selection_counts_its_added_bytes(local_names: list[str], data: st.DataObject) -> None:
     sequence = sequence_of("persistent", local_names)
     rows = sorted(data.draw(st.sets(st.integers(0, len(sequence) - 1))))
     selection = Selection(sequence)

@@ -13,7 +13,7 @@ PLACES = st.integers(-1, 2**63 - 1)
 
 
 @given(UNSIGNED, UNSIGNED, PLACES, PLACES, PLACES)
-def test_a_receipt_is_the_frame_of_its_command(
+def test_a_receipt_frame_equals_the_encoded_command(
     producer_id: int, sequence_id: int, ledger_id: int, entry_id: int, highest: int
 ) -> None:
     receipt = pb.CommandSendReceipt(

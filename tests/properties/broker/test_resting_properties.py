@@ -143,7 +143,7 @@ async def _lived(seed: int) -> tuple[list[object], int]:
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-async def test_skipping_topics_at_rest_changes_nothing(seed: int) -> None:
+async def test_skipping_topics_at_rest_changes_no_outcome(seed: int) -> None:
     rested, skipped = await _lived(seed)
     with patch.object(RestingTopics, "rest", lambda *_: None):
         visited, nothing = await _lived(seed)

@@ -108,7 +108,7 @@ def changed(
 
 @MANY
 @given(st.sets(TEXTS, max_size=300), STEPS)
-def test_after_each_change_a_set_is_the_sorted_list_of_its_names(first, steps) -> None:
+def test_after_each_change_a_set_equals_the_sorted_list_of_its_names(first, steps) -> None:
     expected = {name.encode() for name in first}
     names = SortedNames.from_sorted(in_java_order(expected))
     for added, text in steps:
@@ -122,7 +122,9 @@ def test_after_each_change_a_set_is_the_sorted_list_of_its_names(first, steps) -
 
 @MANY
 @given(SEEDS, st.integers(0, 3_000), st.floats(0.2, 0.8))
-def test_what_every_node_says_is_so_and_the_tree_is_balanced(seed, count, share_added) -> None:
+def test_the_figures_of_every_node_are_correct_and_the_tree_is_balanced(
+    seed, count, share_added
+) -> None:
     random = Random(seed)
     all_names = numbered(3_000)
     expected = set(all_names[:count])
@@ -139,7 +141,7 @@ def test_what_every_node_says_is_so_and_the_tree_is_balanced(seed, count, share_
 
 @MANY
 @given(st.sets(TEXTS, min_size=1, max_size=300), st.lists(st.sets(TEXTS), max_size=6), STEPS)
-def test_sets_of_shared_nodes_change_as_each_would_alone(first, lacking, steps) -> None:
+def test_sets_of_shared_nodes_change_independently(first, lacking, steps) -> None:
     # Sets of a common origin
     base = {name.encode() for name in first}
     expected = [base] + [base - {name.encode() for name in names} for names in lacking]
@@ -158,7 +160,7 @@ def test_sets_of_shared_nodes_change_as_each_would_alone(first, lacking, steps) 
             check_nodes(one._root)
 
 
-def test_sets_that_share_a_leaf_share_what_a_name_makes_of_it() -> None:
+def test_sets_that_share_a_leaf_share_its_changed_version() -> None:
     base = SortedNames.from_sorted(numbered(3_000))
     other = base.without_name(numbered(3_000)[0])
     name, made = numbered(3_000)[-1] + b"x", ChangedNodes()
@@ -169,7 +171,9 @@ def test_sets_that_share_a_leaf_share_what_a_name_makes_of_it() -> None:
 
 @MANY
 @given(st.sets(TEXTS, max_size=300), STEPS)
-def test_old_versions_stay_as_they_were(first: set[str], steps: list[tuple[bool, str]]) -> None:
+def test_old_versions_are_not_changed_by_later_changes(
+    first: set[str], steps: list[tuple[bool, str]]
+) -> None:
     expected = {name.encode() for name in first}
     names = SortedNames.from_sorted(in_java_order(expected))
     versions = [(names, frozenset(expected))]
@@ -183,7 +187,7 @@ def test_old_versions_stay_as_they_were(first: set[str], steps: list[tuple[bool,
 
 @MANY
 @given(st.sets(TEXTS, max_size=200), STEPS, st.data())
-def test_the_changes_between_any_two_versions_are_what_differs(first, steps, data) -> None:
+def test_the_changes_between_any_two_versions_are_their_differences(first, steps, data) -> None:
     versions = [SortedNames.from_sorted(in_java_order(name.encode() for name in first))]
     for added, text in steps:
         versions.append(changed(versions[-1], text.encode(), added=added))
@@ -197,7 +201,9 @@ def test_the_changes_between_any_two_versions_are_what_differs(first, steps, dat
 
 @MANY
 @given(SEEDS, st.integers(1, 2_000), st.integers(1, 2_000))
-def test_large_versions_differ_in_what_was_changed(seed: int, count: int, changes: int) -> None:
+def test_the_changes_between_large_versions_are_their_differences(
+    seed: int, count: int, changes: int
+) -> None:
     random = Random(seed)
     all_names = numbered(2_500)
     before = SortedNames.from_sorted(all_names[:count])
@@ -214,7 +220,7 @@ def test_large_versions_differ_in_what_was_changed(seed: int, count: int, change
 
 @MANY
 @given(st.sets(TEXTS, max_size=300), st.lists(st.integers(1, 100), max_size=20))
-def test_a_builder_may_be_given_the_names_in_any_pieces(names: set[str], pieces: list[int]) -> None:
+def test_a_builder_accepts_the_names_in_any_pieces(names: set[str], pieces: list[int]) -> None:
     in_order = in_java_order(name.encode() for name in names)
     builder = SortedNamesBuilder()
     start = 0
@@ -226,7 +232,7 @@ def test_a_builder_may_be_given_the_names_in_any_pieces(names: set[str], pieces:
 
 @MANY
 @given(st.sets(TEXTS, max_size=400), st.sets(TEXTS, max_size=200))
-def test_own_objects_are_those_of_the_set_and_others_as_given(own, wanted) -> None:
+def test_own_objects_are_returned_for_names_of_the_set_only(own, wanted) -> None:
     names = SortedNames.from_sorted(in_java_order(name.encode() for name in own))
     ids = {name: id(name) for name in names.names()}
     asked = in_java_order(name.encode() for name in wanted)
@@ -238,7 +244,7 @@ def test_own_objects_are_those_of_the_set_and_others_as_given(own, wanted) -> No
 
 @MANY
 @given(st.sets(TEXTS, max_size=300), STEPS)
-def test_versions_are_equal_where_their_names_are(first, steps) -> None:
+def test_versions_are_alike_exactly_when_their_names_are_equal(first, steps) -> None:
     names = [SortedNames.from_sorted(in_java_order(name.encode() for name in first))]
     for added, text in steps:
         names.append(changed(names[-1], text.encode(), added=added))
@@ -249,7 +255,7 @@ def test_versions_are_equal_where_their_names_are(first, steps) -> None:
     assert (one.identity == other.identity) <= equal
 
 
-def test_a_set_that_is_emptied_is_the_empty_set() -> None:
+def test_a_set_emptied_name_by_name_is_the_empty_set() -> None:
     names = SortedNames.from_sorted(numbered(1_000))
     for name in numbered(1_000):
         names = names.without_name(name)
@@ -258,7 +264,7 @@ def test_a_set_that_is_emptied_is_the_empty_set() -> None:
 
 @MANY
 @given(st.binary(max_size=100), st.integers(0, 4_000_000))
-def test_a_crc_is_shifted_by_what_comes_behind_it(text: bytes, size_bytes: int) -> None:
+def test_a_shifted_crc_accounts_for_the_following_bytes(text: bytes, size_bytes: int) -> None:
     zeros = bytes(size_bytes)
     shifted = shift_crc(google_crc32c.value(text), size_bytes)
     assert shifted ^ google_crc32c.value(zeros) == google_crc32c.value(text + zeros)
@@ -266,13 +272,13 @@ def test_a_crc_is_shifted_by_what_comes_behind_it(text: bytes, size_bytes: int) 
 
 @MANY
 @given(st.integers(0, 2**32 - 1), st.integers(-4_000_000, 4_000_000))
-def test_a_shift_can_be_taken_back(crc: int, size_bytes: int) -> None:
+def test_a_crc_shift_can_be_reversed(crc: int, size_bytes: int) -> None:
     assert shift_crc(shift_crc(crc, size_bytes), -size_bytes) == crc
 
 
 @MANY
 @given(st.binary(max_size=300), st.binary(min_size=1, max_size=300), st.integers(0, 12_000))
-def test_the_crc_of_two_texts_is_combined_from_theirs(first, pattern, times) -> None:
+def test_the_crc_of_two_texts_is_combined_from_their_crcs(first, pattern, times) -> None:
     # Up to 3.6 MB
     second = pattern * times
     combined = combine_crc(google_crc32c.value(first), google_crc32c.value(second), len(second))

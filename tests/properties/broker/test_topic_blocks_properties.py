@@ -58,20 +58,20 @@ def check(sequence: TopicSequence, names: set[str]) -> None:
 
 @MANY
 @given(NAME_LISTS)
-def test_a_sequence_is_the_sorted_set_of_its_names(names: list[str]) -> None:
+def test_a_sequence_equals_the_sorted_set_of_its_names(names: list[str]) -> None:
     check(TopicSequence.from_names(encoded(names)), set(names))
 
 
 @MANY
 @given(NAME_LISTS)
-def test_the_lifted_bytes_sort_as_javas_strings(names: list[str]) -> None:
+def test_the_lifted_bytes_of_names_sort_like_java_strings(names: list[str]) -> None:
     by_bytes = sorted(set(names), key=lambda name: java_order(name.encode()))
     assert by_bytes == in_javas_order(set(names))
 
 
 @MANY
 @given(NAME_LISTS)
-def test_the_wire_is_the_protobuf_field(names: list[str]) -> None:
+def test_the_wire_bytes_parse_as_the_protobuf_field(names: list[str]) -> None:
     sequence = TopicSequence.from_names(encoded(names))
     response = pb.CommandGetTopicsOfNamespaceResponse()
     response.ParseFromString(b"\x08\x00" + b"".join(sequence.wire_parts))
@@ -85,7 +85,7 @@ def test_the_wire_is_the_protobuf_field(names: list[str]) -> None:
     ),
     st.sampled_from([0x12, 0x41]),
 )
-def test_entries_survive_the_wire(sizes: list[int], byte: int) -> None:
+def test_names_of_a_block_are_read_back_from_its_wire_bytes(sizes: list[int], byte: int) -> None:
     names = [bytes([byte, 0x80 | index])[:size] * -(-size // 2) for index, size in enumerate(sizes)]
     made = Block.of_names(names)
     assert made.names() == names
@@ -96,7 +96,7 @@ def test_entries_survive_the_wire(sizes: list[int], byte: int) -> None:
 
 @MANY
 @given(NAME_LISTS, NAME_LISTS, NAME_LISTS)
-def test_a_change_is_the_same_as_building_anew(names, added, removed) -> None:
+def test_a_changed_sequence_equals_a_rebuilt_sequence(names, added, removed) -> None:
     gone = {*removed, *names[::3]}
     before = TopicSequence.from_names(encoded(names))
     after = before.apply(encoded(added), encoded(gone))
@@ -106,7 +106,7 @@ def test_a_change_is_the_same_as_building_anew(names, added, removed) -> None:
 
 @MANY
 @given(RUNS, st.lists(st.tuples(RUNS, RUNS), min_size=1, max_size=3))
-def test_changes_deep_in_a_tree_are_the_same_as_building_anew(names, changes) -> None:
+def test_a_sequence_changed_deep_in_its_tree_equals_a_rebuilt_sequence(names, changes) -> None:
     # Blocks of about ten names, three to a branch
     with patch.multiple(topic_tree, BLOCK_BYTES=300, BRANCH_CHILDREN=3):
         expected = set(names)
@@ -121,7 +121,7 @@ def test_changes_deep_in_a_tree_are_the_same_as_building_anew(names, changes) ->
 
 @MANY
 @given(NAME_LISTS, NAME_LISTS)
-def test_a_sequence_knows_what_it_contains(names: list[str], others: list[str]) -> None:
+def test_a_sequence_contains_exactly_its_names(names: list[str], others: list[str]) -> None:
     sequence = TopicSequence.from_names(encoded(names))
     for name in {*names, *others}:
         assert (name.encode() in sequence) == (name in names)

@@ -55,14 +55,14 @@ def allowed(name: str) -> bool:
 
 
 @given(st.lists(NAMES, min_size=5, max_size=15))
-def test_the_same_names_are_valid(names: list[str]) -> None:
+def test_columns_accept_the_same_names_as_rest(names: list[str]) -> None:
     table, invalid = checked(pa.table({"topic": pa.array(names, pa.string())}))
     assert table["topic"].to_pylist() == [name for name in names if allowed(name)]
     assert (invalid.rows, invalid.count) == (len(names), len(names) - len(table))
     assert (f"{invalid}".count("\n  row ")) == min(20, invalid.count)
 
 
-def test_names_of_each_character_are_valid() -> None:
+def test_columns_accept_the_same_characters_in_names_as_rest() -> None:
     characters = [chr(code) for code in range(0x10000) if not 0xD800 <= code < 0xE000]
     names = [f"persistent://t/a/{character}" for character in characters]
     table, _ = checked(pa.table({"topic": names}))
@@ -78,7 +78,9 @@ def may_be(name: str, properties: dict[str, str]) -> bool:
 
 
 @given(st.lists(st.none() | MAPS, min_size=1, max_size=20), st.integers(0, 3))
-def test_the_same_properties_are_valid(rows: list[dict[str, str] | None], skipped: int) -> None:
+def test_columns_accept_the_same_properties_as_rest(
+    rows: list[dict[str, str] | None], skipped: int
+) -> None:
     pairs = [None if row is None else list(row.items()) for row in rows]
     pairs.append([(f"k{n}", "v") for n in range(MAX_PROPERTIES + 1)])
     names = [f"persistent://t/a/{n}" for n in range(len(pairs))]

@@ -200,12 +200,14 @@ CALLS: dict[str, Callable[[Any], Awaitable[Any]]] = {
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-async def test_of_a_consumer(call: Callable[[Any], Awaitable[Any]]) -> None:
+async def test_a_cancelled_call_of_a_consumer_leaves_nothing_behind(
+    call: Callable[[Any], Awaitable[Any]],
+) -> None:
     await at_every_suspension(consumer, call)
 
 
 @pytest.mark.parametrize("name", ["seek to a time", "unsubscribe", "close", "batch_receive"])
-async def test_of_a_consumer_of_partitions(name: str) -> None:
+async def test_a_cancelled_call_of_a_partitioned_consumer_leaves_nothing_behind(name: str) -> None:
     await at_every_suspension(consumer, CALLS[name], partitions=2)
 
 
@@ -214,11 +216,13 @@ async def test_of_a_consumer_of_partitions(name: str) -> None:
     [lambda one: one.reconsume_later(one.receive_nowait(), 100), dead, CALLS["close"]],
     ids=["reconsume_later", "dead", "close"],
 )
-async def test_of_a_consumer_with_dead_letters(call: Callable[[Any], Awaitable[Any]]) -> None:
+async def test_a_cancelled_call_of_a_consumer_with_dead_letters_leaves_nothing_behind(
+    call: Callable[[Any], Awaitable[Any]],
+) -> None:
     await at_every_suspension(retrying, call)
 
 
-async def test_of_a_consumer_with_a_listener() -> None:
+async def test_a_cancelled_close_of_a_consumer_with_a_listener_leaves_nothing_behind() -> None:
     await at_every_suspension(listening, CALLS["close"])
 
 
@@ -232,17 +236,21 @@ async def test_of_a_consumer_with_a_listener() -> None:
     ],
     ids=["read_next", "has_message_available", "seek", "close"],
 )
-async def test_of_a_reader(call: Callable[[Any], Awaitable[Any]]) -> None:
+async def test_a_cancelled_call_of_a_reader_leaves_nothing_behind(
+    call: Callable[[Any], Awaitable[Any]],
+) -> None:
     await at_every_suspension(reader, call)
 
 
 @pytest.mark.parametrize("partitions", [0, 3])
 @pytest.mark.parametrize("opening", [consumer, retrying, reader], ids=lambda one: one.__name__)
-async def test_of_opening(opening, partitions) -> None:
+async def test_a_cancelled_open_of_a_consumer_or_reader_leaves_nothing_behind(
+    opening, partitions
+) -> None:
     await at_every_suspension(None, opening, partitions)
 
 
-async def test_of_a_table_view() -> None:
+async def test_a_cancelled_open_or_close_of_a_table_view_leaves_nothing_behind() -> None:
     async def view(broker: ModelBroker) -> Any:
         return await open_table_view(broker.context, TOPIC)
 

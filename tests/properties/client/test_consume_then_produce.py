@@ -65,14 +65,14 @@ async def produced(
     return done
 
 
-async def test_without_that_share_the_task_waits_for_itself() -> None:
+async def test_without_a_producer_share_the_task_waits_for_itself() -> None:
     """Receiving frees memory, and the receiver waits in ``send`` for it."""
     assert await produced(1, (10, 10), ReceiverQueuePolicy.FIXED, producer_share=0.0) < MESSAGES
 
 
 @pytest.mark.parametrize("policy", list(ReceiverQueuePolicy))
 @pytest.mark.parametrize("limit", [1, 100])
-async def test_with_a_share_for_producers_it_does_not(policy, limit) -> None:
+async def test_with_a_producer_share_the_task_does_not_wait_for_itself(policy, limit) -> None:
     assert await produced(limit, (10, 10), policy) == MESSAGES
 
 
@@ -83,5 +83,7 @@ async def test_with_a_share_for_producers_it_does_not(policy, limit) -> None:
     policy=st.sampled_from(list(ReceiverQueuePolicy)),
     producer_share=st.sampled_from([DEFAULT_PRODUCER_SHARE, 0.01, 0.5, 1.0]),
 )
-def test_no_limit_and_no_size_makes_it_wait(limit, sizes, policy, producer_share) -> None:
+def test_with_any_limit_and_sizes_the_task_does_not_wait_for_itself(
+    limit, sizes, policy, producer_share
+) -> None:
     assert asyncio.run(produced(limit, sizes, policy, producer_share)) == MESSAGES

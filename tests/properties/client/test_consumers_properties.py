@@ -258,7 +258,7 @@ THE_REST_OF_A_BATCH_COMES_AGAIN = [
     receipts=st.booleans(),
 )
 @settings(max_examples=many(400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_nothing_is_lost_or_held(
+def test_no_message_is_lost_and_no_memory_is_held_after_any_history(
     steps: list[tuple[str, int]],
     queue_size: int,
     kind: ConsumerType,
@@ -285,7 +285,7 @@ async def operation_seconds_pass(broker: ModelBroker) -> None:
 @example(CLOSED_WITHOUT_A_CONNECTION, 0)
 @given(steps=STEPS, ticks=st.integers(0, 60))
 @settings(max_examples=many(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_closing_at_any_moment_gives_everything_back(steps, ticks) -> None:
+def test_closing_a_consumer_at_any_moment_releases_everything(steps, ticks) -> None:
     async def close_meanwhile() -> None:
         broker = ModelBroker()
         history = History(broker, 4)

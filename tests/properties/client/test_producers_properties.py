@@ -263,7 +263,9 @@ def failing(written: Callable[..., PendingEntry], one: Run) -> Callable[..., Pen
     closes=st.booleans(),
     early=st.booleans(),
 )
-def test_a_producer_holds_what_it_holds(options, steps, closes, early) -> None:
+def test_the_memory_of_a_producer_equals_its_pending_messages(
+    options, steps, closes, early
+) -> None:
     """``early``: messages precede the first attach, if any."""
     with pytest.MonkeyPatch.context() as patch:
         asyncio.run(run(options, steps, closes=closes, early=early, patch=patch))

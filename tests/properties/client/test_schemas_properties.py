@@ -106,7 +106,7 @@ CASES: list[tuple[Schema, st.SearchStrategy[Any]]] = [
 
 @pytest.mark.parametrize(("schema", "values"), CASES, ids=lambda one: str(one)[:12])
 @given(data=st.data())
-def test_what_is_encoded_is_decoded(schema, values, data) -> None:
+def test_every_encoded_value_is_decoded_unchanged(schema, values, data) -> None:
     value = data.draw(values)
     assert schema.decode(schema.encode(value)) == value
 
@@ -116,7 +116,7 @@ READING = [schema for schema, _ in CASES]
 
 @pytest.mark.parametrize("schema", READING, ids=str)
 @given(data=st.binary(max_size=40))
-def test_bytes_that_nobody_encoded_are_a_value_or_one_of_two_errors(schema, data) -> None:
+def test_arbitrary_bytes_decode_to_a_value_or_a_value_or_type_error(schema, data) -> None:
     with suppress(ValueError, TypeError):
         schema.decode(data)
 
@@ -187,7 +187,7 @@ def records(draw: st.DrawFn, name: str = "R", depth: int = 2) -> Kind:
 
 
 @given(data=st.data())
-def test_avro_is_byte_for_byte_that_of_the_official_client(data: st.DataObject) -> None:
+def test_avro_encoding_equals_the_official_client_byte_for_byte(data: st.DataObject) -> None:
     kind = data.draw(records())
     value = data.draw(kind.values)
     theirs = pulsar.schema.AvroSchema(type(kind.made(pulsar.schema)))

@@ -68,7 +68,7 @@ class Simulation:
         await self.queues.close()
 
 
-async def test_a_large_backlog_stays_under_the_limit() -> None:
+async def test_with_byte_queues_a_large_backlog_stays_under_the_memory_limit() -> None:
     simulation = Simulation(ReceiverQueuePolicy.BYTES, messages_each=200)
     await simulation.run(10.0)
     figures = simulation.memory.statistics()
@@ -79,7 +79,7 @@ async def test_a_large_backlog_stays_under_the_limit() -> None:
     assert figures.usage_bytes == figures.reservations == 0
 
 
-async def test_those_with_messages_get_them_though_most_have_none() -> None:
+async def test_consumers_with_messages_get_every_message_beside_idle_topics() -> None:
     simulation = Simulation(ReceiverQueuePolicy.BYTES, messages_each=40, idle_topics=90)
     await simulation.run(10.0)
     busy = simulation.consumers[90 * CONSUMERS_EACH :]
@@ -88,7 +88,7 @@ async def test_those_with_messages_get_them_though_most_have_none() -> None:
     assert max(consumer.first_at or 99 for consumer in busy) < 10
 
 
-async def test_the_same_without_bytes_exceeds_it() -> None:
+async def test_with_fixed_queues_a_large_backlog_exceeds_the_memory_limit() -> None:
     simulation = Simulation(ReceiverQueuePolicy.FIXED, messages_each=200)
     await simulation.run(1.0)
     assert simulation.memory.statistics().high_water_bytes > DEFAULT_LIMIT_BYTES

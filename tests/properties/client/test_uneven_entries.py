@@ -104,7 +104,7 @@ async def run(  # noqa: C901 - a table of steps
 
 @given(limit=LIMITS, steps=STEPS)
 @settings(max_examples=many(100), deadline=None)
-def test_usage_exceeds_the_limit_by_what_nobody_could_know(limit, steps) -> None:
+def test_usage_exceeds_the_limit_only_by_unpredictable_entry_sizes(limit, steps) -> None:
     clock = ManualClock()
     asyncio.run(run(MemoryLimitController(limit, clock=clock), clock, steps))
 
@@ -114,7 +114,7 @@ class HasRoomForAll(Prefetch):
         return 1 << 30
 
 
-def test_a_memory_that_grants_anything_is_found_out() -> None:
+def test_the_usage_check_detects_a_memory_that_grants_without_a_bound() -> None:
     steps: list[tuple[str, int, list[int]]] = []
     for _ in range(12):
         steps += [("publish", 0, [100_000] * 10), ("deliver", 0, []), ("receive", 0, [0] * 10)]

@@ -28,5 +28,7 @@ DEEPLY = settings(
     "history",
     [FifoHistory, FairHistory, CappedHistory, AnyPolicyHistory, AnyFairPolicyHistory, LeaseHistory],
 )
-def test_nothing_is_found_in_long_histories(history: type[RuleBasedStateMachine]) -> None:
+def test_the_limiter_keeps_its_rules_in_many_long_histories(
+    history: type[RuleBasedStateMachine],
+) -> None:
     run_state_machine_as_test(history, settings=DEEPLY)

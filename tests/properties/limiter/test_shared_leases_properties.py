@@ -231,7 +231,7 @@ TestLeaseHistory.settings = settings(max_examples=60, stateful_step_count=30, de
     before_the_grant=st.booleans(),
     grown=st.integers(600, 900),
 )
-def test_whoever_of_fifty_leaves_the_others_get_it_and_it_is_charged_once(
+def test_a_lease_is_granted_to_all_remaining_sharers_and_charged_once(
     policy: AdmissionPolicy, leavers: list[int], before_the_grant: bool, grown: int
 ) -> None:
     limit = MemoryLimit(1_000, 10, TIMEOUT_SECONDS)

@@ -13,7 +13,7 @@ EXAMPLES = settings(max_examples=60, deadline=None, database=None)
 
 @EXAMPLES
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(-1, 9)), max_size=200))
-def test_the_least_first_is_the_least_of_a_list(changes: list[tuple[int, int]]) -> None:
+def test_least_first_returns_the_least_item(changes: list[tuple[int, int]]) -> None:
     items: LeastFirst[int] = LeastFirst()
     values: dict[int, tuple[int, int]] = {}
     # A value below 0 discards
@@ -30,7 +30,7 @@ def test_the_least_first_is_the_least_of_a_list(changes: list[tuple[int, int]]) 
 
 @EXAMPLES
 @given(st.dictionaries(st.integers(), st.lists(SIZES, min_size=1), min_size=2, max_size=6))
-def test_who_waits_all_the_time_gets_as_many_bytes_as_the_others(sizes) -> None:
+def test_always_waiting_children_receive_equal_bytes(sizes) -> None:
     # Always waiting children, each with its own sizes
     queue: TurnQueue[int] = TurnQueue()
     received = dict.fromkeys(sizes, 0)
@@ -50,7 +50,7 @@ def test_who_waits_all_the_time_gets_as_many_bytes_as_the_others(sizes) -> None:
     st.lists(st.tuples(st.sampled_from(NAMESPACES), SIZES), min_size=1, max_size=30),
     st.sampled_from(NAMESPACES),
 )
-def test_tenants_that_always_wait_get_as_many_bytes_whatever_their_namespaces(items, other) -> None:
+def test_always_waiting_tenants_receive_equal_bytes_in_any_namespaces(items, other) -> None:
     turns: FairQueue[int] = FairQueue()
     everybody = [*items, ("u/x", LARGEST), ("t/x", 1), (other, 7)]
     received = {"t": 0, "u": 0}
@@ -67,7 +67,7 @@ def test_tenants_that_always_wait_get_as_many_bytes_whatever_their_namespaces(it
 
 @EXAMPLES
 @given(st.lists(st.tuples(SIZES, st.booleans()), min_size=1, max_size=100))
-def test_a_newcomer_is_served_after_those_who_wait_and_before_who_comes_later(services) -> None:
+def test_a_new_waiter_is_served_after_present_and_before_later_waiters(services) -> None:
     queue: TurnQueue[str] = TurnQueue()
     queue.add("a")
     queue.add("b")
@@ -84,7 +84,7 @@ def test_a_newcomer_is_served_after_those_who_wait_and_before_who_comes_later(se
 
 @EXAMPLES
 @given(st.lists(st.tuples(st.integers(0, 7), SIZES), max_size=150))
-def test_whoever_leaves_the_rest_is_served_and_nothing_is_kept(changes) -> None:
+def test_remaining_waiters_are_served_after_departures_and_nothing_is_retained(changes) -> None:
     turns: FairQueue[int] = FairQueue()
     waiting: dict[int, str] = {}
     # Waiting children leave, others arrive

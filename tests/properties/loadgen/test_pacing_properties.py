@@ -61,7 +61,7 @@ def test_each_step_of_arrivals_keeps_its_rate_without_bursts(rates: list[float])
 
 @settings(max_examples=15)
 @given(st.floats(0.0, 2000.0), RATES, st.floats(1.0, 10.0))
-def test_a_ramp_has_at_each_moment_the_rate_of_that_moment(first, last, seconds) -> None:
+def test_a_ramp_follows_its_rate_at_every_moment(first, last, seconds) -> None:
     # Given a ramp, and the time behind it in which the last rate stays
     arrivals = Ramp.model_validate({"kind": "ramp", "from": first, "to": last, "over": seconds})
     during = (first + last) / 2 * seconds
@@ -78,7 +78,7 @@ def test_a_ramp_has_at_each_moment_the_rate_of_that_moment(first, last, seconds)
 
 @settings(max_examples=20)
 @given(RATES, st.integers(0, 1 << 32))
-def test_poisson_arrivals_have_their_rate_in_the_mean(rate: float, seed: int) -> None:
+def test_poisson_arrivals_have_their_rate_on_average(rate: float, seed: int) -> None:
     starts = 20_000
     moments = Poisson(kind="poisson", rate=rate).moments(starts, seed)
     # Six standard deviations of the sum of so many exponential gaps.
@@ -102,7 +102,7 @@ class LateClock:
     rate=st.floats(50.0, 300.0),
     lateness=st.lists(st.floats(0.0, 0.002), min_size=1, max_size=5),
 )
-def test_requests_are_sent_at_their_rate_by_timers_that_fire_late(clients, rate, lateness) -> None:
+def test_late_timers_do_not_change_the_rate_of_requests(clients, rate, lateness) -> None:
     async def sent() -> list[float]:
         # Given clients that start evenly apart within a period
         clock = LateClock(virtual_clock(), lateness)
@@ -125,7 +125,7 @@ def test_requests_are_sent_at_their_rate_by_timers_that_fire_late(clients, rate,
     rate=st.floats(2560.0, 50e6),
     lateness=st.lists(st.floats(0.0, 0.002), min_size=1, max_size=5),
 )
-def test_a_reader_keeps_its_rate_by_timers_that_fire_late(rate, lateness) -> None:
+def test_late_timers_do_not_change_the_rate_of_a_reader(rate, lateness) -> None:
     # Given a server that always has more to read, and a reader whose first burst is over
     budget, now, read = ReadBudget(rate, 0.0), 0.0, []
     step = 0

@@ -34,13 +34,15 @@ def check(total_size: int, body: bytes) -> None:
 
 @MANY
 @given(st.integers(0, 2**32 - 1), st.binary(max_size=100))
-def test_any_bytes_have_a_line(total_size: int, body: bytes) -> None:
+def test_any_bytes_are_described_in_a_printable_line(total_size: int, body: bytes) -> None:
     check(total_size, body)
 
 
 @MANY
 @given(st.sampled_from(COMMANDS), st.data())
-def test_a_command_with_changed_bytes_has_a_line(frame: bytes, data: st.DataObject) -> None:
+def test_a_damaged_command_is_described_in_a_printable_line(
+    frame: bytes, data: st.DataObject
+) -> None:
     changed = bytearray(frame)
     for _ in range(data.draw(st.integers(1, 4))):
         changed[data.draw(st.integers(4, len(frame) - 1))] = data.draw(st.integers(0, 255))

@@ -65,7 +65,7 @@ def decoded(decoder: FrameDecoder, chunks: list[bytes]) -> list[pb.BaseCommand]:
 
 @MANY
 @given(st.lists(COMMANDS, max_size=8), CUTS, st.booleans())
-def test_what_was_encoded_is_decoded_however_it_is_cut(commands, cuts, announced) -> None:
+def test_encoded_commands_are_decoded_from_chunks_of_any_size(commands, cuts, announced) -> None:
     stream = b"".join(map(encode_command, commands))
     keep: Callable[[int, bytes], bool] | None = (lambda *_: True) if announced else None
     decoder = FrameDecoder(MAX_MESSAGE_BYTES, keep)
@@ -76,7 +76,7 @@ def test_what_was_encoded_is_decoded_however_it_is_cut(commands, cuts, announced
 
 @MANY
 @given(st.lists(COMMANDS, max_size=8), CUTS)
-def test_drained_frames_leave_the_others_whole(commands, cuts) -> None:
+def test_drained_frames_leave_other_frames_intact(commands, cuts) -> None:
     sizes: list[int] = []
     heads: list[bytes] = []
 
@@ -96,7 +96,7 @@ def test_drained_frames_leave_the_others_whole(commands, cuts) -> None:
 
 @MANY
 @given(st.lists(COMMANDS, min_size=1, max_size=8), CUTS, st.integers(0, 8))
-def test_what_is_not_taken_as_frames_is_the_residue(commands, cuts, taken) -> None:
+def test_bytes_not_taken_as_frames_are_the_residue(commands, cuts, taken) -> None:
     frames = [encode_command(command) for command in commands]
     decoder = FrameDecoder(MAX_MESSAGE_BYTES)
     for chunk in in_chunks(b"".join(frames), cuts):
@@ -109,7 +109,7 @@ def test_what_is_not_taken_as_frames_is_the_residue(commands, cuts, taken) -> No
 
 @MANY
 @given(st.binary(max_size=300), CUTS)
-def test_random_bytes_end_in_a_protocol_error_or_nothing(data: bytes, cuts: list[int]) -> None:
+def test_random_bytes_raise_no_error_but_a_protocol_error(data: bytes, cuts: list[int]) -> None:
     decoder = FrameDecoder(MAX_MESSAGE_BYTES, lambda *_: True)
     try:
         decoded(decoder, in_chunks(data, cuts))
@@ -120,7 +120,7 @@ def test_random_bytes_end_in_a_protocol_error_or_nothing(data: bytes, cuts: list
 
 @MANY
 @given(st.binary(max_size=200), st.integers(0, 250), CUTS)
-def test_random_commands_in_good_frames_end_in_a_protocol_error_or_a_command(
+def test_random_commands_in_valid_frames_end_in_a_protocol_error_or_a_command(
     body: bytes, command_size: int, cuts: list[int]
 ) -> None:
     frame = struct.pack(">II", len(body) + 4, command_size) + body
@@ -157,7 +157,9 @@ def test_a_flipped_byte_ends_in_a_protocol_error_or_a_command(command, position,
 
 @MANY
 @given(TEXT, st.binary(max_size=100), st.binary(max_size=100))
-def test_a_payload_travels_behind_its_command(text: str, metadata: bytes, payload: bytes) -> None:
+def test_a_payload_is_decoded_behind_its_command(
+    text: str, metadata: bytes, payload: bytes
+) -> None:
     command = listing_request(1, text)
     decoder = FrameDecoder()
     decoder.feed(encode_payload_command(command, metadata, payload))
@@ -169,14 +171,14 @@ def test_a_payload_travels_behind_its_command(text: str, metadata: bytes, payloa
 
 @MANY
 @given(st.integers(0, 2**64 - 1), st.binary(max_size=4))
-def test_varints_survive(value: int, behind: bytes) -> None:
+def test_a_varint_is_decoded_to_its_encoded_value(value: int, behind: bytes) -> None:
     data = encode_varint(value)
     assert decode_varint(b"\x00" + data + behind, 1) == (value, len(data) + 1)
 
 
 @MANY
 @given(st.integers(0, 14), st.binary(max_size=4))
-def test_a_varint_is_read_or_refused(high_bytes: int, behind: bytes) -> None:
+def test_a_varint_longer_than_ten_bytes_is_refused(high_bytes: int, behind: bytes) -> None:
     data = b"\xff" * high_bytes + behind
     if any(byte < 0x80 for byte in data[:10]):
         assert decode_varint(data, 0)[1] <= 10

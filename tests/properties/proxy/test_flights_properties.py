@@ -16,7 +16,7 @@ STEPS = 250
 @pytest.mark.parametrize("policy", list(AdmissionPolicy))
 @pytest.mark.parametrize("own_hashes", [False, True])
 @pytest.mark.parametrize("answers_a_turn", [1, ANSWERS_A_TURN])
-async def test_any_history_of_flights_is_right_and_leaves_nothing(
+async def test_any_history_of_flights_is_answered_correctly_and_leaves_nothing(
     policy: AdmissionPolicy,
     own_hashes: bool,
     answers_a_turn: int,

@@ -38,7 +38,7 @@ def outcome(make: Callable[[], T]) -> T | ConfigError:
 
 @given(PROPERTIES)
 @pytest.mark.parametrize("model", [BrokerConfig, ProxyConfig])
-def test_properties_make_a_configuration_or_tell_problems(model, properties) -> None:
+def test_any_properties_make_a_configuration_or_report_problems(model, properties) -> None:
     made = outcome(lambda: model.from_properties(properties))
     if isinstance(made, ConfigError):
         assert made.problems
@@ -47,7 +47,7 @@ def test_properties_make_a_configuration_or_tell_problems(model, properties) -> 
 
 
 @given(st.text())
-def test_any_text_is_read_or_its_lines_are_named(text: str) -> None:
+def test_any_text_is_parsed_or_its_invalid_lines_are_reported(text: str) -> None:
     values = outcome(lambda: parse_properties(text, "broker.conf"))
     if isinstance(values, ConfigError):
         assert all(problem.startswith("broker.conf, line ") for problem in values.problems)
@@ -56,7 +56,7 @@ def test_any_text_is_read_or_its_lines_are_named(text: str) -> None:
 
 
 @given(st.dictionaries(st.sampled_from(NAMES), st.text()))
-def test_an_escaped_file_reads_back_as_it_was_written(values: dict[str, str]) -> None:
+def test_an_escaped_file_is_read_back_unchanged(values: dict[str, str]) -> None:
     # Every character as an escape, which is always allowed
     def escaped(text: str) -> str:
         units = text.encode("utf-16-be", "surrogatepass")

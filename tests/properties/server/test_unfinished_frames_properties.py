@@ -98,7 +98,9 @@ async def run(
     STEPS,
     st.sampled_from([0, MAX_BYTES]),
 )
-def test_the_count_is_what_decoders_keep_and_has_its_bound(frames, steps, max_bytes) -> None:
+def test_counted_unfinished_bytes_equal_the_decoders_and_stay_bounded(
+    frames, steps, max_bytes
+) -> None:
     closed, counted = asyncio.run(run(frames, steps, max_bytes))
     assert closed == counted
     assert max_bytes or not closed

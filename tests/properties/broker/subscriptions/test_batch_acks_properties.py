@@ -24,7 +24,7 @@ def words_without(taken: set[int], size: int) -> list[int]:
 
 @settings(deadline=None)
 @given(st.sampled_from(SIZES), st.lists(ACKS, max_size=12), BEHIND)
-def test_an_entry_is_done_when_each_message_was_taken_off_once(size, acks, behind) -> None:
+def test_an_entry_is_complete_once_each_message_was_acknowledged(size, acks, behind) -> None:
     batches = BatchAcks()
     left: dict[Position, set[int]] = {}
     for entry, taken in acks:

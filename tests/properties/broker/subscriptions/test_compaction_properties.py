@@ -102,6 +102,6 @@ async def play(steps: list[object]) -> tuple[list[Place], list[Place]]:
 
 @settings(max_examples=60, deadline=None)
 @given(STEPS)
-def test_what_is_left_is_the_last_value_of_each_key(steps: list[object]) -> None:
+def test_compaction_retains_exactly_the_last_value_of_each_key(steps: list[object]) -> None:
     left, expected = asyncio.run(play(steps))
     assert left == expected

@@ -20,7 +20,7 @@ ROOM = [1, 4, 30]
 
 @settings(deadline=None, max_examples=many(400))
 @given(seed=st.integers(0, (1 << 32) - 1))
-def test_nothing_is_lost_and_nothing_acknowledged_comes_again(seed: int) -> None:
+def test_no_message_is_lost_and_no_acknowledged_message_is_redelivered(seed: int) -> None:
     # A seed stands for a whole history: cheaper than a generated history.
     asyncio.run(_play(Random(seed)))
 

@@ -87,7 +87,7 @@ TestPositionSet = PositionSetMachine.TestCase
 
 
 @given(st.lists(POSITIONS, max_size=60), BEHIND)
-def test_what_is_acknowledged_survives_the_store(added: list[Position], behind: Position) -> None:
+def test_acknowledged_positions_survive_the_store(added: list[Position], behind: Position) -> None:
     acknowledged = PositionSet()
     for position in added:
         acknowledged.add(position)

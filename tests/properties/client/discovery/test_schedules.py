@@ -50,7 +50,7 @@ def happen(world, event, what):
 @pytest.mark.parametrize("family", FAMILIES)
 @given(events=st.lists(EVENTS, max_size=60), seed=st.integers(0, 1000))
 @settings(max_examples=60, deadline=None)
-def test_topics_are_found_in_the_end(family, events, seed):
+def test_every_client_family_finds_the_topics_after_any_failures(family, events, seed):
     # Given a consumer whose first listing was answered
     world = World(family, seed=seed)
     world.start()
@@ -65,7 +65,7 @@ def test_topics_are_found_in_the_end(family, events, seed):
 
 @given(events=st.lists(EVENTS, max_size=80), seed=st.integers(0, 1000))
 @settings(max_examples=many(100), deadline=None)
-def test_a_polite_consumer_never_asks_again_at_once(events, seed):
+def test_the_listings_of_a_polite_consumer_are_bounded_per_period(events, seed):
     world = World("polite", seed=seed)
     world.start()
     for event, what in events:
@@ -78,7 +78,7 @@ def test_a_polite_consumer_never_asks_again_at_once(events, seed):
 
 @given(seed=st.integers(0, 10_000))
 @settings(max_examples=many(100), deadline=None)
-def test_a_refused_polite_consumer_asks_less_and_less(seed):
+def test_a_refused_polite_consumer_backs_off(seed):
     # Given a program that waits without end for its subscription
     world = World("polite", seed=seed)
     world.start()

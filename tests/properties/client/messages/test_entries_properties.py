@@ -74,19 +74,19 @@ def parts_received(data: bytes | object) -> list[tuple[object, ...]]:
 
 @MANY
 @given(messages=st.lists(MESSAGES, min_size=1, max_size=8), producer=PRODUCERS)
-def test_a_batch_is_read_back_as_it_was_built(messages, producer) -> None:
+def test_a_built_batch_is_read_back_unchanged(messages, producer) -> None:
     assert parts_received(batch_of(messages, producer)) == [parts_sent(one) for one in messages]
 
 
 @MANY
 @given(message=MESSAGES, producer=PRODUCERS)
-def test_a_message_is_read_back_as_it_was_built(message, producer) -> None:
+def test_a_built_message_is_read_back_unchanged(message, producer) -> None:
     assert parts_received(message_entry(message, producer, NOW)) == [parts_sent(message)]
 
 
 @MANY
 @given(messages=st.lists(MESSAGES, min_size=1, max_size=140), left=st.sets(st.integers(0, 139)))
-def test_the_messages_of_an_ack_set_are_those_that_are_left(messages, left) -> None:
+def test_an_ack_set_selects_the_unacknowledged_messages_of_a_batch(messages, left) -> None:
     # GIVEN a batch, and its unacknowledged messages
     words = [0, 0, 0]
     for index in left:
@@ -106,7 +106,9 @@ def test_the_messages_of_an_ack_set_are_those_that_are_left(messages, left) -> N
     size=st.integers(0, 10_000),
     seed=st.integers(0, 9),
 )
-def test_chunks_become_the_message_again(message, producer, limit, size, seed) -> None:
+def test_received_chunks_are_assembled_into_the_message(
+    message, producer, limit, size, seed
+) -> None:
     # GIVEN a message that cannot be compressed
     message.payload = random.Random(seed).randbytes(size)
     chunked = ChunkedMessage(message, producer, NOW, limit)
@@ -131,7 +133,7 @@ def test_chunks_become_the_message_again(message, producer, limit, size, seed) -
     order=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=40),
     most=st.integers(1, 3),
 )
-def test_whatever_comes_in_whatever_order_no_chunk_is_forgotten(order, most) -> None:
+def test_chunks_in_any_order_are_assembled_dropped_or_counted(order, most) -> None:
     # GIVEN three messages of four chunks each, and copies of chunks in any order
     dropped: set[MessageId] = set()
     assembly = ChunkAssembly(ManualClock(), lambda ids, _acknowledge: dropped.update(ids), most)
@@ -165,7 +167,7 @@ def test_whatever_comes_in_whatever_order_no_chunk_is_forgotten(order, most) -> 
     damage=st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), max_size=4),
     end=st.none() | st.integers(0, 10_000),
 )
-def test_damage_is_noticed_by_the_checksum(message, producer, damage, end) -> None:
+def test_a_damaged_entry_is_refused(message, producer, damage, end) -> None:
     # GIVEN an entry with changed bytes, or cut short
     data = entry_bytes(batch_of(message, producer))
     damaged = bytearray(data)
@@ -192,7 +194,7 @@ def test_damage_is_noticed_by_the_checksum(message, producer, damage, end) -> No
 )
 @example(payload=b"\0\0\0\2\x18\xff", head=b"", count=1, compression=0, size=0)
 @example(payload=b"\xff" * 8, head=b"\x58\x01", count=1, compression=0, size=0)
-def test_whatever_an_entry_says_it_is_read_or_refused(
+def test_an_entry_of_any_bytes_is_read_or_refused(
     payload: bytes, head: bytes, count: int, compression: int, size: int
 ) -> None:
     # GIVEN bytes of any kind, with a matching checksum
@@ -219,7 +221,7 @@ def test_whatever_an_entry_says_it_is_read_or_refused(
 
 @MOST
 @given(compression=COMPRESSIONS, data=st.binary(max_size=500), size=st.integers(0, 100_000))
-def test_decompression_gives_the_announced_size_or_nothing(compression, data, size) -> None:
+def test_decompression_gives_the_announced_size_or_an_error(compression, data, size) -> None:
     for payload in (data, compress(compression, data)[:-1], compress(compression, data) + b"x"):
         try:
             found = decompress(compression.value, payload, size)
@@ -238,5 +240,5 @@ def test_decompression_gives_the_announced_size_or_nothing(compression, data, si
         st.integers(-1, 2**31 - 1),
     )
 )
-def test_an_id_comes_back_from_its_bytes(message_id: MessageId) -> None:
+def test_a_message_id_is_read_back_from_its_bytes(message_id: MessageId) -> None:
     assert MessageId.deserialize(message_id.serialize()) == message_id

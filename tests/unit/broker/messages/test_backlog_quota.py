@@ -52,7 +52,9 @@ def size_quota(limit: int, action: QuotaAction) -> EffectivePolicies:
         (EXCEPTION, pb.ProducerBlockedQuotaExceededException),
     ],
 )
-async def test_producers_stop_above_the_quota(action: QuotaAction, code: int) -> None:
+async def test_producers_are_refused_and_closed_above_the_quota(
+    action: QuotaAction, code: int
+) -> None:
     topic, cnx, _ = await with_backlog(size_quota(2000, action))
     with pytest.raises(RequestError) as raised:
         check_quota(topic)
@@ -69,7 +71,7 @@ async def test_producers_stop_above_the_quota(action: QuotaAction, code: int) ->
     check_quota(topic)
 
 
-async def test_an_eviction_leaves_as_much_as_was_recorded() -> None:
+async def test_an_eviction_leaves_the_recorded_backlog() -> None:
     topic, cnx, _ = await with_backlog(size_quota(2000, EVICT))
     check_quota(topic)
     await enforce_quota(topic)
@@ -81,7 +83,7 @@ async def test_an_eviction_leaves_as_much_as_was_recorded() -> None:
     assert topic.evictions == {"size": 1, "time": 0}
 
 
-async def test_below_the_quota_nothing_happens() -> None:
+async def test_below_the_quota_no_producer_is_refused_or_closed() -> None:
     topic, cnx, _ = await with_backlog(size_quota(100_000, HOLD))
     check_quota(topic)
     await enforce_quota(topic)
@@ -106,13 +108,13 @@ async def test_a_message_in_the_open_ledger_has_no_age() -> None:
     assert exceeded_quotas(topic) == [policies.age_quota]
 
 
-async def test_an_age_is_that_of_the_message_where_that_is_asked_for() -> None:
+async def test_a_precise_check_uses_the_publish_time_of_the_message() -> None:
     policies = replace(DEFAULTS, age_quota=BacklogQuota(60, HOLD))
     topic, _, _ = await with_backlog(policies, preciseTimeBasedBacklogQuotaCheck="true")
     assert exceeded_quotas(topic) == [policies.age_quota]
 
 
-async def test_what_is_too_old_is_skipped_by_policy() -> None:
+async def test_the_eviction_policy_skips_messages_above_the_age_quota() -> None:
     policies = replace(DEFAULTS, age_quota=BacklogQuota(60, EVICT))
     topic, _, _ = await with_backlog(policies, preciseTimeBasedBacklogQuotaCheck="true")
     await enforce_quota(topic)
@@ -121,7 +123,7 @@ async def test_what_is_too_old_is_skipped_by_policy() -> None:
 
 
 @pytest.mark.parametrize("by", ["size", "age"])
-async def test_what_compaction_has_left_counts_and_is_not_evicted(by: str) -> None:
+async def test_the_compaction_backlog_counts_but_is_not_evicted(by: str) -> None:
     quota = {f"{by}_quota": BacklogQuota(2_000 if by == "size" else 60, EVICT)}
     policies, precise = replace(DEFAULTS, **quota), {"preciseTimeBasedBacklogQuotaCheck": "true"}
     topic, _, _ = await with_backlog(policies, **precise)
@@ -138,7 +140,7 @@ async def test_what_compaction_has_left_counts_and_is_not_evicted(by: str) -> No
     assert sum(topic.evictions.values()) == (by == "age")
 
 
-async def test_a_full_store_takes_nothing_from_compaction() -> None:
+async def test_an_eviction_for_a_full_store_spares_the_compaction_backlog() -> None:
     topic, _, _ = await with_backlog(size_quota(100_000, EVICT))
     compaction = topic.subscriptions.create(SUBSCRIPTION, earliest=True)  # type: ignore[call-arg]
     evict_oldest(topic)

@@ -38,7 +38,7 @@ async def producing(hand: TopicOnHand) -> tuple[PersistentTopic, ProducingConnec
     return topic, cnx
 
 
-async def test_what_is_not_above_the_highest_is_a_duplicate_and_gaps_are_fine() -> None:
+async def test_a_sequence_id_not_above_the_highest_is_a_duplicate_and_gaps_are_accepted() -> None:
     topic, cnx = await producing(TopicOnHand(ON))
     for sequence_id in (0, 1, 7, 4):
         publish(topic, cnx.producers[1], sequence_id)
@@ -58,7 +58,7 @@ async def test_a_batch_is_a_duplicate_as_a_whole() -> None:
     await settle()
 
 
-async def test_without_the_policy_nothing_is_a_duplicate() -> None:
+async def test_without_the_policy_no_message_is_a_duplicate() -> None:
     topic, cnx = await producing(TopicOnHand())
     for sequence_id in (5, 5, 3):
         publish(topic, cnx.producers[1], sequence_id)
@@ -67,7 +67,7 @@ async def test_without_the_policy_nothing_is_a_duplicate() -> None:
     await settle()
 
 
-async def test_a_copy_of_what_is_being_stored_is_an_error() -> None:
+async def test_a_copy_of_a_message_being_stored_is_refused_with_an_error() -> None:
     hand = TopicOnHand(ON)
     topic, cnx = await hand.topic(slow=True), hand.connection()
     add(topic, cnx.producer())
@@ -78,7 +78,7 @@ async def test_a_copy_of_what_is_being_stored_is_an_error() -> None:
     assert answer.send_error.error == pb.PersistenceError
 
 
-async def test_what_was_lost_with_its_ledger_is_new_when_it_comes_again() -> None:
+async def test_a_message_lost_with_its_ledger_is_new_when_sent_again() -> None:
     hand = TopicOnHand(ON)
     topic, cnx = await hand.topic(slow=True), hand.connection()
     add(topic, cnx.producer())
@@ -104,7 +104,7 @@ async def test_sequence_ids_survive_an_unload_and_a_crash(saved: bool) -> None:
     await settle()
 
 
-async def test_a_snapshot_is_taken_after_so_many_entries_and_with_each_ledger() -> None:
+async def test_a_snapshot_is_taken_after_the_interval_and_with_each_new_ledger() -> None:
     hand = TopicOnHand(ON, keys={"brokerDeduplicationEntriesInterval": "3"})
     topic, cnx = await producing(hand)
     for sequence_id in range(4):
@@ -116,7 +116,7 @@ async def test_a_snapshot_is_taken_after_so_many_entries_and_with_each_ledger() 
     await settle()
 
 
-async def test_switched_off_it_forgets() -> None:
+async def test_disabling_deduplication_forgets_the_sequence_ids() -> None:
     hand = TopicOnHand(ON)
     topic, cnx = await producing(hand)
     publish(topic, cnx.producers[1], 5)
@@ -130,7 +130,7 @@ async def test_switched_off_it_forgets() -> None:
     await settle()
 
 
-async def test_no_more_producers_are_known_than_the_bound_allows() -> None:
+async def test_the_remembered_producers_are_bounded_by_the_key() -> None:
     hand = TopicOnHand(ON, keys={"brokerDeduplicationMaxNumberOfProducers": "2"})
     dedup = (await hand.topic()).deduplication
     for number, name in enumerate(("a", "b", "a", "c")):
@@ -139,7 +139,7 @@ async def test_no_more_producers_are_known_than_the_bound_allows() -> None:
     assert [dedup.last_sequence_id(name) for name in "abc"] == [2, -1, 3]
 
 
-async def test_what_a_full_store_refused_is_new_and_what_it_is_storing_is_not() -> None:
+async def test_a_message_refused_by_a_full_store_is_new_and_a_message_in_flight_is_not() -> None:
     hand = TopicOnHand(ON, store=MemoryMessageStore(StoreBounds(topic=2 * COST)))
     topic, cnx = await hand.topic(slow=True), hand.connection()
     topic.subscriptions.create("s")
@@ -165,7 +165,7 @@ async def test_what_a_full_store_refused_is_new_and_what_it_is_storing_is_not() 
     ("profile", "known", "verdict"),
     [("floodgate", 4, Verdict.NEW), ("pulsar", 5, Verdict.DUPLICATE)],
 )
-async def test_the_last_chunk_after_an_unload_is_new_but_not_to_a_real_broker(
+async def test_the_last_chunk_after_an_unload_is_new_except_in_profile_pulsar(
     profile: str, known: int, verdict: Verdict
 ) -> None:
     hand = TopicOnHand(ON, keys={"floodgateProfile": profile})
@@ -180,7 +180,7 @@ async def test_the_last_chunk_after_an_unload_is_new_but_not_to_a_real_broker(
     await settle()
 
 
-async def test_numbers_have_the_sign_that_they_have_in_java() -> None:
+async def test_sequence_ids_are_signed_as_in_java() -> None:
     topic, cnx = await producing(TopicOnHand(ON))
     for sequence_id in (2**64 - 1, 0, 2**63, 2**63 - 1):
         publish(topic, cnx.producers[1], sequence_id)
@@ -190,7 +190,7 @@ async def test_numbers_have_the_sign_that_they_have_in_java() -> None:
     await settle()
 
 
-async def test_a_producer_that_is_forgotten_is_not_while_a_message_of_it_is_being_stored() -> None:
+async def test_a_forgotten_producer_with_a_message_in_flight_has_an_unknown_verdict() -> None:
     hand = TopicOnHand(ON, keys={"brokerDeduplicationMaxNumberOfProducers": "1"})
     dedup = (await hand.topic()).deduplication
     dedup.begun("a", 0)
@@ -201,7 +201,7 @@ async def test_a_producer_that_is_forgotten_is_not_while_a_message_of_it_is_bein
     assert dedup.judge("a", 1) is Verdict.UNKNOWN
 
 
-async def test_a_message_that_was_sent_before_it_was_switched_off_brings_no_snapshot_back() -> None:
+async def test_a_message_in_flight_when_deduplication_is_disabled_makes_no_snapshot() -> None:
     hand = TopicOnHand(ON, keys={"brokerDeduplicationEntriesInterval": "1"})
     topic, cnx = await hand.topic(slow=True), hand.connection()
     add(topic, cnx.producer())
@@ -214,7 +214,7 @@ async def test_a_message_that_was_sent_before_it_was_switched_off_brings_no_snap
     await settle()
 
 
-async def test_entries_whose_numbers_no_snapshot_has_are_not_dropped() -> None:
+async def test_entries_are_not_dropped_before_a_snapshot_has_their_sequence_ids() -> None:
     topic, cnx = await producing(TopicOnHand(ON))
     publish(topic, cnx.producers[1], 0)
     topic.ledger.roll()
@@ -227,7 +227,7 @@ async def test_entries_whose_numbers_no_snapshot_has_are_not_dropped() -> None:
 
 
 @pytest.mark.parametrize("how", ["truncate", "no room"])
-async def test_before_entries_are_dropped_all_the_same_their_numbers_are_kept(how: str) -> None:
+async def test_a_snapshot_is_taken_before_entries_are_dropped_by_force(how: str) -> None:
     hand = TopicOnHand(ON, store=MemoryMessageStore(StoreBounds(topic=2 * COST)))
     topic, cnx = await producing(hand)
     for sequence_id in range(2):

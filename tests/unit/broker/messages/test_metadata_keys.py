@@ -23,16 +23,16 @@ from tests.support.messages.producing import entry_bytes
         ({"partition_key": "k", "ordering_key": b""}, b""),
     ],
 )
-def test_the_ordering_key_stands_before_the_key_and_that_before_the_number(fields, key) -> None:
+def test_the_ordering_key_precedes_the_partition_key_and_the_sequence_id(fields, key) -> None:
     assert key_of(entry_bytes(sequence_id=7, **fields)) == key
 
 
 @pytest.mark.parametrize("data", [b"", b"\0\0\0\xff", b"\0\0\0\1\xff"])
-def test_a_message_that_cannot_be_read_has_a_key_all_the_same(data: bytes) -> None:
+def test_the_key_of_an_unreadable_message_is_none_key(data: bytes) -> None:
     assert key_of(data) == b"NONE_KEY"
 
 
-def test_properties_are_passed_over_also_those_that_nobody_can_read() -> None:
+def test_unreadable_properties_do_not_hide_the_key() -> None:
     odd = pb.MessageMetadata(producer_name="p", sequence_id=7, publish_time=1, partition_key="k")
     head = odd.SerializeToString() + b"\x22\x02\x0a\xff"
     assert key_of(struct.pack(">I", len(head)) + head) == b"k"

@@ -65,7 +65,7 @@ async def publishing(watched: Watched, messages: int = 3) -> PersistentTopic:
     return topic
 
 
-async def test_an_interval_changed_at_run_time_holds_from_the_next_check() -> None:
+async def test_an_interval_changed_at_run_time_applies_from_the_next_check() -> None:
     watched, checks = Watched(), list[int]()
 
     async def check() -> None:
@@ -83,7 +83,7 @@ async def test_an_interval_changed_at_run_time_holds_from_the_next_check() -> No
     assert len(checks) == 1 + 1 + 2
 
 
-async def test_rates_are_those_of_the_last_minute() -> None:
+async def test_rates_are_averaged_over_the_last_minute() -> None:
     watched = Watched()
     watched.monitors.start()
     await settle()
@@ -98,7 +98,7 @@ async def test_rates_are_those_of_the_last_minute() -> None:
     await watched.monitors.close()
 
 
-async def test_what_is_older_than_its_ttl_is_acknowledged() -> None:
+async def test_messages_older_than_their_ttl_are_acknowledged() -> None:
     # Messages of 1970.
     watched = Watched(replace(DEFAULTS, ttl_seconds=10))
     topic = await watched.topic()
@@ -109,7 +109,7 @@ async def test_what_is_older_than_its_ttl_is_acknowledged() -> None:
     assert subscription.cursor.backlog == 0
 
 
-async def test_without_a_ttl_nothing_expires() -> None:
+async def test_without_a_ttl_no_message_expires() -> None:
     watched = Watched()
     topic = await watched.topic()
     subscription = topic.subscriptions.create("s")
@@ -118,7 +118,7 @@ async def test_without_a_ttl_nothing_expires() -> None:
     assert subscription.cursor.backlog == 3
 
 
-async def test_ledgers_that_nobody_needs_are_dropped() -> None:
+async def test_unneeded_ledgers_are_dropped() -> None:
     watched = Watched()
     topic = await publishing(watched)
     topic.ledger.roll()
@@ -126,7 +126,7 @@ async def test_ledgers_that_nobody_needs_are_dropped() -> None:
     assert topic.ledger.size_bytes == 0
 
 
-async def test_sequence_ids_are_kept() -> None:
+async def test_sequence_ids_of_deduplication_are_saved() -> None:
     watched = Watched(replace(DEFAULTS, deduplication=True))
     topic = await watched.topic()
     topic.deduplication.switch(on=True)
@@ -135,7 +135,7 @@ async def test_sequence_ids_are_kept() -> None:
     assert topic.ledger.cursors[CURSOR].properties == {"p1": "2"}
 
 
-async def test_quotas_are_enforced() -> None:
+async def test_producers_above_the_backlog_quota_are_closed() -> None:
     watched = Watched(replace(DEFAULTS, size_quota=BacklogQuota(1)))
     topic = await watched.topic()
     topic.subscriptions.create("s")
@@ -152,7 +152,7 @@ def shared(name: str) -> ConsumerOptions:
     return ConsumerOptions(consumer_id=1, name=name, type=pb.CommandSubscribe.Shared)
 
 
-async def test_a_subscription_that_nobody_consumes_for_long_is_deleted() -> None:
+async def test_an_unconsumed_subscription_is_deleted_after_its_expiration_time() -> None:
     # Two former subscriptions: the first is still in use, the second lost its consumer 30 s ago.
     watched = Watched(expiring())
     topic = await watched.topic()
@@ -173,7 +173,7 @@ async def test_a_subscription_that_nobody_consumes_for_long_is_deleted() -> None
     assert {one.name for one in topic.subscriptions} == {"held", SUBSCRIPTION}
 
 
-async def test_a_subscription_that_is_reset_or_whose_topic_is_loaded_counts_anew() -> None:
+async def test_a_seek_or_a_load_restarts_the_expiration_time_of_a_subscription() -> None:
     watched = Watched(expiring())
     topic = await watched.topic()
     topic.subscriptions.create("s")
@@ -204,7 +204,7 @@ def unused(mode: DeleteMode = DeleteMode.NO_SUBSCRIPTIONS) -> EffectivePolicies:
     return replace(DEFAULTS, inactive_topics=InactiveTopics(True, 60, mode))
 
 
-async def test_a_topic_that_nobody_uses_is_deleted_after_a_while() -> None:
+async def test_an_unused_topic_is_deleted_after_its_inactive_time() -> None:
     watched = Watched(unused())
     await watched.topic()
     await watched.monitors.delete_unused()
@@ -238,7 +238,7 @@ async def test_a_topic_in_use_or_without_the_policy_stays(policies: EffectivePol
     assert watched.topics.loaded(NAME) is topic
 
 
-async def test_a_topic_that_rest_made_is_deleted_though_nobody_ever_used_it() -> None:
+async def test_a_topic_created_by_rest_and_never_used_is_deleted() -> None:
     # An unused topic, a formerly used topic, and a topic without policies.
     watched = Watched(unused())
     await watched.names.create_namespace(NAMESPACE)
@@ -259,7 +259,7 @@ async def test_a_topic_that_rest_made_is_deleted_though_nobody_ever_used_it() ->
     assert await watched.persistent() == {str(kept)}
 
 
-async def test_a_partition_is_deleted_after_its_use_and_stays_before() -> None:
+async def test_an_inactive_partition_is_deleted_only_after_a_use() -> None:
     watched = Watched(unused())
     await watched.names.create_namespace(NAMESPACE)
     base = TopicName.parse("p")
@@ -272,7 +272,7 @@ async def test_a_partition_is_deleted_after_its_use_and_stays_before() -> None:
 
 
 @pytest.mark.parametrize("enabled", [False, True])
-async def test_a_partitioned_topic_goes_with_its_last_partition_where_a_key_says_so(
+async def test_the_key_has_a_partitioned_topic_deleted_with_its_last_partition(
     *, enabled: bool
 ) -> None:
     # A partitioned topic with unused partitions, and a partitioned topic with a partition in use.
@@ -292,7 +292,7 @@ async def test_a_partitioned_topic_goes_with_its_last_partition_where_a_key_says
     assert topic.full_name in await watched.persistent()
 
 
-async def test_a_topic_that_was_imported_stays() -> None:
+async def test_an_imported_topic_is_not_deleted_as_unused() -> None:
     # A name from the store, not created in this test.
     watched = Watched(unused())
     await watched.names.create_namespace(NAMESPACE)
@@ -306,7 +306,9 @@ async def test_a_topic_that_was_imported_stays() -> None:
 @pytest.mark.parametrize(
     ("mode", "deleted"), [(DeleteMode.NO_SUBSCRIPTIONS, False), (DeleteMode.CAUGHT_UP, True)]
 )
-async def test_a_subscription_without_backlog_keeps_a_topic_in_one_mode_only(mode, deleted) -> None:
+async def test_a_caught_up_subscription_keeps_a_topic_only_in_mode_no_subscriptions(
+    mode, deleted
+) -> None:
     watched = Watched(unused(mode))
     topic = await watched.topic()
     topic.subscriptions.create("s")
@@ -315,7 +317,7 @@ async def test_a_subscription_without_backlog_keeps_a_topic_in_one_mode_only(mod
     assert (watched.topics.loaded(NAME) is None) is deleted
 
 
-async def test_a_monitor_that_fails_looks_again(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failed_monitor_is_logged_and_retried(caplog: pytest.LogCaptureFixture) -> None:
     watched = Watched()
     topic = await watched.topic()
     calls = []
@@ -333,7 +335,7 @@ async def test_a_monitor_that_fails_looks_again(caplog: pytest.LogCaptureFixture
     await watched.monitors.close()
 
 
-async def test_a_topic_that_another_broker_serves_by_now_stays() -> None:
+async def test_a_topic_served_by_another_broker_is_not_deleted() -> None:
     watched = Watched(unused())
     await watched.names.create_namespace(NAMESPACE)
     await watched.service.create(NAME, {})
@@ -343,7 +345,7 @@ async def test_a_topic_that_another_broker_serves_by_now_stays() -> None:
     assert await watched.persistent() == {str(NAME)}
 
 
-async def test_what_compaction_has_not_come_to_does_not_expire() -> None:
+async def test_uncompacted_messages_do_not_expire() -> None:
     watched = Watched(replace(DEFAULTS, ttl_seconds=10))
     topic = await watched.topic()
     subscriptions = [topic.subscriptions.create(name) for name in ("s", SUBSCRIPTION)]
@@ -352,7 +354,7 @@ async def test_what_compaction_has_not_come_to_does_not_expire() -> None:
     assert [one.cursor.backlog for one in subscriptions] == [0, 3]
 
 
-async def test_a_message_that_says_it_is_of_1970_has_only_itself_expire_early() -> None:
+async def test_a_past_publish_time_expires_no_other_message_early() -> None:
     watched = Watched(replace(DEFAULTS, ttl_seconds=10))
     watched.clock.advance(1_000)
     topic, cnx = await watched.topic(), watched.connection()

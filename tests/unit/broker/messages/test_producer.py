@@ -4,7 +4,7 @@ import proto.PulsarApi_pb2 as pb
 from broker.messages.producer import Producer
 
 
-def test_an_epoch_of_all_bits_is_minus_one() -> None:
+def test_a_topic_epoch_of_all_bits_is_minus_one() -> None:
     request = pb.CommandProducer(topic="t", producer_id=1, request_id=1, topic_epoch=2**64 - 1)
     made = Producer(RecordingConnection(), request, "p")  # type: ignore[arg-type]
     made.opened(2**64)

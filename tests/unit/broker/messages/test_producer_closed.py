@@ -12,14 +12,14 @@ def test_a_closed_producer_is_remembered_for_a_while() -> None:
     assert 1 not in closed
 
 
-def test_an_id_that_is_in_use_again_is_forgotten() -> None:
+def test_a_reused_producer_id_is_forgotten() -> None:
     closed = ClosedProducers(ManualClock(), 30.0)
     closed.add(1)
     closed.discard(1)
     assert 1 not in closed
 
 
-def test_what_is_remembered_is_bounded() -> None:
+def test_the_number_of_remembered_producers_is_bounded() -> None:
     clock = ManualClock()
     closed = ClosedProducers(clock, 30.0)
     for producer_id in range(MAX_CLOSED + 10):

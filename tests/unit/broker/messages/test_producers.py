@@ -29,7 +29,7 @@ def refusal(topic: PersistentTopic, cnx: ProducingConnection, **fields: object) 
     return str(raised.value).replace(EXCEPTION, "")
 
 
-async def test_a_name_is_used_once() -> None:
+async def test_a_producer_name_in_use_is_refused() -> None:
     topic, hand = await on_hand()
     cnx = hand.connection()
     add(topic, cnx.producer(1, producer_name="same"))
@@ -40,9 +40,7 @@ async def test_a_name_is_used_once() -> None:
     )
 
 
-async def test_a_shared_producer_is_ready_and_names_no_epoch_before_the_first_exclusive_one() -> (
-    None
-):
+async def test_a_shared_producer_is_ready_without_an_epoch_before_an_exclusive_producer() -> None:
     topic, hand = await on_hand()
     cnx = hand.connection()
     add(topic, cnx.producer(1))
@@ -56,7 +54,7 @@ async def test_a_shared_producer_is_ready_and_names_no_epoch_before_the_first_ex
     )
 
 
-async def test_a_shared_producer_after_an_exclusive_one_is_told_its_epoch() -> None:
+async def test_a_shared_producer_after_an_exclusive_producer_gets_its_epoch() -> None:
     topic, hand = await on_hand()
     cnx = hand.connection()
     exclusive = cnx.producer(1, producer_access_mode=pb.Exclusive)
@@ -76,21 +74,21 @@ async def test_a_shared_producer_after_an_exclusive_one_is_told_its_epoch() -> N
         (pb.Exclusive, "ProducerFenced: ProducerFencedException: Topic has an existing exclusive"),
     ],
 )
-async def test_nobody_shares_with_an_exclusive_producer(mode: int, text: str) -> None:
+async def test_a_producer_beside_an_exclusive_producer_is_refused(mode: int, text: str) -> None:
     topic, hand = await on_hand()
     add(topic, hand.connection().producer(1, producer_access_mode=pb.Exclusive))
     found = refusal(topic, hand.connection(), producer_access_mode=mode)
     assert found == f"{text} producer: p1"
 
 
-async def test_an_exclusive_producer_needs_a_topic_without_shared_ones() -> None:
+async def test_an_exclusive_producer_beside_shared_producers_is_refused() -> None:
     topic, hand = await on_hand()
     add(topic, hand.connection().producer(1))
     found = refusal(topic, hand.connection(), producer_access_mode=pb.Exclusive)
     assert found.endswith("Topic has existing shared producers")
 
 
-async def test_fencing_drops_without_a_word_those_who_produce() -> None:
+async def test_fencing_removes_active_producers_without_a_command() -> None:
     topic, hand = await on_hand()
     cnx = hand.connection()
     shared = [cnx.producer(number) for number in (1, 2)]
@@ -106,7 +104,7 @@ async def test_fencing_drops_without_a_word_those_who_produce() -> None:
     assert answer.producer_success.topic_epoch == 0
 
 
-async def test_fencing_answers_those_who_wait() -> None:
+async def test_fencing_refuses_waiting_producers() -> None:
     topic, hand = await on_hand()
     add(topic, hand.connection().producer(1))
     cnx = hand.connection()
@@ -121,7 +119,7 @@ async def test_fencing_answers_those_who_wait() -> None:
 
 
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
-async def test_those_who_wait_have_their_turns_in_order(profile: str) -> None:
+async def test_waiting_producers_become_ready_in_order(profile: str) -> None:
     topic, hand = await on_hand({"floodgateProfile": profile})
     first = hand.connection()
     add(topic, first.producer(1, producer_access_mode=pb.Exclusive))
@@ -141,7 +139,7 @@ async def test_those_who_wait_have_their_turns_in_order(profile: str) -> None:
     assert topic.ledger.properties["topic_epoch"] == "2"
 
 
-async def test_two_shared_ones_must_both_leave_before_it_is_anybodys_turn() -> None:
+async def test_a_waiting_producer_becomes_ready_after_all_shared_producers_close() -> None:
     topic, hand = await on_hand()
     cnx, waits = hand.connection(), hand.connection()
     for number in (1, 2):
@@ -156,7 +154,7 @@ async def test_two_shared_ones_must_both_leave_before_it_is_anybodys_turn() -> N
     assert answer.producer_success.topic_epoch == 0
 
 
-async def test_one_that_waited_and_is_gone_keeps_its_place_as_recorded() -> None:
+async def test_in_profile_pulsar_a_closed_waiting_producer_keeps_its_turn() -> None:
     topic, hand = await on_hand(PULSAR)
     cnx = hand.connection()
     add(topic, cnx.producer(1, producer_access_mode=pb.Exclusive))
@@ -170,7 +168,7 @@ async def test_one_that_waited_and_is_gone_keeps_its_place_as_recorded() -> None
     assert (turn.producer_success.request_id, turn.producer_success.topic_epoch) == (103, 2)
 
 
-async def test_one_that_waited_and_is_gone_leaves_its_place() -> None:
+async def test_a_lost_waiting_producer_leaves_the_queue() -> None:
     topic, hand = await on_hand()
     cnx = hand.connection()
     add(topic, cnx.producer(1))
@@ -188,7 +186,7 @@ async def test_one_that_waited_and_is_gone_leaves_its_place() -> None:
         (pb.WaitForExclusive, 0, "Current epoch: 1, Producer epoch: 0"),
     ],
 )
-async def test_an_old_epoch_is_fenced(mode: int, asked: int, ends: str) -> None:
+async def test_a_producer_with_an_old_epoch_is_fenced(mode: int, asked: int, ends: str) -> None:
     topic, hand = await on_hand()
     cnx = hand.connection()
     for number in (1, 2):
@@ -198,7 +196,7 @@ async def test_an_old_epoch_is_fenced(mode: int, asked: int, ends: str) -> None:
     assert found.endswith(ends)
 
 
-async def test_a_later_epoch_becomes_the_topics() -> None:
+async def test_a_later_epoch_becomes_the_epoch_of_the_topic() -> None:
     topic, hand = await on_hand()
     add(topic, hand.connection().producer(1, producer_access_mode=pb.Exclusive, topic_epoch=99))
     assert topic.producers.epoch == 99
@@ -213,13 +211,13 @@ async def test_the_epoch_survives_an_unload() -> None:
     assert again.producers.epoch == 1
 
 
-async def test_producers_without_a_limit_have_none() -> None:
+async def test_a_maximum_of_zero_or_less_allows_any_number_of_producers() -> None:
     for unlimited in (0, -1):
         topic = await TopicOnHand(policies=replace(DEFAULTS, max_producers=unlimited)).topic()
         add(topic, TopicOnHand().connection().producer(1))
 
 
-async def test_there_are_no_more_producers_than_the_policy_says() -> None:
+async def test_a_producer_above_the_maximum_is_refused() -> None:
     hand = TopicOnHand(policies=replace(DEFAULTS, max_producers=1))
     topic = await hand.topic()
     add(topic, hand.connection().producer(1))
@@ -229,7 +227,7 @@ async def test_there_are_no_more_producers_than_the_policy_says() -> None:
     )
 
 
-async def test_the_broker_closes_those_who_produce_and_refuses_those_who_wait() -> None:
+async def test_a_disconnect_closes_active_and_refuses_waiting_producers() -> None:
     topic, hand = await on_hand()
     cnx, waits = hand.connection(), hand.connection()
     add(topic, cnx.producer(1, producer_access_mode=pb.Exclusive))
@@ -246,7 +244,7 @@ async def test_the_broker_closes_those_who_produce_and_refuses_those_who_wait() 
     assert len(topic.producers) == topic.producers.waiting == 0
 
 
-async def test_a_producer_closes_behind_its_last_receipt() -> None:
+async def test_a_producer_close_is_answered_after_its_last_receipt() -> None:
     hand = TopicOnHand()
     topic = await hand.topic(slow=True)
     cnx = hand.connection()

@@ -55,7 +55,7 @@ def _leave(topic: PersistentTopic, _: ProducingConnection) -> None:
     ],
     ids=["publish", "leave", "producer", "cursor", "create", "delete", "policies"],
 )
-async def test_whatever_changes_a_topic_ends_its_rest(
+async def test_any_change_of_a_topic_ends_its_rest(
     touch: Callable[[PersistentTopic, ProducingConnection], object],
 ) -> None:
     watched = Watched()
@@ -66,7 +66,7 @@ async def test_whatever_changes_a_topic_ends_its_rest(
     assert topic in watched.topics.resting.awake()
 
 
-async def test_a_client_that_asks_for_a_topic_ends_its_rest() -> None:
+async def test_a_client_request_for_a_topic_ends_its_rest() -> None:
     watched = Watched()
     topic, _ = await resting(watched)
     assert await watched.topics.get(NAME) is topic
@@ -85,7 +85,7 @@ async def test_a_rest_ends_when_work_is_due() -> None:
     assert watched.topics.resting.awake() == (topic,)
 
 
-async def test_a_step_of_the_systems_time_ends_all_rests() -> None:
+async def test_a_step_of_the_wall_clock_ends_all_rests() -> None:
     watched = Watched()
     topic, _ = await resting(watched)
     assert not watched.topics.resting.awake()
@@ -93,7 +93,7 @@ async def test_a_step_of_the_systems_time_ends_all_rests() -> None:
     assert watched.topics.resting.awake() == (topic,)
 
 
-async def test_an_unloaded_topic_is_forgotten() -> None:
+async def test_an_unloaded_topic_is_no_longer_awake() -> None:
     watched = Watched()
     topic, _ = await resting(watched)
     await watched.topics.unload(NAME)
@@ -112,7 +112,7 @@ async def test_ended_rests_leave_nothing_behind() -> None:
     assert (len(resting._ends), sum(map(len, resting._ending.values()))) == (1, 0)
 
 
-async def test_ends_of_rests_long_over_are_forgotten_before_their_time() -> None:
+async def test_superseded_ends_of_rests_are_dropped_before_their_time() -> None:
     watched = Watched()
     topic, _ = await resting(watched)
     rests = watched.topics.resting

@@ -17,7 +17,7 @@ def test_a_quantile_is_the_bound_of_its_bucket() -> None:
     assert math.isnan(observed().quantile(0.5))
 
 
-def test_a_period_has_what_came_since_the_one_before() -> None:
+def test_a_period_counts_only_values_since_the_previous_period() -> None:
     sizes = Histogram(SIZE_BUCKETS.values())
     sizes.add(128)
     sizes.period_ended()
@@ -29,7 +29,7 @@ def test_a_period_has_what_came_since_the_one_before() -> None:
     assert (sizes.count, sizes.total) == (3, 2_000_257)
 
 
-def test_those_of_another_are_added() -> None:
+def test_the_values_of_another_histogram_are_added() -> None:
     latency = observed(0.1)
     latency.add_all(observed(0.1, 3))
     assert (latency.counts[0], latency.counts[2], latency.count) == (2, 1, 3)

@@ -46,7 +46,7 @@ async def test_messages_of_a_turn_have_receipts_in_order() -> None:
     await settle()
 
 
-async def test_subscriptions_are_told_once_a_turn_however_many_entries_came() -> None:
+async def test_subscriptions_are_notified_once_per_turn_of_published_entries() -> None:
     hand = TopicOnHand()
     topic, cnx = await hand.topic(), hand.connection()
     told: list[int] = []
@@ -82,7 +82,7 @@ async def test_a_receipt_waits_until_its_entry_is_stored() -> None:
     assert cnx.publishes.size_bytes == 0
 
 
-async def test_a_failed_ledger_gives_up_what_is_not_stored_and_the_topic_is_unloaded() -> None:
+async def test_a_failed_ledger_drops_unstored_messages_and_reports_its_topic_broken() -> None:
     hand = TopicOnHand()
     topic, cnx = await hand.topic(slow=True), hand.connection()
     made = cnx.producer()
@@ -94,7 +94,7 @@ async def test_a_failed_ledger_gives_up_what_is_not_stored_and_the_topic_is_unlo
     assert receipts(cnx) == []
 
 
-async def test_a_full_store_closes_the_producers_and_refuses_them_for_a_while() -> None:
+async def test_a_full_store_closes_producers_and_refuses_new_producers_for_a_while() -> None:
     size = len(entry_bytes(producer_name="p1")) + ENTRY_COST_BYTES
     hand = TopicOnHand(store=MemoryMessageStore(StoreBounds(topic=2 * size)))
     topic, cnx = await hand.topic(), hand.connection()
@@ -114,7 +114,7 @@ async def test_a_full_store_closes_the_producers_and_refuses_them_for_a_while() 
     await settle()
 
 
-async def test_a_full_store_drops_first_what_nobody_needs() -> None:
+async def test_a_full_store_first_drops_unneeded_entries() -> None:
     size = len(entry_bytes(producer_name="p1")) + ENTRY_COST_BYTES
     hand = TopicOnHand(store=MemoryMessageStore(StoreBounds(topic=2 * size)))
     topic, cnx = await hand.topic(), hand.connection()
@@ -126,7 +126,7 @@ async def test_a_full_store_drops_first_what_nobody_needs() -> None:
     await settle()
 
 
-async def test_a_full_store_drops_by_policy_the_oldest_that_a_subscription_needs() -> None:
+async def test_a_full_store_evicts_the_oldest_backlog_under_the_eviction_policy() -> None:
     size = len(entry_bytes(producer_name="p1")) + ENTRY_COST_BYTES
     quota = BacklogQuota(-1, QuotaAction.EVICT)
     hand = TopicOnHand(
@@ -145,7 +145,7 @@ async def test_a_full_store_drops_by_policy_the_oldest_that_a_subscription_needs
     await settle()
 
 
-async def test_a_terminated_topic_tells_its_producers_and_stays_so() -> None:
+async def test_a_terminated_topic_closes_its_producers_and_stays_terminated() -> None:
     hand = TopicOnHand()
     topic, cnx = await hand.topic(), hand.connection()
     add(topic, cnx.producer())
@@ -174,7 +174,7 @@ async def test_a_publish_rate_pauses_the_connection() -> None:
 
 
 @pytest.mark.parametrize("at_whose_wish", ["the client's", "the broker's"])
-async def test_a_connection_is_read_again_though_who_used_up_the_rate_is_closed(
+async def test_a_connection_paused_by_the_rate_of_a_closed_producer_resumes(
     at_whose_wish: str,
 ) -> None:
     """Upstream: PIP-434 part 2 case 1."""

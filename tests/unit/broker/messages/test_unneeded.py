@@ -51,7 +51,7 @@ def acknowledge_all(topic: PersistentTopic) -> None:
         subscription.skip_through(LATEST)
 
 
-async def test_what_is_acknowledged_in_one_topic_makes_room_for_another() -> None:
+async def test_entries_acknowledged_in_a_topic_make_room_for_another_topic() -> None:
     full = Full()
     acknowledge_all(await full.published(NAME, 8))
     topic = await full.published(OTHER, 9)
@@ -59,7 +59,7 @@ async def test_what_is_acknowledged_in_one_topic_makes_room_for_another() -> Non
     assert not topic.full
 
 
-async def test_twenty_times_the_bound_passes_through_topics_that_are_consumed() -> None:
+async def test_consumed_topics_pass_twenty_times_the_bound_without_refusal() -> None:
     full = Full()
     names = [TopicName.parse(f"{NAME}-{number}") for number in range(10)]
     for _ in range(40):
@@ -69,7 +69,7 @@ async def test_twenty_times_the_bound_passes_through_topics_that_are_consumed() 
     assert full.store.room.refused == 0
 
 
-async def test_what_a_subscription_needs_or_retention_keeps_stays_and_others_are_refused() -> None:
+async def test_needed_and_retained_entries_stay_and_new_messages_are_refused() -> None:
     full = Full()
     await full.published(NAME, 8)
     topic = await full.published(OTHER, 3)
@@ -89,7 +89,7 @@ async def test_a_refusal_names_the_key_to_raise() -> None:
         topic.check_room()
 
 
-async def test_a_topic_that_is_not_loaded_gives_up_what_nobody_needs() -> None:
+async def test_an_unloaded_topic_gives_up_unneeded_entries() -> None:
     full = Full()
     acknowledge_all(await full.published(NAME, 8))
     await full.topics.unload(NAME)
@@ -100,7 +100,7 @@ async def test_a_topic_that_is_not_loaded_gives_up_what_nobody_needs() -> None:
     assert full.store.room.refused == 0
 
 
-async def test_a_topic_that_is_not_loaded_keeps_what_a_subscription_needs() -> None:
+async def test_an_unloaded_topic_keeps_the_backlog_of_its_subscription() -> None:
     full = Full()
     await full.published(NAME, 8)
     await full.topics.unload(NAME)
@@ -111,7 +111,7 @@ async def test_a_topic_that_is_not_loaded_keeps_what_a_subscription_needs() -> N
     assert subscription.cursor.backlog == 8
 
 
-async def test_to_look_at_a_topic_that_is_not_loaded_takes_no_number_of_a_ledger() -> None:
+async def test_checking_an_unloaded_topic_takes_no_ledger_number() -> None:
     full = Full()
     await full.published(NAME, 8)
     await full.topics.unload(NAME)
@@ -123,14 +123,14 @@ async def test_to_look_at_a_topic_that_is_not_loaded_takes_no_number_of_a_ledger
     assert full.store.next_id() == before + 1
 
 
-async def test_room_is_looked_for_before_the_last_of_it_is_taken() -> None:
+async def test_unneeded_entries_are_freed_before_the_last_room_is_taken() -> None:
     full = Full()
     acknowledge_all(await full.published(NAME, 9))
     await full.published(OTHER, 1)
     assert full.messages == 1
 
 
-async def test_an_open_ledger_that_nobody_needs_goes_after_some_minutes() -> None:
+async def test_an_unneeded_open_ledger_is_dropped_after_some_minutes() -> None:
     full = Full()
     monitors = TopicMonitors(full.topics, full.deletion, full.topics._parts.config.publishing)
     topic = await full.published(NAME, 5)

@@ -29,7 +29,7 @@ FAULTS = {
     ),
     "a leak makes the limit smaller for ever": (
         f"{PROPERTIES}/test_cancelled_anywhere.py",
-        "test_of_opening",
+        "test_a_cancelled_open_of_a_consumer_or_reader_leaves_nothing_behind",
     ),
     "a release wakes everybody, and small requests overtake": (
         f"{LIMIT}/test_memory_limit_controller.py",
@@ -41,12 +41,12 @@ FAULTS = {
     ),
     "who consumes and then produces waits for himself": (
         f"{PROPERTIES}/test_consume_then_produce.py",
-        "test_with_a_share_for_producers_it_does_not",
+        "test_with_a_producer_share_the_task_does_not_wait_for_itself",
     ),
     "permits do not go by bytes": (BYTES, "test_permits_are_for_the_bytes_that_are_free"),
     "queues grow though messages are large": (
         f"{PROPERTIES}/test_uneven_entries.py",
-        "test_usage_exceeds_the_limit_by_what_nobody_could_know",
+        "test_usage_exceeds_the_limit_only_by_unpredictable_entry_sizes",
     ),
     "queues shrink once": (
         BYTES,

@@ -47,7 +47,7 @@ def metadata_of(compression: pb.CompressionType.ValueType, size: int) -> pb.Mess
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
-def test_a_message_that_is_left_out_keeps_its_index(compression) -> None:
+def test_a_removed_message_keeps_its_index_in_the_batch(compression) -> None:
     metadata = metadata_of(compression, len(BATCH))
     messages = list(messages_of(unpacked(metadata, packed(compression, BATCH)), 3))
     entry = with_some(metadata, messages, [1])
@@ -61,7 +61,7 @@ def test_a_message_that_is_left_out_keeps_its_index(compression) -> None:
     assert left[1].framed == messages[1].framed
 
 
-def test_a_batch_without_compression_is_written_as_a_real_broker_wrote_it() -> None:
+def test_a_fully_retained_uncompressed_batch_is_marked_as_by_a_real_broker() -> None:
     batch = b"".join(single(b"kk-%d" % n, partition_key="kk") for n in range(2))
     metadata = metadata_of(pb.NONE, 0)
     metadata.num_messages_in_batch = 2
@@ -71,14 +71,14 @@ def test_a_batch_without_compression_is_written_as_a_real_broker_wrote_it() -> N
     assert list(changed.compacted_batch_indexes) == [0, 1]
 
 
-def test_the_checksum_fits() -> None:
+def test_a_repacked_batch_has_a_correct_checksum() -> None:
     entry = with_some(metadata_of(pb.NONE, 0), list(messages_of(BATCH, 3)), [0])
     checksum = google_crc32c.value(entry[6:])
     assert entry[:6] == b"\x0e\x01" + checksum.to_bytes(4, "big")
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS[1:])
-def test_damaged_bytes_are_not_taken_apart(compression: pb.CompressionType.ValueType) -> None:
+def test_damaged_compressed_bytes_are_unreadable(compression: pb.CompressionType.ValueType) -> None:
     with pytest.raises(UnreadableBatchError):
         unpacked(metadata_of(compression, 1_000), b"\xff\xff damaged")
 
@@ -86,19 +86,19 @@ def test_damaged_bytes_are_not_taken_apart(compression: pb.CompressionType.Value
 @pytest.mark.parametrize(
     "damaged", [BATCH[:-1], BATCH[:-9], b"", b"\0\0\0\x02\xff\xff", b"\xff\xff\xff\xff"]
 )
-def test_a_batch_with_too_little_in_it_is_not_taken_apart(damaged: bytes) -> None:
+def test_a_truncated_or_malformed_batch_is_unreadable(damaged: bytes) -> None:
     with pytest.raises(UnreadableBatchError):
         list(messages_of(damaged, 3))
 
 
-def test_a_batch_that_would_be_too_large_is_not_unpacked() -> None:
+def test_a_batch_above_the_size_bound_is_not_decompressed() -> None:
     size = MOST_BATCH_BYTES + 1
     small = packed(pb.ZSTD, bytes(size))
     with pytest.raises(UnreadableBatchError):
         unpacked(metadata_of(pb.ZSTD, size), small)
 
 
-def test_a_large_batch_is_not_packed_again() -> None:
+def test_a_large_batch_is_rewritten_without_compression() -> None:
     large = single(os.urandom(MOST_PACKED_BYTES), partition_key="a") + single(b"b")
     metadata = metadata_of(pb.ZLIB, len(large))
     metadata.num_messages_in_batch = 2
@@ -131,24 +131,24 @@ def metadata(kind: pb.CompressionType.ValueType, size: int) -> pb.MessageMetadat
 
 
 @pytest.mark.parametrize("kind", PACKED)
-def test_a_payload_is_as_it_was(kind: pb.CompressionType.ValueType) -> None:
+def test_a_decompressed_payload_equals_the_original(kind: pb.CompressionType.ValueType) -> None:
     assert decompressed(metadata(kind, len(PLAIN)), PACKED[kind], 200) == PLAIN
 
 
 @pytest.mark.parametrize("kind", PACKERS)
 @pytest.mark.parametrize("size", [0, 1, 199, 201, 100_000])
-def test_another_size_than_it_has_is_not_believed(kind, size) -> None:
+def test_a_wrong_announced_size_is_refused(kind, size) -> None:
     with pytest.raises(DecompressionError):
         decompressed(metadata(kind, size), PACKED[kind], 100_000)
 
 
 @pytest.mark.parametrize("kind", PACKERS)
-def test_no_more_memory_is_taken_than_allowed(kind: pb.CompressionType.ValueType) -> None:
+def test_an_announced_size_above_the_bound_is_refused(kind: pb.CompressionType.ValueType) -> None:
     with pytest.raises(DecompressionError, match="says that it has 200 bytes: more than 199"):
         decompressed(metadata(kind, 200), PACKED[kind], 199)
 
 
 @pytest.mark.parametrize("kind", PACKERS)
-def test_damage_is_said(kind: pb.CompressionType.ValueType) -> None:
+def test_a_damaged_payload_raises_a_decompression_error(kind: pb.CompressionType.ValueType) -> None:
     with pytest.raises(DecompressionError, match="the message"):
         decompressed(metadata(kind, 200), b"\xff\xff damaged", 200)

@@ -41,7 +41,9 @@ async def left(store: MessageStore | None = None) -> CompactedEntries:
         (LATEST, []),
     ],
 )
-async def test_entries_are_read_from_a_position_of_their_topic(first, expected) -> None:
+async def test_a_read_starts_at_the_first_retained_entry_from_a_topic_position(
+    first, expected
+) -> None:
     compacted = await left()
     # A read ends with a ledger; the next read continues.
     found = await compacted.fetch(first, 100, 1_000_000)
@@ -49,7 +51,7 @@ async def test_entries_are_read_from_a_position_of_their_topic(first, expected) 
     assert len(compacted) == 4
 
 
-async def test_an_entry_is_as_it_was_in_its_topic() -> None:
+async def test_a_retained_entry_keeps_its_data_and_its_digest() -> None:
     compacted = await left()
     (entry,) = await compacted.fetch(Position(4, 7), 1, 1)
     assert entry.data == b"data of 7"
@@ -66,7 +68,9 @@ def damage(path: Path, compacted: CompactedEntries, *numbers: int) -> None:
 
 
 @pytest.mark.parametrize("damaged", range(4))
-async def test_a_damaged_entry_hides_no_other_one(tmp_path: Path, damaged: int) -> None:
+async def test_a_damaged_entry_is_reported_and_hides_no_intact_entry(
+    tmp_path: Path, damaged: int
+) -> None:
     path = tmp_path / "messages.db"
     async with opened(sqlite_store(path, recent_bytes=0)) as store:
         compacted = await left(store)
@@ -84,7 +88,7 @@ async def test_a_damaged_entry_hides_no_other_one(tmp_path: Path, damaged: int) 
 
 @pytest.mark.parametrize("damaged", [(0,), (1, 2), (2,), (3,), (0, 1, 3), range(4)])
 @pytest.mark.parametrize("at_once", [1, 2, 9])
-async def test_where_damaged_entries_are_left_out_no_other_one_is_and_none_comes_twice(
+async def test_with_damage_skipped_every_intact_entry_is_read_exactly_once(
     tmp_path: Path, damaged: tuple[int, ...], at_once: int
 ) -> None:
     path = tmp_path / "messages.db"
@@ -103,7 +107,7 @@ async def test_where_damaged_entries_are_left_out_no_other_one_is_and_none_comes
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_entries_that_are_deleted_are_not_taken_for_none(tmp_path: Path, kind: str) -> None:
+async def test_reading_deleted_entries_raises_an_error(tmp_path: Path, kind: str) -> None:
     async with opened(message_store(kind, tmp_path)) as store:
         compacted = await left(store)
         await store.delete_ledger(NAME)
@@ -114,7 +118,7 @@ async def test_entries_that_are_deleted_are_not_taken_for_none(tmp_path: Path, k
             await compacted.last_entry()
 
 
-async def test_entries_that_are_deleted_while_they_are_looked_for_are_not_taken_for_none(
+async def test_reading_entries_deleted_during_the_search_raises_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with opened(sqlite_store(tmp_path / "messages.db", recent_bytes=0)) as store:

@@ -60,11 +60,13 @@ def left(*data: bytes) -> list[int]:
         "unreadable",
     ],
 )
-def test_the_last_value_of_each_key_is_left(data: list[bytes], expected: list[int]) -> None:
+def test_only_the_last_value_of_each_key_is_retained(
+    data: list[bytes], expected: list[int]
+) -> None:
     assert left(*data) == expected
 
 
-def test_of_a_batch_those_are_left_that_are_the_last_of_their_key() -> None:
+def test_a_batch_retains_only_the_last_message_of_each_key() -> None:
     batch = (
         single(b"1", partition_key="a")
         + single(b"2", partition_key="b")
@@ -89,14 +91,14 @@ def test_of_a_batch_those_are_left_that_are_the_last_of_their_key() -> None:
     assert keys.removed == 3
 
 
-def test_too_many_keys_are_refused() -> None:
+def test_keys_above_the_memory_bound_are_refused() -> None:
     keys = LatestKeys(most_bytes=1_000)
     with pytest.raises(TooManyKeysError, match="its keys take more than 1000 bytes of memory"):
         for _ in keys.note(entries(*[message(b"1", key=f"k{n}") for n in range(20)])):
             pass
 
 
-def test_keys_that_were_deleted_take_no_room() -> None:
+def test_deleted_keys_use_no_memory() -> None:
     keys = LatestKeys(most_bytes=1_000)
     for number in range(50):
         data = [message(b"1", key=f"k{number}"), message(b"", key=f"k{number}")]
@@ -106,7 +108,7 @@ def test_keys_that_were_deleted_take_no_room() -> None:
 
 
 @pytest.mark.usefixtures("seldom_collected")
-def test_a_batch_of_many_messages_is_done_in_steps() -> None:
+def test_a_batch_of_many_messages_is_processed_in_short_steps() -> None:
     batch = b"".join(single(b"", partition_key=f"{n}") for n in range(50_000))
     data = entries(message(batch, count=50_000))
     keys = LatestKeys()

@@ -63,7 +63,7 @@ async def topic() -> StoredTopic:
     return topic
 
 
-async def test_a_reader_gets_the_last_of_each_key_and_then_everything_new() -> None:
+async def test_a_reader_gets_the_last_message_of_each_key_and_then_all_new_messages() -> None:
     topic = await stored()
     await topic.compact()
     client, _ = await reading(topic)
@@ -75,7 +75,7 @@ async def test_a_reader_gets_the_last_of_each_key_and_then_everything_new() -> N
     assert topic.compaction.removed == 3
 
 
-async def test_a_reader_does_not_get_the_last_messages_without_key_either() -> None:
+async def test_a_reader_does_not_get_a_compacted_message_without_key() -> None:
     topic = await stored()
     topic.publish(b"last without key")
     await topic.compact()
@@ -85,7 +85,7 @@ async def test_a_reader_does_not_get_the_last_messages_without_key_either() -> N
     assert payloads(client) == [b"a2", b"b2", b"new without key"]
 
 
-async def test_the_last_message_is_one_that_is_left_until_there_is_a_newer_one() -> None:
+async def test_the_last_message_is_the_last_retained_entry_until_a_newer_message() -> None:
     topic = await stored()
     topic.publish(b"", "b")
     await topic.compact()
@@ -97,7 +97,7 @@ async def test_the_last_message_is_one_that_is_left_until_there_is_a_newer_one()
     assert not topic.compaction.holds_last()
 
 
-async def test_the_last_message_is_one_that_is_left_when_newer_ones_are_dropped() -> None:
+async def test_the_last_message_is_a_retained_entry_after_newer_entries_are_dropped() -> None:
     topic = await stored()
     await topic.compact()
     topic.publish(b"new without key")
@@ -106,7 +106,7 @@ async def test_the_last_message_is_one_that_is_left_when_newer_ones_are_dropped(
     assert topic.compaction.holds_last()
 
 
-async def test_the_last_message_is_looked_for_again_if_it_is_compacted_anew_meanwhile() -> None:
+async def test_the_last_message_is_looked_up_again_after_a_simultaneous_compaction() -> None:
     topic = await stored()
     await topic.compact()
     deleted = topic.compaction.compacted
@@ -127,7 +127,7 @@ async def test_the_last_message_is_looked_for_again_if_it_is_compacted_anew_mean
     assert last.position.entry_id == 5
 
 
-async def test_what_is_published_meanwhile_is_left_for_the_next_compaction() -> None:
+async def test_messages_published_during_a_compaction_are_not_compacted() -> None:
     topic = await stored()
     topic.compaction.start()
     await asyncio.sleep(0)
@@ -139,7 +139,7 @@ async def test_what_is_published_meanwhile_is_left_for_the_next_compaction() -> 
     assert payloads(client) == [b"a2", b"b2", b"a3"]
 
 
-async def test_others_get_everything(topic: StoredTopic) -> None:
+async def test_a_consumer_without_read_compacted_gets_every_message(topic: StoredTopic) -> None:
     client = RecordingClient()
     subscription = topic.subscriptions.create("s", earliest=True)
     subscription.flow(subscription.add_consumer(client, ConsumerOptions(1, "c", EXCLUSIVE)), 1_000)
@@ -147,7 +147,7 @@ async def test_others_get_everything(topic: StoredTopic) -> None:
     assert len(client.messages) == 5
 
 
-async def test_one_who_reads_already_goes_on_in_what_is_left() -> None:
+async def test_a_reader_continues_in_the_compacted_view_after_a_compaction() -> None:
     topic = await stored()
     client, consumer = await reading(topic, permits=1)
     await topic.compact()
@@ -156,7 +156,7 @@ async def test_one_who_reads_already_goes_on_in_what_is_left() -> None:
     assert payloads(client) == [b"a1", b"a2", b"b2"]
 
 
-async def test_the_next_compaction_begins_with_what_the_last_one_has_left() -> None:
+async def test_a_compaction_builds_on_the_entries_retained_by_the_previous_run() -> None:
     topic = await stored()
     await topic.compact()
     topic.publish(b"a3", "a")
@@ -168,7 +168,7 @@ async def test_the_next_compaction_begins_with_what_the_last_one_has_left() -> N
     assert len([name for name in topic.store._topics if name.startswith("compacted")]) == 1
 
 
-async def test_what_is_compacted_can_be_read_when_the_ledgers_of_the_topic_are_gone() -> None:
+async def test_compacted_entries_are_readable_after_the_ledgers_of_the_topic_are_gone() -> None:
     topic = await stored(entries_per_ledger=2)
     await topic.compact()
     topic.ledger.roll()
@@ -192,7 +192,9 @@ async def test_what_is_compacted_can_be_read_when_the_ledgers_of_the_topic_are_g
     assert payloads(again) == [b"b2"]
 
 
-async def test_an_acknowledgement_of_what_was_never_there_moves_nothing(topic: StoredTopic) -> None:
+async def test_an_acknowledgement_of_an_unknown_entry_does_not_move_the_cursor(
+    topic: StoredTopic,
+) -> None:
     _, consumer = await reading(topic)
     before = consumer.subscription.cursor.mark_delete
     consumer.subscription.acknowledge_cumulatively(
@@ -201,14 +203,14 @@ async def test_an_acknowledgement_of_what_was_never_there_moves_nothing(topic: S
     assert consumer.subscription.cursor.mark_delete == before
 
 
-async def test_redelivery_begins_again_with_what_is_left(topic: StoredTopic) -> None:
+async def test_redelivery_starts_again_with_the_retained_entries(topic: StoredTopic) -> None:
     client, consumer = await reading(topic)
     consumer.subscription.redeliver(consumer, [], None)
     await settle()
     assert payloads(client) == [b"a2", b"b2"] * 2
 
 
-async def test_the_batch_that_is_left_counts_all_its_messages() -> None:
+async def test_a_partly_retained_batch_takes_permits_for_all_its_messages() -> None:
     topic = await StoredTopic.loaded(MemoryMessageStore())
     batch = single(b"1", partition_key="a") + single(b"2", partition_key="a") + single(b"3")
     topic.append(message(batch, count=3))
@@ -222,14 +224,16 @@ async def test_the_batch_that_is_left_counts_all_its_messages() -> None:
     assert topic.compaction.removed == 0
 
 
-async def test_the_subscription_of_compaction_stands_at_the_horizon(topic: StoredTopic) -> None:
+async def test_the_compaction_subscription_is_at_the_end_without_backlog(
+    topic: StoredTopic,
+) -> None:
     subscription = topic.subscriptions.get(SUBSCRIPTION)
     assert subscription is not None
     assert subscription.cursor.mark_delete == topic.ledger.last_confirmed
     assert subscription.cursor.backlog == 0
 
 
-async def test_a_threshold_alone_has_what_is_to_be_compacted_kept() -> None:
+async def test_a_threshold_keeps_entries_for_a_later_compaction() -> None:
     topic = await stored(entries_per_ledger=2)
     topic.subscriptions.create("full")
     topic.policies = replace(DEFAULTS, compaction_threshold_bytes=1_000_000, max_subscriptions=1)
@@ -242,7 +246,7 @@ async def test_a_threshold_alone_has_what_is_to_be_compacted_kept() -> None:
     assert topic.subscriptions.slowest == topic.ledger.following(EARLIEST)
 
 
-async def test_without_a_threshold_nothing_is_kept_for_a_compaction() -> None:
+async def test_without_a_threshold_no_compaction_subscription_is_created() -> None:
     topic = await stored()
     topic.compaction.keep_for_later()
     assert SUBSCRIPTION not in topic.subscriptions
@@ -258,7 +262,7 @@ async def test_an_empty_topic_can_be_compacted() -> None:
     assert payloads(client) == [b"first"]
 
 
-async def test_a_second_one_is_refused_while_one_runs() -> None:
+async def test_a_second_compaction_is_refused_while_the_first_is_running() -> None:
     topic = await stored()
     topic.compaction.start()
     with pytest.raises(RefusedError, match="Compaction already in progress") as refused:
@@ -268,7 +272,9 @@ async def test_a_second_one_is_refused_while_one_runs() -> None:
     await topic.compaction.finished()
 
 
-async def test_an_unload_keeps_what_is_left_and_forgets_how_it_went(topic: StoredTopic) -> None:
+async def test_an_unload_keeps_the_compacted_entries_and_resets_the_status(
+    topic: StoredTopic,
+) -> None:
     await topic.unload()
     still_open = list(topic.store._open)
     again = await StoredTopic.loaded(topic.store)
@@ -278,7 +284,7 @@ async def test_an_unload_keeps_what_is_left_and_forgets_how_it_went(topic: Store
     assert payloads(client) == [b"a2", b"b2"]
 
 
-async def test_one_that_an_unload_interrupts_leaves_nothing_behind() -> None:
+async def test_a_compaction_interrupted_by_an_unload_leaves_no_ledger_behind() -> None:
     topic = await stored()
     topic.compaction.start()
     await asyncio.sleep(0)
@@ -291,7 +297,7 @@ async def test_one_that_an_unload_interrupts_leaves_nothing_behind() -> None:
     assert again.compaction.status is CompactionStatus.SUCCESS
 
 
-async def test_what_a_crash_left_unused_is_deleted_with_the_next_load() -> None:
+async def test_an_unused_compacted_ledger_of_a_crash_is_deleted_by_the_next_load() -> None:
     topic = await stored()
     await topic.store.open_ledger("compacted://t/n/x-77")
     topic.ledger.set_property(UNUSED_PROPERTY, "compacted://t/n/x-77")
@@ -301,7 +307,7 @@ async def test_what_a_crash_left_unused_is_deleted_with_the_next_load() -> None:
     assert UNUSED_PROPERTY not in again.ledger.properties
 
 
-async def test_a_store_without_room_ends_it_with_an_error_and_leaves_all_as_it_was() -> None:
+async def test_a_full_store_fails_the_compaction_and_changes_nothing() -> None:
     topic = await StoredTopic.loaded(MemoryMessageStore(StoreBounds(process=5_000)))
     for number in range(10):
         topic.publish(b"x" * 200, f"k{number}")
@@ -317,7 +323,7 @@ async def test_a_store_without_room_ends_it_with_an_error_and_leaves_all_as_it_w
     assert len(client.messages) == 11
 
 
-async def test_too_many_subscriptions_end_it_with_an_error() -> None:
+async def test_too_many_subscriptions_fail_the_compaction() -> None:
     topic = await stored()
     topic.subscriptions.create("s")
     topic.policies = replace(DEFAULTS, max_subscriptions=1)
@@ -326,7 +332,7 @@ async def test_too_many_subscriptions_end_it_with_an_error() -> None:
     assert "Exceed the maximum number of subscriptions" in topic.compaction.last_error
 
 
-async def test_entries_that_are_dropped_meanwhile_end_it_with_an_error() -> None:
+async def test_entries_dropped_during_a_compaction_fail_the_compaction() -> None:
     topic = await stored(entries_per_ledger=2)
     topic.compaction.start()
     for _ in range(4):
@@ -340,7 +346,7 @@ async def test_entries_that_are_dropped_meanwhile_end_it_with_an_error() -> None
 @pytest.mark.parametrize(
     ("threshold", "starts"), [(0, False), (10, True), (1_000_000, False)], ids=str
 )
-async def test_the_policy_starts_it_when_there_is_more_to_compact(threshold, starts) -> None:
+async def test_the_threshold_policy_starts_a_compaction_when_exceeded(threshold, starts) -> None:
     topic = await stored()
     topic.policies = replace(DEFAULTS, compaction_threshold_bytes=threshold)
     started = topic.compaction.start_if_due()
@@ -349,7 +355,7 @@ async def test_the_policy_starts_it_when_there_is_more_to_compact(threshold, sta
     assert not topic.compaction.start_if_due()
 
 
-async def test_deletion_takes_what_is_left_along(topic: StoredTopic) -> None:
+async def test_deleting_a_topic_deletes_its_compacted_ledgers(topic: StoredTopic) -> None:
     topic.ledger.set_property(UNUSED_PROPERTY, "compacted://t/n/x-77")
     await topic.store.open_ledger("compacted://t/n/x-77")
     await delete_compacted(topic.store, "persistent://t/n/x")
@@ -359,7 +365,9 @@ async def test_deletion_takes_what_is_left_along(topic: StoredTopic) -> None:
 
 
 @pytest.mark.parametrize("turns", [None, 0, 1, 3, 10])
-async def test_with_its_subscription_goes_what_compactions_have_left(turns: int | None) -> None:
+async def test_deleting_the_compaction_subscription_deletes_compacted_entries(
+    turns: int | None,
+) -> None:
     topic = await stored()
     await topic.compact()
     topic.publish(b"a3", "a")
@@ -378,7 +386,7 @@ async def test_with_its_subscription_goes_what_compactions_have_left(turns: int 
     assert again.compaction.status is CompactionStatus.SUCCESS
 
 
-async def test_what_cannot_be_deleted_with_the_subscription_is_with_the_next_load(
+async def test_ledgers_not_deleted_with_the_subscription_are_deleted_by_a_later_load(
     topic: StoredTopic, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     await topic.store.open_ledger("compacted://t/n/x-77")
@@ -398,7 +406,7 @@ async def fails(*_: object) -> None:
     raise MessageStoreError("the disk is gone")
 
 
-async def test_what_a_failed_compaction_cannot_delete_is_by_the_next_one(
+async def test_leftovers_of_a_failed_compaction_are_deleted_by_the_next_compaction(
     topic: StoredTopic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic.publish(b"a3", "a")
@@ -415,7 +423,7 @@ async def test_what_a_failed_compaction_cannot_delete_is_by_the_next_one(
     assert payloads(client) == [b"b2", b"a3"]
 
 
-async def test_a_compaction_of_which_the_end_is_not_stored_leaves_nothing_unnamed(
+async def test_after_a_compaction_fails_to_store_its_end_the_next_leaves_no_stale_ledger(
     topic: StoredTopic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic.publish(b"a3", "a")
@@ -430,7 +438,7 @@ async def test_a_compaction_of_which_the_end_is_not_stored_leaves_nothing_unname
     assert len(topic.store.names()) == 2
 
 
-async def test_a_reader_that_has_the_name_of_compaction_ends_it_with_an_error() -> None:
+async def test_a_reader_with_the_reserved_subscription_name_fails_the_compaction() -> None:
     topic = await stored()
     reader = topic.subscriptions.create(SUBSCRIPTION, earliest=True, durable=False)
     consumer = reader.add_consumer(RecordingClient(), ConsumerOptions(1, "c", EXCLUSIVE))

@@ -106,7 +106,7 @@ async def loaded() -> Loaded:
     return Loaded()
 
 
-async def test_those_who_ask_for_the_same_topic_share_one_load(loaded: Loaded) -> None:
+async def test_simultaneous_requests_for_a_topic_share_its_load(loaded: Loaded) -> None:
     await loaded.names.create_namespace(NAMESPACE)
     loaded.store.may_open.clear()
     waiting = [await started(loaded.topics.get(NAME)) for _ in range(3)]
@@ -118,7 +118,7 @@ async def test_those_who_ask_for_the_same_topic_share_one_load(loaded: Loaded) -
     assert (loaded.store.opened, len(loaded.topics)) == (1, 1)
 
 
-async def test_no_more_topics_are_loaded_at_once_than_the_key_says() -> None:
+async def test_simultaneous_topic_loads_are_bounded_by_the_key() -> None:
     loaded = Loaded(maxConcurrentTopicLoadRequest="2")
     await loaded.names.create_namespace(NAMESPACE)
     loaded.store.may_open.clear()
@@ -130,7 +130,7 @@ async def test_no_more_topics_are_loaded_at_once_than_the_key_says() -> None:
     assert len(loaded.topics) == 4
 
 
-async def test_a_number_of_loads_changed_at_run_time_holds_for_the_next() -> None:
+async def test_a_load_bound_changed_at_run_time_applies_to_the_next_loads() -> None:
     loaded = Loaded(maxConcurrentTopicLoadRequest="1")
     await loaded.names.create_namespace(NAMESPACE)
     loaded.store.may_open.clear()
@@ -144,7 +144,7 @@ async def test_a_number_of_loads_changed_at_run_time_holds_for_the_next() -> Non
     await asyncio.gather(*waiting)
 
 
-async def test_a_drain_lets_receipts_leave_before_producers_are_closed(loaded, monkeypatch) -> None:
+async def test_a_drain_sends_receipts_before_producers_are_closed(loaded, monkeypatch) -> None:
     topic, cnx = await loaded.topic(), loaded.connection()
     ledger = topic.ledger
     ledger.__class__ = SlowLedger
@@ -164,7 +164,7 @@ async def test_a_drain_lets_receipts_leave_before_producers_are_closed(loaded, m
     assert len(loaded.topics) == 0
 
 
-async def test_all_topics_are_closed_however_many_there_are(loaded: Loaded) -> None:
+async def test_closing_covers_more_topics_than_are_closed_simultaneously(loaded: Loaded) -> None:
     await loaded.names.create_namespace(NAMESPACE)
     for number in range(2 * CLOSED_AT_ONCE + 1):
         await loaded.topics.get(TopicName.parse(f"t{number}"))
@@ -172,7 +172,7 @@ async def test_all_topics_are_closed_however_many_there_are(loaded: Loaded) -> N
     assert len(loaded.topics) == 0
 
 
-async def test_an_unloaded_topic_closes_its_clients_and_keeps_what_is_stored() -> None:
+async def test_an_unloaded_topic_closes_its_producers_and_keeps_stored_messages() -> None:
     loaded = Loaded()
     topic, cnx = await loaded.topic(), loaded.connection()
     add(topic, cnx.producer())
@@ -189,7 +189,7 @@ async def test_an_unloaded_topic_closes_its_clients_and_keeps_what_is_stored() -
     await settle()
 
 
-async def test_a_topic_whose_ledger_fails_is_unloaded_and_the_next_client_loads_it_again() -> None:
+async def test_a_failed_ledger_unloads_its_topic_and_the_next_client_reloads_the_topic() -> None:
     loaded = Loaded()
     topic, cnx = await loaded.topic(), loaded.connection()
     add(topic, cnx.producer())
@@ -202,7 +202,7 @@ async def test_a_topic_whose_ledger_fails_is_unloaded_and_the_next_client_loads_
     assert loaded.topics.loaded(NAME) is again
 
 
-async def test_a_topic_in_use_is_deleted_by_force_only(loaded: Loaded) -> None:
+async def test_a_topic_in_use_is_deleted_only_by_force(loaded: Loaded) -> None:
     topic, cnx = await loaded.topic(), loaded.connection()
     add(topic, cnx.producer())
     cnx.take()
@@ -220,21 +220,21 @@ async def test_a_topic_in_use_is_deleted_by_force_only(loaded: Loaded) -> None:
     assert loaded.topics.loaded(NAME) is None
 
 
-async def test_a_topic_that_is_missing_cannot_be_deleted(loaded: Loaded) -> None:
+async def test_deleting_a_missing_topic_is_refused(loaded: Loaded) -> None:
     await loaded.topic()
     with pytest.raises(RefusedError):
         await loaded.deletion.delete(TopicName.parse("other"))
     assert loaded.topics.loaded(NAME) is not None
 
 
-async def test_a_topic_that_is_not_loaded_is_deleted_with_its_messages(loaded: Loaded) -> None:
+async def test_an_unloaded_topic_is_deleted_with_its_messages(loaded: Loaded) -> None:
     await loaded.topic()
     await loaded.topics.unload(NAME)
     await loaded.deletion.delete(NAME)
     assert not loaded.store.holds(str(NAME))
 
 
-async def test_a_topic_is_not_deleted_while_nothing_can_be_stored(loaded: Loaded) -> None:
+async def test_a_topic_is_not_deleted_while_the_store_is_full(loaded: Loaded) -> None:
     await loaded.topic()
     loaded.store.error = MessageStoreError("there is no room")
     with pytest.raises(MessageStoreError, match="there is no room"):
@@ -247,7 +247,7 @@ async def test_a_topic_is_not_deleted_while_nothing_can_be_stored(loaded: Loaded
     assert not loaded.store.holds(str(NAME))
 
 
-async def test_a_topic_whose_end_cannot_be_stored_is_not_said_to_be_terminated(monkeypatch) -> None:
+async def test_terminating_a_topic_fails_when_its_end_cannot_be_stored(monkeypatch) -> None:
     async def no_room() -> None:
         raise MessageStoreError("there is no room")
 
@@ -258,7 +258,7 @@ async def test_a_topic_whose_end_cannot_be_stored_is_not_said_to_be_terminated(m
         await loaded.topics.terminate(NAME)
 
 
-async def test_a_terminated_topic_says_where_it_ends(loaded: Loaded) -> None:
+async def test_terminating_a_topic_returns_its_last_position(loaded: Loaded) -> None:
     topic, cnx = await loaded.topic(), loaded.connection()
     empty = topic.ledger.last_confirmed
     assert empty.entry_id == -1
@@ -270,13 +270,13 @@ async def test_a_terminated_topic_says_where_it_ends(loaded: Loaded) -> None:
     await settle()
 
 
-async def test_a_missing_topic_is_not_terminated(loaded: Loaded) -> None:
+async def test_terminating_a_missing_topic_is_refused(loaded: Loaded) -> None:
     await loaded.names.create_namespace(NAMESPACE)
     with pytest.raises(RequestError):
         await loaded.topics.terminate(NAME)
 
 
-async def test_a_topic_that_stores_nothing_is_not_terminated(loaded: Loaded) -> None:
+async def test_terminating_a_non_persistent_topic_is_refused(loaded: Loaded) -> None:
     await loaded.names.create_namespace(NAMESPACE)
     name = TopicName.parse("non-persistent://public/default/n")
     assert isinstance(await loaded.topics.get(name), NonPersistentTopic)
@@ -284,14 +284,14 @@ async def test_a_topic_that_stores_nothing_is_not_terminated(loaded: Loaded) -> 
         await loaded.topics.terminate(name)
 
 
-async def test_all_topics_are_closed_at_the_end(loaded: Loaded) -> None:
+async def test_shutdown_closes_the_loaded_topics(loaded: Loaded) -> None:
     topic = await loaded.topic()
     await loaded.topics.close()
     assert len(loaded.topics) == 0
     assert topic.closing
 
 
-async def test_a_topic_that_is_being_loaded_is_refused_when_its_namespace_goes() -> None:
+async def test_a_topic_load_is_refused_when_its_namespace_is_deleted() -> None:
     loaded = Loaded()
     await loaded.names.create_namespace(NAMESPACE)
     await loaded.service.create(NAME, {})
@@ -307,7 +307,7 @@ async def test_a_topic_that_is_being_loaded_is_refused_when_its_namespace_goes()
     assert not loaded.store.holds(str(NAME))
 
 
-async def test_a_topic_whose_first_client_leaves_is_loaded_once(loaded: Loaded) -> None:
+async def test_a_topic_is_loaded_once_when_its_first_client_cancels(loaded: Loaded) -> None:
     await loaded.names.create_namespace(NAMESPACE)
     loaded.store.may_open.clear()
     first = await started(loaded.topics.get(NAME))
@@ -320,7 +320,7 @@ async def test_a_topic_whose_first_client_leaves_is_loaded_once(loaded: Loaded) 
     assert loaded.topics.load_times.count == 1
 
 
-async def test_a_topic_that_is_being_loaded_for_nobody_is_deleted_when_it_is_there() -> None:
+async def test_a_topic_whose_load_was_cancelled_is_deleted_after_its_load() -> None:
     loaded = Loaded()
     await loaded.names.create_namespace(NAMESPACE)
     loaded.store.may_open.clear()
@@ -334,7 +334,9 @@ async def test_a_topic_that_is_being_loaded_for_nobody_is_deleted_when_it_is_the
     assert not loaded.store.names()
 
 
-async def test_a_topic_that_clients_join_meanwhile_is_not_deleted(loaded, monkeypatch) -> None:
+async def test_a_topic_joined_by_a_producer_during_its_deletion_is_not_deleted(
+    loaded, monkeypatch
+) -> None:
     topic, cnx = await loaded.topic(), loaded.connection()
 
     async def joins() -> None:
@@ -357,7 +359,7 @@ async def test_no_partition_is_loaded_while_its_topic_is_deleted(loaded: Loaded)
     await loaded.topics.get(partition)
 
 
-async def test_what_is_made_by_rest_while_its_namespace_goes_is_not_noted(loaded: Loaded) -> None:
+async def test_a_topic_created_during_a_namespace_deletion_is_not_tracked(loaded: Loaded) -> None:
     loaded.policies = replace(DEFAULTS, inactive_topics=InactiveTopics(delete=True))
     await loaded.topic()
     async with loaded.deletion.emptied([NAMESPACE]):
@@ -365,7 +367,7 @@ async def test_what_is_made_by_rest_while_its_namespace_goes_is_not_noted(loaded
     assert len(loaded.topics.made) == 0
 
 
-async def test_a_topic_that_cannot_be_read_is_deleted_with_what_compactions_have_left(
+async def test_an_unreadable_topic_is_deleted_with_its_compacted_entries(
     loaded: Loaded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await compacted(loaded)
@@ -379,7 +381,7 @@ async def test_a_topic_that_cannot_be_read_is_deleted_with_what_compactions_have
     assert not loaded.store.names()
 
 
-async def test_no_topic_of_a_namespace_is_loaded_before_its_name_is_gone(loaded: Loaded) -> None:
+async def test_no_topic_of_a_namespace_is_loaded_during_its_deletion(loaded: Loaded) -> None:
     topic = await loaded.topic()
     async with loaded.deletion.emptied([NAMESPACE]):
         assert topic.closing
@@ -389,7 +391,9 @@ async def test_no_topic_of_a_namespace_is_loaded_before_its_name_is_gone(loaded:
     assert await loaded.topics.get(NAME) is not topic
 
 
-async def test_a_namespace_whose_messages_stay_keeps_its_names(loaded: Loaded, monkeypatch) -> None:
+async def test_a_namespace_whose_messages_cannot_be_deleted_can_be_emptied_later(
+    loaded: Loaded, monkeypatch
+) -> None:
     await loaded.topic()
     with monkeypatch.context() as patch:
         patch.setattr(loaded.store, "delete_ledger", no_room)
@@ -400,7 +404,7 @@ async def test_a_namespace_whose_messages_stay_keeps_its_names(loaded: Loaded, m
     assert not loaded.store.names()
 
 
-async def test_of_a_topic_whose_name_cannot_be_deleted_the_messages_are_gone(
+async def test_messages_are_deleted_even_when_the_topic_name_cannot_be(
     loaded: Loaded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic, cnx = await loaded.topic(), loaded.connection()
@@ -417,7 +421,7 @@ async def test_of_a_topic_whose_name_cannot_be_deleted_the_messages_are_gone(
     assert again.ledger.size_bytes == 0
 
 
-async def test_of_several_brokers_one_notes_only_what_it_owns_and_until_it_loses_a_bundle() -> None:
+async def test_a_broker_tracks_created_topics_only_of_owned_bundles() -> None:
     loaded = Loaded(alone=False)
     loaded.policies = replace(DEFAULTS, inactive_topics=InactiveTopics(delete=True))
     await loaded.names.create_namespace(NAMESPACE)
@@ -429,7 +433,7 @@ async def test_of_several_brokers_one_notes_only_what_it_owns_and_until_it_loses
 
 
 @pytest.mark.parametrize("deleted", [False, True])
-async def test_who_was_paused_for_the_rate_of_a_topic_is_read_again_when_it_goes(
+async def test_a_connection_paused_by_a_topic_rate_resumes_when_the_topic_is_closed(
     *, deleted: bool
 ) -> None:
     loaded = Loaded()
@@ -457,7 +461,7 @@ async def compacted(loaded: Loaded) -> str:
     return left.ledger.name
 
 
-async def test_a_bundle_that_moved_is_forgotten_with_what_compactions_have_left_of_it() -> None:
+async def test_a_moved_bundle_is_forgotten_with_its_compacted_entries() -> None:
     loaded = Loaded(alone=False)
     left = await compacted(loaded)
     for name in (str(FOREIGN), compacted_name(str(FOREIGN), 70), compacted_name(str(FOREIGN), 71)):
@@ -468,7 +472,7 @@ async def test_a_bundle_that_moved_is_forgotten_with_what_compactions_have_left_
     assert set(loaded.store.names()) == {str(NAME), left, elsewhere}  # NAME is served
 
 
-async def test_a_bundle_of_which_not_all_can_be_forgotten_is_refused(monkeypatch) -> None:
+async def test_forgetting_a_bundle_is_refused_when_a_ledger_cannot_be_deleted(monkeypatch) -> None:
     loaded = Loaded(alone=False)
     await loaded.store.open_ledger(str(FOREIGN))
     monkeypatch.setattr(loaded.store, "delete_ledger", no_room)
@@ -477,7 +481,9 @@ async def test_a_bundle_of_which_not_all_can_be_forgotten_is_refused(monkeypatch
 
 
 @pytest.mark.parametrize("how", ["namespace", "namespace, unloaded", "topic", "topic, unloaded"])
-async def test_what_compactions_have_left_goes_with_the_topic(loaded: Loaded, how: str) -> None:
+async def test_compacted_entries_are_deleted_with_their_topic_or_namespace(
+    loaded: Loaded, how: str
+) -> None:
     await compacted(loaded)
     if "unloaded" in how:
         await loaded.topics.unload(NAME)
@@ -489,7 +495,7 @@ async def test_what_compactions_have_left_goes_with_the_topic(loaded: Loaded, ho
     await settle()
 
 
-async def test_policies_are_followed_by_the_topics_they_are_of(loaded: Loaded) -> None:
+async def test_changed_policies_apply_to_the_topics_of_their_scope(loaded: Loaded) -> None:
     await loaded.topic()
     parted = TopicName.parse("p")
     await loaded.service.create_partitioned(parted, 4, {})

@@ -46,12 +46,12 @@ class Creation:
         return raised.value.server_error, raised.value.message
 
 
-async def test_a_topic_that_exists_is_not_made() -> None:
+async def test_an_existing_topic_is_not_created_again() -> None:
     found = await Creation(TopicRules(auto_creation=False)).prepared()
     assert not await found.ensure("there", create=False)
 
 
-async def test_a_missing_topic_is_made_and_listed() -> None:
+async def test_a_missing_topic_is_created_and_listed() -> None:
     found = await Creation(TopicRules()).prepared()
     made = await found.ensure("new")
     assert made
@@ -64,25 +64,25 @@ async def test_a_missing_topic_is_made_and_listed() -> None:
 @pytest.mark.parametrize(
     "name", ["p-partition-1", "x-partition-01", "non-persistent://public/default/n"]
 )
-async def test_a_partition_that_is_lacking_is_made_and_so_is_what_only_looks_like_one(name) -> None:
+async def test_a_missing_partition_or_partition_like_name_is_created(name) -> None:
     found = await Creation(TopicRules()).prepared()
     assert await found.ensure(name)
 
 
-async def test_a_partition_that_its_topic_lacks_is_made_though_no_other_topic_is() -> None:
+async def test_a_missing_partition_is_created_without_auto_creation() -> None:
     found = await Creation(TopicRules(auto_creation=False)).prepared()
     assert await found.ensure("p-partition-1")
 
 
 @pytest.mark.parametrize("name", ["p-partition-9", "there-partition-1"])
-async def test_a_partition_of_nothing_is_not_found_where_no_topic_is_made(name: str) -> None:
+async def test_a_partition_beyond_its_topic_is_not_found_without_auto_creation(name: str) -> None:
     found = await Creation(TopicRules(auto_creation=False)).prepared()
     full = f"persistent://public/default/{name}"
     assert await found.refusal(name) == (pb.TopicNotFound, f"Topic not found {full}")
 
 
 @pytest.mark.parametrize("rules", [TopicRules(), TopicRules(auto_creation=False)])
-async def test_a_topic_is_not_made_against_the_clients_or_the_operators_will(rules) -> None:
+async def test_a_missing_topic_is_not_found_when_client_or_rules_forbid_creation(rules) -> None:
     found = await Creation(rules).prepared()
     refused = await found.refusal("new", create=not rules.auto_creation)
     assert refused == (pb.TopicNotFound, "Topic not found persistent://public/default/new")
@@ -105,13 +105,13 @@ async def test_a_topic_is_not_made_against_the_clients_or_the_operators_will(rul
         ),
     ],
 )
-async def test_names_that_cannot_be_are_refused_as_recorded(name, code, text) -> None:
+async def test_invalid_topic_names_are_refused_with_the_recorded_errors(name, code, text) -> None:
     found = await Creation(TopicRules()).prepared()
     full = f"persistent://public/default/{name}"
     assert await found.refusal(name) == (code, text.format(full))
 
 
-async def test_a_namespace_that_is_missing_is_not_served() -> None:
+async def test_a_topic_of_a_missing_namespace_is_not_served() -> None:
     found = await Creation(TopicRules()).prepared()
     assert await found.refusal("persistent://public/none/x") == (
         pb.ServiceNotReady,
@@ -128,7 +128,7 @@ async def test_a_topic_of_another_broker_is_not_served() -> None:
     assert text.startswith("Namespace bundle (public/default/0x")
 
 
-async def test_there_is_room_for_no_more_topics_than_the_rules_say() -> None:
+async def test_a_topic_above_the_namespace_maximum_is_refused() -> None:
     found = await Creation(TopicRules(max_topics=2)).prepared()
     assert await found.refusal("new") == (
         pb.NotAllowedError,
@@ -140,7 +140,7 @@ A, B, C = (TopicName.parse(name) for name in "abc")
 PARTITION = TopicName.parse("c-partition-3")
 
 
-async def test_a_topic_is_noted_until_it_is_used_or_gone() -> None:
+async def test_a_created_topic_is_tracked_until_loaded_or_deleted() -> None:
     clock = ManualClock(5.0)
     made = MadeTopics(clock)
     made.add(A)
@@ -156,7 +156,7 @@ async def test_a_topic_is_noted_until_it_is_used_or_gone() -> None:
     assert PARTITION not in made
 
 
-async def test_a_namespace_that_is_gone_is_forgotten() -> None:
+async def test_topics_of_a_deleted_namespace_are_no_longer_tracked() -> None:
     made, other = MadeTopics(ManualClock()), TopicName.parse("persistent://public/default2/a")
     made.add(A)
     made.add_partitioned(C)
@@ -166,7 +166,7 @@ async def test_a_namespace_that_is_gone_is_forgotten() -> None:
     assert len(made) == 1
 
 
-def test_the_oldest_is_forgotten_when_there_are_too_many(monkeypatch) -> None:
+def test_the_oldest_tracked_topic_is_forgotten_above_the_bound(monkeypatch) -> None:
     monkeypatch.setattr(topic_creation, "MOST_TOPICS", 2)
     made = MadeTopics(ManualClock())
     for name in (A, B, C):

@@ -13,7 +13,7 @@ def topic(text: str) -> Topic:
     return cast("Topic", SimpleNamespace(name=name, full_name=str(name)))
 
 
-def test_topics_are_found_until_they_go() -> None:
+def test_topics_are_found_by_scope_until_they_are_discarded() -> None:
     topics = [topic(name) for name in ("p", "p-partition-0", "p-partition-1", "a/b/p")]
     direct = topic("non-persistent://public/default/p")
     index, scopes = TopicIndex(), (NamespaceName("public", "default"), TopicName.parse("p"), None)

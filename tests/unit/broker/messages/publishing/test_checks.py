@@ -35,18 +35,18 @@ def judged(
     return refusal_of(command, data, parse_metadata(data), policies, rules, ManualClock(1000.0))
 
 
-def test_a_message_is_taken() -> None:
+def test_a_message_without_violations_is_accepted() -> None:
     assert judged() is None
 
 
-def test_what_is_not_encrypted_is_refused_where_that_is_required() -> None:
+def test_an_unencrypted_message_is_refused_where_encryption_is_required() -> None:
     policies = replace(DEFAULTS, encryption_required=True)
     assert judged(policies) == (pb.MetadataError, "Messages must be encrypted")
     keys = [pb.EncryptionKeys(key="k", value=b"v")]
     assert judged(policies, encryption_keys=keys) is None
 
 
-def test_a_policy_counts_metadata_and_framing_and_spares_chunks() -> None:
+def test_the_message_size_policy_counts_metadata_and_exempts_chunks() -> None:
     # As recorded.
     policies = replace(DEFAULTS, max_message_bytes=1000)
     assert judged(policies, payload=b"x" * 990) == (
@@ -58,26 +58,26 @@ def test_a_policy_counts_metadata_and_framing_and_spares_chunks() -> None:
 
 
 @pytest.mark.parametrize(("size", "refused"), [(100, False), (101, True)])
-def test_a_payload_is_compared_with_the_largest_message(size: int, refused: bool) -> None:
+def test_a_payload_above_the_largest_message_size_is_refused(size: int, refused: bool) -> None:
     found = judged(rules=PublishRules(max_payload_bytes=100), payload=b"x" * size)
     assert (found is not None) is refused
     assert found is None or found.code == pb.NotAllowedError
 
 
 @pytest.mark.parametrize(("deliver_at", "refused"), [(1_002_000, False), (1_002_001, True)])
-def test_a_delay_is_no_longer_than_allowed(deliver_at: int, refused: bool) -> None:
+def test_a_delivery_delay_above_the_maximum_is_refused(deliver_at: int, refused: bool) -> None:
     policies = replace(DEFAULTS, max_delivery_delay_ms=2000)
     found = judged(policies, deliver_at_time=deliver_at)
     text = "Exceeds max allowed delivery delay of 2000 milliseconds"
     assert found == ((pb.NotAllowedError, text) if refused else None)
 
 
-def test_transactions_are_off() -> None:
+def test_a_transactional_message_is_refused() -> None:
     found = judged(sent={"txnid_least_bits": 1, "txnid_most_bits": 1})
     assert found == (pb.NotAllowedError, "Transaction buffer disable!")
 
 
-def test_profile_pulsar_reads_what_it_can() -> None:
+def test_profile_pulsar_reads_invalid_metadata_as_empty() -> None:
     data = entry_bytes(producer_name="p")
     assert whatever_metadata(data).producer_name == "p"
     assert whatever_metadata(b"\x00\x00\x00\x02\xff\xff") == pb.MessageMetadata()
@@ -106,7 +106,7 @@ def claimed(
         (1_000_001, 30_000_000, True, False),
     ],
 )
-def test_a_batch_has_no_more_messages_than_its_size_allows(count, size, packed, believed) -> None:
+def test_a_message_count_beyond_the_batch_size_is_refused(count, size, packed, believed) -> None:
     said: dict[str, Any] = {"num_messages_in_batch": count}
     if packed:
         found = claimed(b"x" * 1_000, compression=pb.ZSTD, uncompressed_size=size, **said)
@@ -119,7 +119,7 @@ def test_a_batch_has_no_more_messages_than_its_size_allows(count, size, packed, 
 @pytest.mark.parametrize(
     ("compression", "most"), [(pb.LZ4, 850), (pb.ZLIB, 3_440), (pb.ZSTD, 109_226), (pb.SNAPPY, 213)]
 )
-def test_of_a_compressed_batch_no_more_is_believed_than_its_bytes_can_stand_for(
+def test_a_message_count_beyond_the_compressed_batch_size_is_refused(
     compression: pb.CompressionType.ValueType, most: int
 ) -> None:
     said = {"compression": compression, "uncompressed_size": 2**32 - 1}
@@ -130,13 +130,15 @@ def test_of_a_compressed_batch_no_more_is_believed_than_its_bytes_can_stand_for(
 
 
 @pytest.mark.parametrize(("count", "believed"), [(1_000, True), (0, False), (2**31 - 1, False)])
-def test_of_an_encrypted_batch_only_the_absurd_is_refused(count: int, believed: bool) -> None:
+def test_an_encrypted_batch_is_refused_only_for_an_absurd_message_count(
+    count: int, believed: bool
+) -> None:
     keys = [pb.EncryptionKeys(key="k", value=b"v")]
     found = claimed(b"secret", encryption_keys=keys, num_messages_in_batch=count)
     assert (found is None) is believed
 
 
-def test_who_sends_under_another_name_is_refused_where_names_tell_duplicates() -> None:
+def test_a_foreign_producer_name_is_refused_under_deduplication() -> None:
     deduplicated = replace(DEFAULTS, deduplication=True)
     assert claimed(producer_name="victim") is None
     assert claimed(policies=deduplicated) is None
@@ -145,7 +147,7 @@ def test_who_sends_under_another_name_is_refused_where_names_tell_duplicates() -
     assert found.code == pb.NotAllowedError
 
 
-def test_metadata_that_takes_long_to_parse_is_not_parsed() -> None:
+def test_metadata_above_its_size_bound_is_refused() -> None:
     rules = PublishRules(max_metadata_bytes=100)
     small, large = entry_bytes(b"x" * 200), entry_bytes(partition_key="k" * 100)
     assert refusal_of_metadata(small, rules) is None

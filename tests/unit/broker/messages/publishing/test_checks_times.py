@@ -12,14 +12,14 @@ def taken(clock: ManualClock, times: PublishTimes, *said: int) -> list[int]:
     return found
 
 
-def test_what_rises_is_believed_up_to_an_hour_ahead() -> None:
+def test_rising_publish_times_are_accepted_up_to_an_hour_ahead() -> None:
     clock = ManualClock(10_000.0)
     now = clock.wall_ms()
     said = (0, 1, now, now + 1, now + MOST_AHEAD_MS)
     assert taken(clock, PublishTimes(clock), *said) == list(said)
 
 
-def test_the_far_future_is_now_and_what_lies_before_the_last_is_with_it() -> None:
+def test_far_future_times_become_now_and_earlier_times_the_last_time() -> None:
     clock = ManualClock(10_000.0)
     now, times = clock.wall_ms(), PublishTimes(clock)
     assert taken(clock, times, 2**64 - 1, 7, now + MOST_AHEAD_MS + 1) == [now, now, now]
@@ -27,7 +27,7 @@ def test_the_far_future_is_now_and_what_lies_before_the_last_is_with_it() -> Non
     assert taken(clock, times, 2**63, now) == [now + 1_000] * 2
 
 
-def test_after_a_clock_that_was_ahead_is_set_back_times_begin_anew() -> None:
+def test_publish_times_restart_after_the_clock_is_set_back() -> None:
     clock = ManualClock(100_000.0)
     ahead, times = clock.wall_ms(), PublishTimes(clock)
     taken(clock, times, ahead)

@@ -17,7 +17,7 @@ def connection(of: PublishLimits) -> tuple[ConnectionPublishes, ReadGate]:
     return ConnectionPublishes(gate, of), gate
 
 
-def test_a_connection_with_too_many_messages_under_way_is_paused_until_half_are_stored() -> None:
+def test_a_connection_with_too_many_messages_in_flight_is_paused_until_half_are_stored() -> None:
     publishes, gate = connection(limits(ManualClock(), max_pending=4))
     for _ in range(3):
         publishes.begun(10)
@@ -30,7 +30,7 @@ def test_a_connection_with_too_many_messages_under_way_is_paused_until_half_are_
     assert gate.open
 
 
-def test_a_full_buffer_pauses_those_who_publish_until_it_is_half_empty() -> None:
+def test_a_full_buffer_pauses_publishing_connections_until_half_empty() -> None:
     of = limits(ManualClock(), buffer_bytes=100)
     (one, one_gate), (other, other_gate), (_, idle_gate) = (connection(of) for _ in range(3))
     one.begun(100)
@@ -45,14 +45,14 @@ def test_a_full_buffer_pauses_those_who_publish_until_it_is_half_empty() -> None
     assert (one_gate.open, other_gate.open) == (True, True)
 
 
-def test_one_reason_does_not_lift_another() -> None:
+def test_a_connection_stays_paused_while_a_second_reason_holds() -> None:
     publishes, gate = connection(limits(ManualClock(), max_pending=1, buffer_bytes=10))
     publishes.begun(11)
     publishes.lift(publishes)
     assert not gate.open
 
 
-def test_a_rate_lets_the_last_of_twenty_pass_after_three_seconds() -> None:
+def test_a_rate_of_five_accepts_the_last_of_twenty_messages_after_three_seconds() -> None:
     # 5/s, as recorded.
     clock = ManualClock()
     rate = PublishRate(Rate(messages=5), clock)
@@ -69,7 +69,7 @@ def test_a_rate_lets_the_last_of_twenty_pass_after_three_seconds() -> None:
     assert rate.limited_times == 16
 
 
-def test_a_rate_of_bytes_counts_bytes() -> None:
+def test_a_byte_rate_pauses_a_connection_by_published_bytes() -> None:
     clock = ManualClock()
     rate = PublishRate(Rate(size_bytes=1000), clock)
     publishes, gate = connection(limits(clock))
@@ -81,7 +81,7 @@ def test_a_rate_of_bytes_counts_bytes() -> None:
     assert gate.open
 
 
-def test_another_rate_lets_everybody_go_on() -> None:
+def test_removing_a_rate_resumes_paused_connections() -> None:
     clock = ManualClock()
     rate = PublishRate(Rate(messages=1), clock)
     publishes, gate = connection(limits(clock))
@@ -92,7 +92,7 @@ def test_another_rate_lets_everybody_go_on() -> None:
     assert not rate.limits
 
 
-def test_a_lost_connection_is_forgotten_by_what_paused_it() -> None:
+def test_a_lost_connection_is_forgotten_by_buffer_and_rate() -> None:
     clock = ManualClock()
     of = PublishLimits(PublishBuffer(10), PublishRate(Rate(messages=1), clock), 0)
     publishes, gate = connection(of)

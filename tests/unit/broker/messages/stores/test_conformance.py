@@ -9,7 +9,7 @@ from broker.messages.stores.room import ENTRY_COST_BYTES
 from tests.support.stores.message_stores import OTHER_TOPIC, TOPIC, Noting, digest, filled
 
 
-async def test_an_entry_comes_back_as_it_was_given(store: MessageStore) -> None:
+async def test_an_appended_entry_is_read_back_unchanged(store: MessageStore) -> None:
     ledger = await store.open_ledger(TOPIC)
     position = ledger.append(b"bytes", digest(12, 34, 5))
     await ledger.flushed()
@@ -20,7 +20,7 @@ async def test_an_entry_comes_back_as_it_was_given(store: MessageStore) -> None:
     assert (entry.publish_time, entry.deliver_at, entry.message_count) == (12, 34, 5)
 
 
-async def test_entries_are_confirmed_in_order(store: MessageStore) -> None:
+async def test_entries_are_confirmed_up_to_the_last_appended_entry(store: MessageStore) -> None:
     ledger = await store.open_ledger(TOPIC)
     ledger.listener = noting = Noting()
     positions = await filled(ledger, 12)
@@ -37,7 +37,7 @@ async def test_a_full_ledger_is_closed_and_the_next_opened(store: MessageStore) 
     assert ledger.last_confirmed == positions[-1] == Position(full.ledger_id, 4)
 
 
-async def test_ids_of_ledgers_rise_over_all_topics(store: MessageStore) -> None:
+async def test_ledger_ids_increase_across_all_topics(store: MessageStore) -> None:
     first = (await store.open_ledger(TOPIC)).ledgers[-1].ledger_id
     second = (await store.open_ledger(OTHER_TOPIC)).ledgers[-1].ledger_id
     (await store.open_ledger(TOPIC)).roll()
@@ -45,7 +45,9 @@ async def test_ids_of_ledgers_rise_over_all_topics(store: MessageStore) -> None:
     assert first < second < third < store.next_id()
 
 
-async def test_an_empty_topic_ends_before_its_first_entry(store: MessageStore) -> None:
+async def test_the_last_position_of_an_empty_topic_is_before_its_first_entry(
+    store: MessageStore,
+) -> None:
     ledger = await store.open_ledger(TOPIC)
     (only,) = ledger.ledgers
     assert ledger.last_confirmed == Position(only.ledger_id, -1)
@@ -54,7 +56,7 @@ async def test_an_empty_topic_ends_before_its_first_entry(store: MessageStore) -
     assert ledger.count(EARLIEST, LATEST) == 0
 
 
-async def test_after_an_unload_the_last_entry_is_that_of_the_ledger_before(store) -> None:
+async def test_after_an_unload_the_last_entry_is_in_the_previous_ledger(store) -> None:
     ledger = await store.open_ledger(TOPIC)
     positions = await filled(ledger, 3)
     store.close_ledger(TOPIC)
@@ -74,7 +76,7 @@ async def test_unloading_twice_leaves_no_empty_ledger_behind(store: MessageStore
     assert [info.entries for info in ledger.ledgers] == [1, 0]
 
 
-async def test_a_closed_ledger_takes_no_more(store: MessageStore) -> None:
+async def test_appending_to_a_closed_ledger_is_refused(store: MessageStore) -> None:
     ledger = await store.open_ledger(TOPIC)
     store.close_ledger(TOPIC)
     with pytest.raises(MessageStoreError, match=f"the ledger of {TOPIC} is closed"):
@@ -94,7 +96,7 @@ async def test_a_read_ends_at_its_bounds_and_at_the_end_of_a_ledger(store: Messa
     assert [entry.data for entry in by_ledger] == [b"entry 3", b"entry 4"]
 
 
-async def test_a_read_begins_at_the_next_entry_there_is(store: MessageStore) -> None:
+async def test_a_read_begins_at_the_next_existing_entry(store: MessageStore) -> None:
     ledger = await store.open_ledger(TOPIC)
     positions = await filled(ledger, 8)
     behind_the_ledger = await ledger.fetch(Position(positions[0].ledger_id, 99), 1, 1)
@@ -102,7 +104,7 @@ async def test_a_read_begins_at_the_next_entry_there_is(store: MessageStore) -> 
     assert await ledger.fetch(LATEST, 1, 1) == []
 
 
-async def test_positions_go_over_the_ends_of_ledgers(store: MessageStore) -> None:
+async def test_position_arithmetic_crosses_ledger_boundaries(store: MessageStore) -> None:
     ledger = await store.open_ledger(TOPIC)
     positions = await filled(ledger, 12)
     first, last = positions[0], positions[-1]
@@ -121,19 +123,21 @@ async def test_positions_go_over_the_ends_of_ledgers(store: MessageStore) -> Non
 @pytest.mark.parametrize(
     ("time", "index"), [(0, 0), (1_000, 0), (1_001, 1), (1_070, 7), (1_110, 11)]
 )
-async def test_a_time_is_that_of_the_first_entry_not_before_it(store, time, index) -> None:
+async def test_a_time_search_finds_the_first_entry_not_published_earlier(
+    store, time, index
+) -> None:
     ledger = await store.open_ledger(TOPIC)
     positions = await filled(ledger, 12)
     assert await ledger.published_at(time) == positions[index]
 
 
-async def test_behind_all_times_is_the_end(store: MessageStore) -> None:
+async def test_a_time_search_behind_all_entries_finds_the_end(store: MessageStore) -> None:
     ledger = await store.open_ledger(TOPIC)
     positions = await filled(ledger, 12)
     assert await ledger.published_at(9_999) == ledger.following(positions[-1])
 
 
-async def test_a_ledger_that_is_not_open_can_be_trimmed_as_it_is(store: MessageStore) -> None:
+async def test_an_unopened_ledger_can_be_trimmed(store: MessageStore) -> None:
     ledger = await store.open_ledger(TOPIC)
     positions = await filled(ledger, 12)
     ledger.save_cursor("s", CursorState(positions[9]))
@@ -149,14 +153,14 @@ async def test_a_ledger_that_is_not_open_can_be_trimmed_as_it_is(store: MessageS
     assert store.next_id() == before + 1
 
 
-async def test_of_a_topic_without_entries_there_is_nothing_to_trim(store: MessageStore) -> None:
+async def test_a_topic_without_entries_has_no_unopened_ledger_to_trim(store: MessageStore) -> None:
     await store.open_ledger(TOPIC)
     store.close_ledger(TOPIC)
     assert await store.unopened_ledger(TOPIC) is None
     assert await store.unopened_ledger(OTHER_TOPIC) is None
 
 
-async def test_without_retention_what_nobody_needs_goes_but_not_the_open_ledger(store) -> None:
+async def test_without_retention_unneeded_ledgers_except_the_open_ledger_are_dropped(store) -> None:
     ledger = await store.open_ledger(TOPIC)
     positions = await filled(ledger, 12)
     ledger.trim(positions[9], 0, 0)
@@ -179,7 +183,9 @@ async def test_retention_ends_by_size_or_by_time(store, keep_bytes, keep_since, 
     assert len(ledger.ledgers) == left
 
 
-async def test_the_last_entry_is_remembered_when_its_ledger_is_gone(store: MessageStore) -> None:
+async def test_the_last_position_is_remembered_after_its_ledger_is_dropped(
+    store: MessageStore,
+) -> None:
     ledger = await store.open_ledger(TOPIC)
     positions = await filled(ledger, 5)
     ledger.truncate()
@@ -191,7 +197,7 @@ async def test_the_last_entry_is_remembered_when_its_ledger_is_gone(store: Messa
     assert again.size_bytes == 0
 
 
-async def test_cursors_and_properties_are_kept(store: MessageStore) -> None:
+async def test_cursors_and_properties_survive_an_unload(store: MessageStore) -> None:
     ledger = await store.open_ledger(TOPIC)
     state = CursorState(Position(1, 2), {1: b"\x05"}, {Position(1, 4): (3, -1)}, {"k": "v"})
     ledger.save_cursor("s", state)
@@ -207,7 +213,7 @@ async def test_cursors_and_properties_are_kept(store: MessageStore) -> None:
     assert dict(again.properties) == {"epoch": "3"}
 
 
-async def test_a_deleted_topic_is_gone(store: MessageStore) -> None:
+async def test_a_deleted_topic_leaves_no_entries_and_no_cursors(store: MessageStore) -> None:
     ledger = await store.open_ledger(TOPIC)
     await filled(ledger, 7)
     ledger.save_cursor("s", CursorState(EARLIEST))
@@ -222,7 +228,7 @@ async def test_a_deleted_topic_is_gone(store: MessageStore) -> None:
         ledger.append(b"late", digest())
 
 
-async def test_who_still_has_a_deleted_topic_finds_nothing_in_it(store: MessageStore) -> None:
+async def test_the_open_ledger_of_a_deleted_topic_reads_as_empty(store: MessageStore) -> None:
     ledger = await store.open_ledger(TOPIC)
     positions = await filled(ledger, 12)
     await store.delete_ledger(TOPIC)
@@ -236,7 +242,9 @@ async def test_who_still_has_a_deleted_topic_finds_nothing_in_it(store: MessageS
     assert await ledger.published_at(0) == ledger.following(positions[-1])
 
 
-async def test_there_is_no_room_above_a_bound(store: MessageStore) -> None:
+async def test_an_entry_above_the_topic_bound_is_refused_until_room_is_freed(
+    store: MessageStore,
+) -> None:
     store.room.bounds = store.room.bounds._replace(topic=2 * (len(b"entry 0") + ENTRY_COST_BYTES))
     ledger = await store.open_ledger(TOPIC)
     await filled(ledger, 2)

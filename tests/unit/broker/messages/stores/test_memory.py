@@ -38,7 +38,7 @@ async def test_no_block_is_freed_in_the_turn_that_drops_a_ledger() -> None:
     assert len(list(ledger.freed())) == 2
 
 
-def test_entries_come_back_from_blocks_of_every_size() -> None:
+def test_entries_are_read_back_from_blocks_of_every_size() -> None:
     ledger = MemoryLedger(1)
     entries = [bytes([n % 256]) * (n * 37 % 6_000) for n in range(600)]
     for entry in entries:

@@ -41,7 +41,7 @@ def test_a_namespace_is_forgotten_with_its_last_topic() -> None:
     assert room.taken.charged_bytes == 0
 
 
-def test_entries_of_a_deleted_topic_that_are_given_up_later_give_no_room_back_twice() -> None:
+def test_entries_of_a_deleted_topic_release_their_room_only_once() -> None:
     room = StoreRoom(StoreBounds())
     topic, other = room.of_topic("persistent://t/n/a"), room.of_topic("persistent://t/n/b")
     other.take(7)

@@ -11,7 +11,7 @@ from broker.messages.subscriptions.batch_acks import MOST_MESSAGES, MOST_SAVED, 
 ENTRY = Position(7, 0)
 
 
-def test_only_bits_that_were_left_count_and_the_last_one_ends_the_entry() -> None:
+def test_only_remaining_bits_count_and_the_last_bit_completes_the_entry() -> None:
     batches = BatchAcks()
     # Of ten messages 0 and 1, then 1 and 2, then the rest.
     assert batches.acknowledge(ENTRY, 10, [0b1111111100]) == (2, False)
@@ -23,11 +23,11 @@ def test_only_bits_that_were_left_count_and_the_last_one_ends_the_entry() -> Non
 
 
 @pytest.mark.parametrize("ack_set", [[0], [], [0, 0]])
-def test_a_set_of_zeros_ends_the_entry(ack_set: list[int]) -> None:
+def test_an_ack_set_of_zeros_completes_the_entry(ack_set: list[int]) -> None:
     assert BatchAcks().acknowledge(ENTRY, 100, ack_set) == (100, True)
 
 
-def test_words_are_signed_and_missing_ones_are_zeros() -> None:
+def test_ack_set_words_are_signed_and_missing_words_are_zeros() -> None:
     batches = BatchAcks()
     # Only messages 63 and 65 are left, then the word with 65 is removed.
     batches.acknowledge(ENTRY, 70, [-(2**63), 2])
@@ -37,14 +37,14 @@ def test_words_are_signed_and_missing_ones_are_zeros() -> None:
     assert batches.words(ENTRY) == (-(2**63),)
 
 
-def test_bits_beyond_the_batch_are_no_messages() -> None:
+def test_bits_beyond_the_batch_are_not_counted() -> None:
     batches = BatchAcks()
     answer = batches.acknowledge(ENTRY, 3, [-2, -1])
     assert answer == (1, False)
     assert batches.words(ENTRY) == (0b110,)
 
 
-def test_an_entry_of_which_nothing_is_acknowledged_is_told_with_all_its_messages() -> None:
+def test_an_entry_without_acknowledged_messages_keeps_all_its_bits() -> None:
     batches = BatchAcks()
     answer = batches.acknowledge(ENTRY, 3, [0b111])
     assert answer == (0, False)
@@ -52,7 +52,7 @@ def test_an_entry_of_which_nothing_is_acknowledged_is_told_with_all_its_messages
     assert batches.left(ENTRY, 3) == 3
 
 
-def test_a_size_that_nobody_can_have_costs_no_memory() -> None:
+def test_an_impossible_batch_size_uses_no_memory() -> None:
     batches = BatchAcks()
     tracemalloc.start()
     answer = batches.acknowledge(ENTRY, 2**31 - 1, [-2])
@@ -63,7 +63,7 @@ def test_a_size_that_nobody_can_have_costs_no_memory() -> None:
     assert most_bytes < 10_000
 
 
-def test_a_very_large_batch_is_acknowledged_as_a_whole_only() -> None:
+def test_a_very_large_batch_is_acknowledged_only_as_a_whole() -> None:
     batches = BatchAcks()
     most, more = [-2] + [-1] * 156, [-2] + [-1] * 157
     assert batches.acknowledge(ENTRY, MOST_MESSAGES, most) == (1, False)
@@ -80,7 +80,7 @@ def test_words_beyond_the_batch_are_not_read() -> None:
     assert len(batches.words(ENTRY) or ()) == 2
 
 
-def test_of_very_many_batches_the_first_are_stored() -> None:
+def test_only_the_first_of_very_many_partial_batches_are_stored() -> None:
     batches = BatchAcks()
     for entry in range(MOST_SAVED + 5):
         batches.acknowledge(Position(7, entry), 2, [0b10])
@@ -89,7 +89,7 @@ def test_of_very_many_batches_the_first_are_stored() -> None:
     assert BatchAcks.of_mapping(stored).words(ENTRY) == (0b10,)
 
 
-def test_what_is_left_behind_is_forgotten_at_once_and_freed_in_steps() -> None:
+def test_discarded_batches_are_forgotten_immediately_and_freed_in_steps() -> None:
     batches = BatchAcks()
     for entry in range(5_000):
         batches.acknowledge(Position(7, entry), 2, [0b10])
@@ -99,7 +99,7 @@ def test_what_is_left_behind_is_forgotten_at_once_and_freed_in_steps() -> None:
     assert left == [3, 2, 1, 0]
 
 
-def test_the_words_that_are_stored_are_made_when_they_are_asked_for(monkeypatch) -> None:
+def test_stored_words_are_computed_only_on_access(monkeypatch) -> None:
     batches, made = BatchAcks(), []
     for entry in range(3):
         batches.acknowledge(Position(7, entry), 2, [0b10])
@@ -114,7 +114,7 @@ def test_the_words_that_are_stored_are_made_when_they_are_asked_for(monkeypatch)
         stored[Position(7, 3)]
 
 
-def test_entries_that_come_and_go_leave_nothing_behind() -> None:
+def test_added_and_discarded_entries_leave_nothing_behind() -> None:
     batches = BatchAcks()
     for _ in range(1_000):
         batches.acknowledge(ENTRY, 3, [0b110])

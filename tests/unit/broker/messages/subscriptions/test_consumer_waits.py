@@ -18,7 +18,9 @@ KEYS = [f"k{number}" for number in range(20)]
 
 
 @pytest.mark.parametrize("kind", [SubType.Exclusive, SubType.Shared, SubType.Key_Shared])
-async def test_permits_messages_and_a_peer_that_reads(kind: SubType.SubType.ValueType) -> None:
+async def test_a_consumer_waits_for_permits_then_a_writable_connection_then_messages(
+    kind: SubType.SubType.ValueType,
+) -> None:
     topic, subscription = await subscribed_topic()
     consumer, cnx = consume(subscription, kind)
     topic.publish(3)
@@ -34,7 +36,7 @@ async def test_permits_messages_and_a_peer_that_reads(kind: SubType.SubType.Valu
     assert subscription.dispatcher.waits(consumer) is Waits.NOTHING_LEFT
 
 
-async def test_the_active_consumer() -> None:
+async def test_a_failover_consumer_waits_for_the_change_or_the_active_consumer() -> None:
     topic, subscription = await subscribed_topic()
     for name in "ab":
         consume(subscription, SubType.Failover, 1, name=name)
@@ -57,7 +59,9 @@ async def test_the_active_consumer() -> None:
         ({"dispatch_rate": Rate(2), "subscription_dispatch_rate": Rate(2)}, Waits.RATE),
     ],
 )
-async def test_limits(limits: dict[str, object], waits: Waits) -> None:
+async def test_a_consumer_at_a_limit_waits_for_acknowledgements_or_the_rate(
+    limits: dict[str, object], waits: Waits
+) -> None:
     topic, subscription = await subscribed_topic(replace(DEFAULTS, **limits))
     topic.publish(200)
     consumer, cnx = consume(subscription, SubType.Shared, 150)
@@ -66,7 +70,7 @@ async def test_limits(limits: dict[str, object], waits: Waits) -> None:
     assert subscription.dispatcher.waits(consumer) is waits
 
 
-async def test_a_rate_is_no_reason_without_messages() -> None:
+async def test_a_dispatch_rate_is_no_reason_to_wait_without_messages() -> None:
     topic, subscription = await subscribed_topic(replace(DEFAULTS, dispatch_rate=Rate(2)))
     topic.publish(2)
     consumer, cnx = consume(subscription, SubType.Shared, 10)
@@ -75,7 +79,9 @@ async def test_a_rate_is_no_reason_without_messages() -> None:
     assert subscription.dispatcher.waits(consumer) is Waits.NOTHING_LEFT
 
 
-async def test_reading_that_pauses_for_delayed_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_consumer_waits_for_the_delay_while_reading_is_paused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(delayed, "FIXED_DELAY_LOOK_AHEAD", 5)
     topic, subscription = await subscribed_topic()
     consumer, _ = consume(subscription, SubType.Shared, 5)
@@ -85,7 +91,7 @@ async def test_reading_that_pauses_for_delayed_messages(monkeypatch: pytest.Monk
     assert subscription.dispatcher.waits(consumer) is Waits.DELAY
 
 
-async def test_delayed_messages() -> None:
+async def test_a_consumer_with_only_delayed_messages_waits_for_the_delay() -> None:
     topic, subscription = await subscribed_topic()
     consumer, _ = consume(subscription, SubType.Shared, 10)
     topic.publish(deliver_at=topic.clock.wall_ms() + 60_000)
@@ -93,7 +99,7 @@ async def test_delayed_messages() -> None:
     assert subscription.dispatcher.waits(consumer) is Waits.DELAY
 
 
-async def test_keys_that_drain_and_keys_of_others() -> None:
+async def test_a_key_shared_consumer_waits_for_draining_keys_then_other_keys() -> None:
     topic, subscription = await subscribed_topic()
     old, _ = consume(subscription, SubType.Key_Shared, 20, name="a")
     positions = [topic.publish(key=key)[0] for key in KEYS]
@@ -110,7 +116,7 @@ async def test_keys_that_drain_and_keys_of_others() -> None:
     assert subscription.dispatcher.waits(new) is Waits.OTHER_KEYS
 
 
-async def test_too_much_unacknowledged_beside_waiting_keys_of_others() -> None:
+async def test_the_unacknowledged_limit_precedes_waiting_messages_of_other_keys() -> None:
     topic, subscription = await subscribed_topic(replace(DEFAULTS, max_unacked_per_subscription=5))
     low, high = (sticky(*ends) for ends in ((0, 32_767), (32_768, 65_535)))
     consume(subscription, SubType.Key_Shared, key_shared=low)
@@ -126,7 +132,7 @@ async def test_too_much_unacknowledged_beside_waiting_keys_of_others() -> None:
     assert subscription.dispatcher.waits(consumer) is Waits.SUBSCRIPTION
 
 
-async def test_the_look_ahead() -> None:
+async def test_a_consumer_waits_for_an_exhausted_look_ahead() -> None:
     topic = await kept_topic()
     subscription = topic.subscriptions(
         SubscriptionRules(dispatch=replace(SubscriptionRules().dispatch, look_ahead=5))
@@ -143,7 +149,7 @@ async def test_the_look_ahead() -> None:
     assert subscription.dispatcher.waits(consumer) is Waits.LOOK_AHEAD
 
 
-async def test_keys_without_a_consumer() -> None:
+async def test_unclaimed_keys_are_reported_as_the_reason_a_consumer_waits() -> None:
     topic, subscription = await subscribed_topic()
     high = next(key for key in KEYS if murmur(key.encode()) % 65_536 > 32_767)
     consumer, _ = consume(subscription, SubType.Key_Shared, 10, key_shared=sticky(0, 32_767))

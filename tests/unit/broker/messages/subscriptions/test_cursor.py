@@ -18,7 +18,7 @@ def at(ledger: ManagedLedger, number: int) -> Position:
     return ledger.at(ledger.preceding(EARLIEST), number + 1)
 
 
-async def test_the_mark_moves_over_holes_that_are_closed() -> None:
+async def test_the_mark_delete_position_moves_over_closed_holes() -> None:
     cursor, ledger = await cursor_of(5)
     cursor.acknowledge(at(ledger, 1))
     cursor.acknowledge(at(ledger, 2))
@@ -28,7 +28,7 @@ async def test_the_mark_moves_over_holes_that_are_closed() -> None:
     assert cursor.acknowledged.count == 0
 
 
-async def test_the_mark_moves_from_ledger_to_ledger() -> None:
+async def test_the_mark_delete_position_moves_across_ledgers() -> None:
     cursor, ledger = await cursor_of(7, ledger_entries=2)
     for number in (1, 2, 3, 5):
         cursor.acknowledge(at(ledger, number))
@@ -36,7 +36,7 @@ async def test_the_mark_moves_from_ledger_to_ledger() -> None:
     assert (cursor.mark_delete, cursor.backlog) == (at(ledger, 3), 2)
 
 
-async def test_what_is_not_there_cannot_be_acknowledged() -> None:
+async def test_the_cursor_holds_only_existing_unacknowledged_entries() -> None:
     cursor, ledger = await cursor_of(3)
     cursor.acknowledge(at(ledger, 0))
     last = ledger.last_confirmed
@@ -47,7 +47,7 @@ async def test_what_is_not_there_cannot_be_acknowledged() -> None:
     assert held == [False, True, False, False]
 
 
-async def test_everything_up_to_an_entry_that_is_there() -> None:
+async def test_a_cumulative_acknowledgement_moves_only_forward_to_existing_entries() -> None:
     cursor, ledger = await cursor_of(5)
     cursor.acknowledge(at(ledger, 3))
     beyond = cursor.acknowledge_through(Position(ledger.last_confirmed.ledger_id, 9))
@@ -57,7 +57,7 @@ async def test_everything_up_to_an_entry_that_is_there() -> None:
     assert (cursor.mark_delete, cursor.backlog) == (at(ledger, 3), 1)
 
 
-async def test_everything_before_a_ledger() -> None:
+async def test_acknowledging_before_a_ledger_covers_all_previous_entries() -> None:
     cursor, ledger = await cursor_of(4, ledger_entries=2)
     second = Position(at(ledger, 2).ledger_id, -1)
     beyond = cursor.acknowledge_through(Position(second.ledger_id + 1, -1))
@@ -67,7 +67,7 @@ async def test_everything_before_a_ledger() -> None:
     assert (cursor.mark_delete, cursor.first_left, cursor.backlog) == (second, at(ledger, 2), 2)
 
 
-async def test_a_batch_is_acknowledged_when_none_of_it_is_left() -> None:
+async def test_a_batch_is_acknowledged_when_no_message_remains() -> None:
     cursor, ledger = await cursor_of(2)
     first = at(ledger, 0)
     some = cursor.acknowledge_part(first, 4, [0b1100])
@@ -77,7 +77,7 @@ async def test_a_batch_is_acknowledged_when_none_of_it_is_left() -> None:
     assert (cursor.mark_delete, cursor.batches.words(first)) == (first, None)
 
 
-async def test_a_reset_forgets_what_was_acknowledged() -> None:
+async def test_a_reset_forgets_earlier_acknowledgements() -> None:
     cursor, ledger = await cursor_of(5)
     for number in (0, 1, 3):
         cursor.acknowledge(at(ledger, number))
@@ -89,13 +89,13 @@ async def test_a_reset_forgets_what_was_acknowledged() -> None:
     )
 
 
-async def test_a_reset_beyond_the_last_entry_is_the_end() -> None:
+async def test_a_reset_beyond_the_last_entry_moves_to_the_end() -> None:
     cursor, ledger = await cursor_of(5)
     cursor.reset(LATEST)
     assert (cursor.backlog, cursor.mark_delete, cursor.at_end) == (0, ledger.last_confirmed, True)
 
 
-async def test_to_skip_counts_entries_that_are_left() -> None:
+async def test_a_skip_counts_only_unacknowledged_entries() -> None:
     cursor, ledger = await cursor_of(8, ledger_entries=3)
     for number in (1, 2, 4):
         cursor.acknowledge(at(ledger, number))
@@ -104,7 +104,7 @@ async def test_to_skip_counts_entries_that_are_left() -> None:
     assert (cursor.mark_delete, cursor.backlog) == (at(ledger, 5), 2)
 
 
-async def test_the_entry_behind_very_many_acknowledged_is_found_in_few_steps(monkeypatch) -> None:
+async def test_an_entry_behind_many_acknowledged_entries_is_found_in_few_steps(monkeypatch) -> None:
     cursor, ledger = await cursor_of(10_000, ledger_entries=3_000)
     for number in range(1, 9_999):
         cursor.acknowledge(at(ledger, number))
@@ -123,7 +123,7 @@ async def test_the_entry_behind_very_many_acknowledged_is_found_in_few_steps(mon
     assert len(asked) <= 3 * 15
 
 
-async def test_whole_reads_of_acknowledged_entries_are_passed_over() -> None:
+async def test_whole_reads_of_acknowledged_entries_are_skipped() -> None:
     cursor, ledger = await cursor_of(10, ledger_entries=6)
     for number in (1, 2, 3, 4, 5, 6):
         cursor.acknowledge(at(ledger, number))
@@ -136,7 +136,7 @@ async def test_whole_reads_of_acknowledged_entries_are_passed_over() -> None:
     assert places == [at(ledger, 1), at(ledger, 5), at(ledger, 5)]
 
 
-async def test_to_skip_more_than_there_is_is_the_end() -> None:
+async def test_a_skip_beyond_the_backlog_moves_to_the_end() -> None:
     cursor, ledger = await cursor_of(3)
     cursor.skip(0)
     before = cursor.backlog
@@ -144,7 +144,7 @@ async def test_to_skip_more_than_there_is_is_the_end() -> None:
     assert (before, cursor.backlog, cursor.mark_delete) == (3, 0, ledger.last_confirmed)
 
 
-async def test_a_cursor_is_recovered_as_it_was_saved() -> None:
+async def test_a_saved_cursor_is_recovered_unchanged() -> None:
     cursor, ledger = await cursor_of(6)
     cursor.properties["k"] = "v"
     for number in (0, 2, 4):
@@ -156,7 +156,7 @@ async def test_a_cursor_is_recovered_as_it_was_saved() -> None:
     assert (recovered.backlog, recovered.read_position) == (3, at(ledger, 1))
 
 
-async def test_nothing_is_saved_that_has_not_changed() -> None:
+async def test_an_unchanged_cursor_is_not_saved_again() -> None:
     cursor, ledger = await cursor_of(1)
     cursor.save()
     ledger.delete_cursor("s")
@@ -164,7 +164,7 @@ async def test_nothing_is_saved_that_has_not_changed() -> None:
     assert "s" not in ledger.cursors
 
 
-async def test_entries_that_are_lost_are_no_holes() -> None:
+async def test_deleted_entries_are_not_recovered_as_holes() -> None:
     # Nine entries were acknowledged, six of them deleted since
     _, ledger = await cursor_of(3)
     first = at(ledger, 0)

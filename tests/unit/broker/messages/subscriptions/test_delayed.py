@@ -25,13 +25,13 @@ def at(entry: int) -> Position:
         (True, 1, True),
     ],
 )
-def test_a_message_due_within_a_tick_goes_out_at_once_unless_strict(strict, ahead, kept) -> None:
+def test_a_message_due_within_a_tick_is_sent_immediately_unless_strict(strict, ahead, kept) -> None:
     delayed = DelayedMessages(strict=strict)
     answer = delayed.add(at(0), 50_105 + ahead, 50_105)
     assert (answer, len(delayed)) == (kept, int(kept))
 
 
-def test_the_timer_turns_once_a_tick_and_takes_what_is_due_before_the_next_turn() -> None:
+def test_the_timer_fires_once_a_tick_and_takes_messages_due_before_the_next_turn() -> None:
     # The wheel turns 105 ms after the messages were sent, and then each second.
     delayed, sent = DelayedMessages(), 49_895
     for entry, ahead in enumerate((1_400, 1_100, 2_110, 3_300)):
@@ -46,7 +46,7 @@ def test_the_timer_turns_once_a_tick_and_takes_what_is_due_before_the_next_turn(
     assert taken == [[0, 1], [2, 3]]
 
 
-def test_strict_ones_are_never_early() -> None:
+def test_strict_delayed_messages_are_never_early() -> None:
     delayed = DelayedMessages(strict=True)
     delayed.add(at(0), 50_500, 50_000)
     wait = delayed.next_due(50_000)
@@ -55,7 +55,7 @@ def test_strict_ones_are_never_early() -> None:
     assert delayed.take_due(50_500) == [at(0)]
 
 
-def test_together_they_go_out_in_the_order_of_storage() -> None:
+def test_messages_due_together_are_taken_in_the_order_of_storage() -> None:
     delayed = DelayedMessages()
     for entry, due in ((2, 5_001), (0, 5_003), (1, 5_002)):
         delayed.add(at(entry), due, 0)
@@ -63,7 +63,7 @@ def test_together_they_go_out_in_the_order_of_storage() -> None:
     assert delayed.next_due(6_000) is None
 
 
-def test_more_than_one_turn_can_take_leaves_the_timer_due_at_once() -> None:
+def test_more_due_messages_than_a_turn_takes_leave_the_timer_due_immediately() -> None:
     delayed = DelayedMessages()
     for entry in range(5):
         delayed.add(at(entry), 5_500, 0)
@@ -73,7 +73,7 @@ def test_more_than_one_turn_can_take_leaves_the_timer_due_at_once() -> None:
     assert len(delayed.take_due(5_000, most=3)) == 2
 
 
-def test_forgotten_ones_are_taken_off_the_queue_a_thousand_at_a_time() -> None:
+def test_discarded_messages_leave_the_queue_a_bounded_number_at_a_time() -> None:
     # All messages but the last are forgotten
     delayed, count = DelayedMessages(), 3 * MOST_AT_ONCE
     for entry in range(count):
@@ -92,7 +92,7 @@ def test_forgotten_ones_are_taken_off_the_queue_a_thousand_at_a_time() -> None:
     assert left == [count - MOST_AT_ONCE, count - 3 * MOST_AT_ONCE + 1, 0]
 
 
-def test_a_queue_of_forgotten_ones_is_freed_in_steps() -> None:
+def test_a_queue_of_delayed_messages_is_freed_in_steps() -> None:
     delayed = DelayedMessages()
     for entry in range(50_000):
         delayed.add(at(entry), 5_500, 0)
@@ -100,7 +100,7 @@ def test_a_queue_of_forgotten_ones_is_freed_in_steps() -> None:
     assert (left, len(delayed)) == ([30_000, 10_000, 0], 0)
 
 
-def test_reading_pauses_when_so_many_wait_for_one_fixed_delay() -> None:
+def test_reading_pauses_when_too_many_messages_have_the_same_fixed_delay() -> None:
     delayed = DelayedMessages()
     for entry in range(FIXED_DELAY_LOOK_AHEAD - 1):
         delayed.add(at(entry), 10_000 + entry, entry)
@@ -113,7 +113,7 @@ def test_reading_pauses_when_so_many_wait_for_one_fixed_delay() -> None:
     assert not delayed.pauses_reading(100)
 
 
-def test_forgotten_ones_are_not_taken() -> None:
+def test_discarded_delayed_messages_are_not_taken() -> None:
     delayed = DelayedMessages()
     for entry in range(4):
         delayed.add(at(entry), 5_000, 0)

@@ -15,14 +15,14 @@ def of_entries(count: int) -> PlaceMap:
     return places
 
 
-def test_a_place_that_is_not_in_has_no_number() -> None:
+def test_an_absent_place_has_no_number() -> None:
     places = of_entries(2)
     taken = [places.pop((7, 1)), places.pop((7, 1)), places.pop((8, 0), 5)]
     assert taken == [1, NOTHING, 5]
     assert [(7, one) in places for one in (0, 1)] == [True, False]
 
 
-def test_no_dict_of_it_grows_large_and_the_collector_passes_over_each() -> None:
+def test_pieces_stay_small_and_untracked_by_the_garbage_collector() -> None:
     places = of_entries(5 * PIECE)
     gc.collect()
     pieces = list(places._pieces.values())
@@ -30,7 +30,7 @@ def test_no_dict_of_it_grows_large_and_the_collector_passes_over_each() -> None:
     assert not any(map(gc.is_tracked, pieces))
 
 
-def test_what_is_taken_out_again_leaves_no_pieces_behind() -> None:
+def test_removed_places_leave_no_empty_pieces_behind() -> None:
     places = of_entries(0)
     # Alternating additions and removals, in many pieces
     for entry in range(0, 50 * PIECE, PIECE):
@@ -40,20 +40,20 @@ def test_what_is_taken_out_again_leaves_no_pieces_behind() -> None:
     assert len(places._pieces) == 1
 
 
-def test_it_is_emptied_a_piece_a_step() -> None:
+def test_a_map_is_emptied_a_piece_per_step() -> None:
     places = of_entries(3 * PIECE)
     left = [len(places) for _ in places.emptied()]
     assert left == [2 * PIECE, PIECE, 0]
 
 
-def test_what_is_cut_off_is_handed_over_in_pieces_to_be_freed_later() -> None:
+def test_cut_places_are_returned_in_pieces_to_be_freed_later() -> None:
     places = of_entries(3 * PIECE)
     taken = places.cut((7, 2 * PIECE + 9))
     assert [len(one) for one in taken] == [PIECE, PIECE]
     assert sorted(places) == [(7, entry) for entry in range(2 * PIECE + 10, 3 * PIECE)]
 
 
-def test_a_look_through_the_first_follows_what_comes_and_goes() -> None:
+def test_an_iteration_follows_changes_of_the_map() -> None:
     places = of_entries(3 * PIECE)
     looked = places.through((7, 3 * PIECE - 2))
     first = [next(looked) for _ in range(PIECE)]

@@ -10,28 +10,28 @@ from broker.messages.position import Position
 from broker.messages.subscriptions.position_set import PositionSet
 
 
-def test_positions_come_in_the_order_of_storage() -> None:
+def test_positions_are_iterated_in_the_order_of_storage() -> None:
     positions = PositionSet()
     for one in ((9, 1), (3, 70), (3, 2), (3, 3)):
         positions.add(Position(*one))
     assert [str(one) for one in positions] == ["3:2", "3:3", "3:70", "9:1"]
 
 
-def test_an_entry_late_in_its_ledger_costs_no_memory_for_those_before() -> None:
+def test_an_entry_late_in_its_ledger_uses_no_memory_for_earlier_entries() -> None:
     positions = PositionSet()
     positions.add(Position(3, 8_000_000_000))
     assert positions.first_clear(3, 8_000_000_000) == 8_000_000_001
     assert list(positions) == [Position(3, 8_000_000_000)]
 
 
-def test_what_is_no_position_is_not_in() -> None:
+def test_a_value_that_is_no_position_is_not_contained() -> None:
     positions = PositionSet()
     positions.add(Position(3, 7))
     assert "3:7" not in positions
     assert Position(3, -1) not in positions
 
 
-def test_the_search_for_the_first_goes_back_when_an_earlier_one_is_added() -> None:
+def test_the_search_for_the_first_returns_to_an_earlier_added_position() -> None:
     # The search has begun behind the first bytes once.
     positions = PositionSet()
     for entry in range(41):
@@ -43,7 +43,7 @@ def test_the_search_for_the_first_goes_back_when_an_earlier_one_is_added() -> No
     assert next(iter(positions)) == Position(3, 1)
 
 
-def test_the_search_for_the_first_goes_on_where_it_was_when_bytes_are_dropped() -> None:
+def test_the_search_for_the_first_continues_after_bytes_are_dropped() -> None:
     positions = PositionSet()
     for entry in range(61):
         positions.add(Position(3, entry))
@@ -57,7 +57,7 @@ def test_the_search_for_the_first_goes_on_where_it_was_when_bytes_are_dropped() 
 @pytest.mark.parametrize(
     "entries", [[], [0], [0, 1, 2], [1, 3, 5], [7, 8], [0, 2, 3, 15, 16, 17, 40]]
 )
-def test_rows_are_counted_as_they_are_listed(entries: list[int]) -> None:
+def test_the_range_count_equals_the_number_of_listed_ranges(entries: list[int]) -> None:
     positions = PositionSet()
     for ledger_id in (3, 5):
         for entry in entries:
@@ -68,7 +68,7 @@ def test_rows_are_counted_as_they_are_listed(entries: list[int]) -> None:
 A_FEW_MS = 0.02
 
 
-def test_a_hole_counts_once_and_is_passed_over() -> None:
+def test_an_added_position_counts_once_and_is_skipped_by_first_clear() -> None:
     acknowledged = PositionSet()
     first = acknowledged.add(Position(3, 5))
     again = acknowledged.add(Position(3, 5))
@@ -90,7 +90,7 @@ def test_the_stored_bitmap_begins_with_entry_0_in_the_lowest_bit() -> None:
 
 
 @pytest.mark.usefixtures("seldom_collected")
-def test_a_million_holes_hold_nobody_up() -> None:
+def test_operations_on_a_million_holes_take_a_few_milliseconds() -> None:
     acknowledged = PositionSet()
     for entry in range(1, 2_000_001, 2):
         acknowledged.add(Position(3, entry))

@@ -19,7 +19,7 @@ def test_positions_stay_queued_until_they_are_removed() -> None:
     assert queue.first(9) == [Position(3, 9), Position(4, 1)]
 
 
-def test_blocked_hashes_are_passed_over_and_asked_about_once() -> None:
+def test_blocked_hashes_are_skipped_and_checked_once() -> None:
     queue, asked = ReplayQueue(), []
     for entry in range(1_000):
         queue.add(Position(3, entry), 5)
@@ -45,7 +45,7 @@ def of_hashes(*hashes: int) -> ReplayQueue:
     return queue
 
 
-def test_a_search_goes_on_behind_the_refused_although_something_changed() -> None:
+def test_a_search_continues_behind_refused_positions_after_a_change() -> None:
     queue = of_hashes(*[5] * 60, 6)
     for _ in range(4):
         queue.changed()
@@ -54,7 +54,7 @@ def test_a_search_goes_on_behind_the_refused_although_something_changed() -> Non
     assert queue.search(1, {6}.__contains__, look_at=20) == [Position(3, 60)]
 
 
-def test_what_a_search_refused_or_passed_is_found_by_the_next_one_alone() -> None:
+def test_refused_or_passed_positions_are_found_only_by_the_next_search() -> None:
     queue = of_hashes(*[5] * 32, 5, 6)
     assert queue.search(9, set().__contains__, look_at=30) == []
     queue.add(Position(2, 9), 6)
@@ -64,7 +64,7 @@ def test_what_a_search_refused_or_passed_is_found_by_the_next_one_alone() -> Non
     assert queue.search(2, {5, 6}.__contains__, look_at=30) == [Position(2, 9), Position(3, 0)]
 
 
-def test_nothing_is_searched_twice_until_something_changed() -> None:
+def test_a_failed_search_is_not_repeated_until_a_change() -> None:
     queue = of_hashes(5)
     for _ in range(2):
         assert queue.search(1, set().__contains__) == []
@@ -75,7 +75,7 @@ def test_nothing_is_searched_twice_until_something_changed() -> None:
 
 
 @pytest.mark.usefixtures("seldom_collected")
-def test_fifty_thousand_go_out_a_hundred_at_a_time_within_a_turn_each() -> None:
+def test_fifty_thousand_positions_leave_by_hundreds_within_a_turn_each() -> None:
     queue, turns = ReplayQueue(), []
     for entry in range(50_000):
         queue.add(Position(3, entry), 1 + entry % 500)
@@ -89,7 +89,7 @@ def test_fifty_thousand_go_out_a_hundred_at_a_time_within_a_turn_each() -> None:
     assert not queue.contains_hash(1)
 
 
-def test_positions_that_were_looked_at_are_counted_until_asked_for() -> None:
+def test_examined_positions_are_counted_until_the_count_is_taken() -> None:
     queue = ReplayQueue()
     for entry in range(10):
         queue.add(Position(1, entry), entry % 2 + 1)

@@ -20,7 +20,7 @@ EXCLUSIVE, FAILOVER = pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Failove
 SHARED = pb.CommandSubscribe.Shared
 
 
-async def test_a_reader_that_seeks_twice_finds_its_cursor_after_the_second() -> None:
+async def test_a_reader_finds_its_cursor_after_a_second_seek() -> None:
     topic = await kept_topic()
     (position,) = topic.publish()
     there = topic.subscriptions()
@@ -35,7 +35,7 @@ async def test_a_reader_that_seeks_twice_finds_its_cursor_after_the_second() -> 
     assert there.create("s", durable=False).cursor is reader.cursor
 
 
-async def test_a_reader_of_type_failover_that_seeks_is_forgotten() -> None:
+async def test_a_failover_reader_that_seeks_is_forgotten() -> None:
     topic = await kept_topic()
     (position,) = topic.publish()
     there = topic.subscriptions()
@@ -45,7 +45,7 @@ async def test_a_reader_of_type_failover_that_seeks_is_forgotten() -> None:
     assert there.get("s") is None
 
 
-async def test_what_was_sent_to_a_consumer_that_a_seek_closed_still_counts() -> None:
+async def test_messages_sent_to_a_consumer_closed_by_a_seek_still_count() -> None:
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s", earliest=True)
     positions = topic.publish(3)
@@ -56,7 +56,7 @@ async def test_what_was_sent_to_a_consumer_that_a_seek_closed_still_counts() -> 
     assert subscription.messages_out == 3
 
 
-async def test_subscriptions_of_a_closed_topic_touch_its_ledger_no_more() -> None:
+async def test_subscriptions_of_a_closed_topic_no_longer_save_cursors() -> None:
     topic = await kept_topic()
     there = topic.subscriptions()
     subscription = there.create("s")
@@ -71,7 +71,7 @@ async def test_subscriptions_of_a_closed_topic_touch_its_ledger_no_more() -> Non
 
 
 @pytest.mark.parametrize(("ends", "backlog"), [(False, 1), (True, 2)])
-async def test_an_id_beyond_the_end_ends_the_acknowledgements_of_its_command_in_profile_pulsar(
+async def test_in_profile_pulsar_an_id_beyond_the_end_stops_its_acknowledgement_command(
     ends: bool, backlog: int
 ) -> None:
     topic = await kept_topic()
@@ -86,7 +86,7 @@ async def test_an_id_beyond_the_end_ends_the_acknowledgements_of_its_command_in_
     assert consumer.unacked == 1
 
 
-async def test_very_many_consumers_that_are_closed_are_told_in_steps() -> None:
+async def test_many_closed_consumers_are_notified_in_steps() -> None:
     _, subscription = await subscribed_topic()
     cnx = KeptConnection()
     for _ in range(2 * TOLD_A_STEP):
@@ -102,7 +102,7 @@ async def test_very_many_consumers_that_are_closed_are_told_in_steps() -> None:
 
 
 @pytest.mark.parametrize("how", ["skip", "seek", "delete"])
-async def test_parts_of_batches_that_are_left_behind_are_freed_in_steps(how: str) -> None:
+async def test_forgotten_partial_batches_are_freed_in_steps(how: str) -> None:
     count = 4_000
     topic, subscription = await subscribed_topic(ledger_entries=count)
     positions = topic.publish(count, batch=2)
@@ -120,7 +120,7 @@ async def test_parts_of_batches_that_are_left_behind_are_freed_in_steps(how: str
     assert not batches.gone
 
 
-async def test_very_many_consumers_are_told_of_the_end_in_steps_but_who_left_meanwhile() -> None:
+async def test_many_consumers_are_notified_of_the_end_in_steps_except_closed_consumers() -> None:
     _, subscription = await subscribed_topic()
     cnx = KeptConnection()
     consumers = [consume(subscription, SHARED, cnx=cnx)[0] for _ in range(2 * TOLD_A_STEP)]

@@ -47,7 +47,7 @@ async def topic_with(**policies: object) -> StoredTopic:
     return topic
 
 
-async def test_a_consumer_that_subscribes_too_often_is_refused_and_makes_no_subscription() -> None:
+async def test_a_consumer_above_the_subscribe_rate_is_refused_without_a_subscription() -> None:
     topic = await topic_with(subscribe_rate=Rate(2, period_seconds=1000))
     for _ in range(2):
         await topic.subscriptions.open(asking(), HOST)
@@ -59,7 +59,7 @@ async def test_a_consumer_that_subscribes_too_often_is_refused_and_makes_no_subs
     await topic.subscriptions.open(asking(), "10.0.0.1")
 
 
-async def test_a_type_that_is_not_allowed_is_not_counted_as_a_subscription() -> None:
+async def test_a_refused_subscription_type_is_not_counted_by_the_subscribe_rate() -> None:
     topic = await topic_with(
         subscribe_rate=Rate(1, period_seconds=1000), subscription_types=frozenset(("Shared",))
     )
@@ -84,7 +84,7 @@ async def test_the_cursor_of_a_reader_is_found_again_after_a_seek() -> None:
     assert not again.durable
 
 
-async def test_the_cursor_of_a_reader_that_does_not_come_again_is_forgotten() -> None:
+async def test_the_cursor_of_a_reader_that_does_not_return_is_forgotten() -> None:
     topic = await topic_with()
     first = topic.publish(b"0")
     reading = asking("reader", Exclusive)
@@ -110,7 +110,7 @@ async def test_the_cursor_of_a_reader_that_does_not_come_again_is_forgotten() ->
         (None, pb.CommandSubscribe.Latest, 0),
     ],
 )
-async def test_one_that_is_not_durable_begins_where_it_says_if_there_is_such_an_entry(
+async def test_a_non_durable_subscription_begins_at_an_existing_start_entry(
     start: Position | None, position: pb.CommandSubscribe.InitialPosition.ValueType, backlog: int
 ) -> None:
     topic = await kept_topic()
@@ -124,7 +124,7 @@ async def test_one_that_is_not_durable_begins_where_it_says_if_there_is_such_an_
 
 
 @pytest.mark.parametrize("position", POSITIONS)
-async def test_one_that_is_not_durable_may_begin_with_the_entry_that_is_stored_next(
+async def test_a_non_durable_subscription_may_begin_behind_the_last_entry(
     position: pb.CommandSubscribe.InitialPosition.ValueType,
 ) -> None:
     topic = await kept_topic()
@@ -139,7 +139,7 @@ async def test_one_that_is_not_durable_may_begin_with_the_entry_that_is_stored_n
     assert (from_last.cursor.backlog, from_next.cursor.backlog) == (1, 0)
 
 
-async def test_one_that_is_there_is_moved_by_time_and_its_consumers_closed() -> None:
+async def test_a_rollback_moves_an_existing_subscription_and_closes_its_consumers() -> None:
     # Messages of the first minute of 1970, and a due message
     topic = await kept_topic()
     subscriptions = topic.subscriptions()
@@ -153,7 +153,7 @@ async def test_one_that_is_there_is_moved_by_time_and_its_consumers_closed() -> 
     assert [one.type for one in cnx.commands] == [pb.BaseCommand.CLOSE_CONSUMER]
 
 
-async def test_one_that_is_deleted_while_a_time_is_looked_for_is_made_anew(monkeypatch) -> None:
+async def test_a_subscription_deleted_during_a_time_search_is_recreated(monkeypatch) -> None:
     topic = await kept_topic()
     subscriptions = topic.subscriptions()
     topic.publish(3)
@@ -175,7 +175,7 @@ async def test_one_that_is_deleted_while_a_time_is_looked_for_is_made_anew(monke
     assert made is subscriptions.get("s") is not before
 
 
-async def test_of_many_that_leave_a_ledger_the_last_alone_has_all_looked_at(monkeypatch) -> None:
+async def test_only_the_last_subscription_to_leave_a_ledger_triggers_a_trim(monkeypatch) -> None:
     # Ten subscriptions at the start of the first of two ledgers
     topic = await kept_topic(ledger_entries=2)
     subscriptions = topic.subscriptions()
@@ -200,9 +200,7 @@ async def test_of_many_that_leave_a_ledger_the_last_alone_has_all_looked_at(monk
     assert (looks, len(topic.ledger.ledgers)) == (before + 1, ledgers - 1)
 
 
-async def test_in_profile_pulsar_who_rolls_back_one_that_is_not_durable_is_closed_with_others() -> (
-    None
-):
+async def test_in_profile_pulsar_a_non_durable_rollback_closes_every_consumer() -> None:
     topic = await kept_topic()
     subscriptions = topic.subscriptions(SubscriptionRules(closes_who_rolls_back=True))
     durable = subscriptions.create("durable", earliest=True)
@@ -218,7 +216,7 @@ async def test_in_profile_pulsar_who_rolls_back_one_that_is_not_durable_is_close
     assert await subscriptions.open(asked, HOST) is durable
 
 
-async def test_the_broker_s_own_cursors_give_their_names_to_nobody() -> None:
+async def test_a_reserved_cursor_name_is_refused_as_a_subscription_name() -> None:
     topic = await topic_with()
     topic.ledger.save_cursor(CURSOR, CursorState(EARLIEST, properties={"p": "7"}))
     with pytest.raises(RequestError) as refused:
@@ -228,7 +226,7 @@ async def test_the_broker_s_own_cursors_give_their_names_to_nobody() -> None:
     assert topic.ledger.cursors[CURSOR].properties == {"p": "7"}
 
 
-async def test_backlogs_are_cleared_without_that_of_compaction_unless_it_is_meant() -> None:
+async def test_clearing_backlogs_includes_the_compaction_cursor_only_if_requested() -> None:
     topic = await topic_with()
     found = [topic.subscriptions.create(name) for name in ("s", SUBSCRIPTION)]
     topic.publish(b"m")
@@ -238,7 +236,7 @@ async def test_backlogs_are_cleared_without_that_of_compaction_unless_it_is_mean
     assert [one.cursor.backlog for one in found] == [0, 0]
 
 
-async def test_a_seek_leaves_the_cursor_of_compaction_where_it_is() -> None:
+async def test_a_seek_does_not_move_the_compaction_cursor() -> None:
     topic = await topic_with()
     found = topic.subscriptions.create(SUBSCRIPTION)
     topic.publish(b"m")
@@ -264,7 +262,7 @@ def saved(topic: KeptTopic) -> int:
     return sum(one.mark_delete == last for one in topic.ledger.cursors.values())
 
 
-async def test_cursors_that_have_changed_are_saved_one_in_each_step() -> None:
+async def test_changed_cursors_are_saved_in_separate_steps() -> None:
     topic, _ = await changed_cursors(3)
     topic.clock.advance(SAVE_SECONDS)
     assert saved(topic) == 1
@@ -273,7 +271,7 @@ async def test_cursors_that_have_changed_are_saved_one_in_each_step() -> None:
 
 
 @pytest.mark.parametrize("how", ["closed", "deleted"])
-async def test_what_ends_while_cursors_are_saved_is_not_saved(how: str) -> None:
+async def test_a_subscription_ended_while_cursors_are_saved_is_not_saved(how: str) -> None:
     topic, there = await changed_cursors(3)
     topic.clock.advance(SAVE_SECONDS)
     if how == "closed":

@@ -50,7 +50,7 @@ def add(batch: Batch, topic: Topic, ledger: SqliteLedger, *entries: bytes) -> No
         batch.add_entry(topic, ledger, position, data, digest())
 
 
-def test_of_a_state_that_changes_often_the_last_one_counts(connection: sqlite3.Connection) -> None:
+def test_the_last_of_several_state_changes_is_written(connection: sqlite3.Connection) -> None:
     batch = Batch()
     for state in (b"1", b"2", b"3"):
         batch.put("cursors", 1, "s", state)
@@ -62,9 +62,7 @@ def test_of_a_state_that_changes_often_the_last_one_counts(connection: sqlite3.C
     assert len(batch.states) == 3
 
 
-def test_what_is_deleted_behind_a_change_is_gone_and_what_is_set_behind_that_is_there(
-    connection: sqlite3.Connection,
-) -> None:
+def test_changes_and_deletions_of_a_state_apply_in_order(connection: sqlite3.Connection) -> None:
     batch = Batch()
     batch.put("cursors", 1, "gone", b"1")
     batch.forget("cursors", 1, "gone")
@@ -77,7 +75,9 @@ def test_what_is_deleted_behind_a_change_is_gone_and_what_is_set_behind_that_is_
     assert not rows(connection, "properties")
 
 
-def test_a_topic_is_forgotten_with_all_that_was_kept_of_it(connection: sqlite3.Connection) -> None:
+def test_forgetting_a_topic_deletes_its_cursors_and_properties(
+    connection: sqlite3.Connection,
+) -> None:
     kept = Batch()
     for topic_id in (1, 2):
         kept.put("topics", topic_id, "persistent://t/n/x")
@@ -95,7 +95,7 @@ def test_a_topic_is_forgotten_with_all_that_was_kept_of_it(connection: sqlite3.C
     assert [row[0] for row in rows(connection, "properties")] == [2]
 
 
-def test_a_ledger_is_written_as_it_is_when_the_batch_is_sealed(connection) -> None:
+def test_a_ledger_is_written_as_of_the_sealing_of_its_batch(connection) -> None:
     batch, ledger, topic = Batch(), SqliteLedger(7, 1), Topic()
     add(batch, topic, ledger, b"one", b"three")
     batch.seal()
@@ -104,7 +104,7 @@ def test_a_ledger_is_written_as_it_is_when_the_batch_is_sealed(connection) -> No
     assert rows(connection, "ledgers") == [(7, 1, 2, 8, 0)]
 
 
-def test_what_a_batch_adds_is_counted_for_each_topic_and_ledger() -> None:
+def test_added_entries_are_counted_for_each_topic_and_ledger() -> None:
     batch, one, other = Batch(), Topic(), Topic()
     first, second, third = SqliteLedger(1, 1), SqliteLedger(2, 1), SqliteLedger(3, 2)
     assert not batch
@@ -118,7 +118,7 @@ def test_what_a_batch_adds_is_counted_for_each_topic_and_ledger() -> None:
 
 
 @pytest.mark.parametrize("count", [1, ROWS_A_STATEMENT, 2 * ROWS_A_STATEMENT + 1])
-def test_entries_are_written_in_statements_of_many(connection, count) -> None:
+def test_any_number_of_entries_is_written_in_multi_row_statements(connection, count) -> None:
     batch, ledger = Batch(), SqliteLedger(1, 1)
     add(batch, Topic(), ledger, *(b"%d" % number for number in range(count)))
     batch.write(connection)
@@ -126,7 +126,7 @@ def test_entries_are_written_in_statements_of_many(connection, count) -> None:
     assert found == [((1 << ENTRY_BITS) + number, b"%d" % number) for number in range(count)]
 
 
-def test_of_a_batch_that_fails_nothing_is_stored(connection: sqlite3.Connection) -> None:
+def test_a_failed_batch_stores_nothing(connection: sqlite3.Connection) -> None:
     batch, ledger = Batch(), SqliteLedger(1, 1)
     add(batch, Topic(), ledger, b"data")
     batch.set_state("broken", "INSERT INTO nowhere VALUES (1)")
@@ -144,13 +144,15 @@ def test_of_a_batch_that_fails_nothing_is_stored(connection: sqlite3.Connection)
         (20, 20 * 5 * 1024 * 1024, 16),
     ],
 )
-def test_a_dropped_ledger_is_deleted_in_steps_of_some_rows_and_some_bytes(
+def test_a_dropped_ledger_is_deleted_in_steps_bounded_by_rows_and_bytes(
     entries: int, size_bytes: int, a_step: int
 ) -> None:
     assert DroppedLedger(1, entries, size_bytes).rows_a_step == a_step
 
 
-def test_a_dropped_ledgers_row_goes_with_its_last_entries(connection: sqlite3.Connection) -> None:
+def test_a_dropped_ledgers_row_is_deleted_with_its_last_entries(
+    connection: sqlite3.Connection,
+) -> None:
     batch, topic = Batch(), Topic()
     ledgers = [SqliteLedger(number, 1) for number in (1, 2, 3)]
     for ledger in ledgers:

@@ -19,7 +19,7 @@ from tests.support.stores.message_stores import (
 )
 
 
-async def test_what_is_not_stored_is_forgotten_and_its_topic_hears_why(
+async def test_unstored_entries_are_discarded_and_their_topic_gets_the_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = held_writers(monkeypatch)
@@ -45,7 +45,7 @@ async def test_what_is_not_stored_is_forgotten_and_its_topic_hears_why(
         assert [entry.data for entry in found] == [b"entry %d" % number for number in range(4)]
 
 
-async def test_ledgers_of_which_nothing_is_stored_leave_with_their_bytes(
+async def test_ledgers_without_stored_entries_are_removed_with_their_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = held_writers(monkeypatch)
@@ -67,7 +67,7 @@ async def test_ledgers_of_which_nothing_is_stored_leave_with_their_bytes(
         assert [info.entries for info in again.ledgers] == [5, 2, 0]
 
 
-async def test_an_entry_that_is_being_written_is_not_read_but_has_its_place(
+async def test_an_entry_in_flight_has_a_position_but_is_not_readable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = held_writers(monkeypatch)
@@ -85,7 +85,7 @@ async def test_an_entry_that_is_being_written_is_not_read_but_has_its_place(
 
 
 @pytest.mark.parametrize("how", ["trim", "truncate"])
-async def test_ledgers_stay_that_cannot_be_dropped_because_nothing_can_be_written(
+async def test_ledgers_that_cannot_be_dropped_after_a_write_error_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     made = held_writers(monkeypatch)

@@ -24,11 +24,11 @@ from broker.messages.stores.sqlite.managed_ledger import cursor_bytes, cursor_st
         CursorState(Position(3, 4), {}, {Position(3, 6): (2**64 - 1,)}, {}),
     ],
 )
-def test_a_cursor_comes_back(state: CursorState) -> None:
+def test_a_cursor_state_is_read_back_from_its_bytes(state: CursorState) -> None:
     assert cursor_state(cursor_bytes(state)) == state
 
 
-def test_a_cursor_with_many_holes_is_written_within_a_turn() -> None:
+def test_a_cursor_with_many_holes_is_encoded_within_a_turn() -> None:
     acknowledged = {ledger: bytes(6_250) for ledger in range(20)}
     batches = {Position(1, entry): (1, 2) for entry in range(20_000)}
     state = CursorState(Position(0, 0), acknowledged, batches)
@@ -48,6 +48,6 @@ def test_a_cursor_with_many_holes_is_written_within_a_turn() -> None:
         b'[[1, 0], {}, [], [], 1, "q"]\n' + bytes(16) + b"\xff\xff\xff\x7f",
     ],
 )  # fmt: skip
-def test_what_is_no_cursor_is_unreadable(value: bytes) -> None:
+def test_invalid_cursor_bytes_are_refused(value: bytes) -> None:
     with pytest.raises(MessageStoreError, match="the stored state of a subscription: "):
         cursor_state(value)

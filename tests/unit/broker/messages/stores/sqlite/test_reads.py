@@ -76,7 +76,7 @@ ALTERED = {
 
 @pytest.mark.parametrize("altered", ALTERED)
 @pytest.mark.parametrize("number", [0, 3, 4, COUNT - 1])
-async def test_a_read_ends_before_a_row_that_is_not_as_it_was_written(
+async def test_a_read_stops_before_an_altered_row_and_reports_the_entry(
     tmp_path: Path, altered: str, number: int
 ) -> None:
     async with stored(tmp_path) as (ledger, positions, path):
@@ -96,7 +96,7 @@ async def test_a_read_ends_before_a_row_that_is_not_as_it_was_written(
 
 @pytest.mark.parametrize("altered", ALTERED)
 @pytest.mark.parametrize("numbers", [(0,), (3,), (4,), (2, 3, 4), (0, 1, 2, 3, 4), (9, 10, 11)])
-async def test_without_what_is_damaged_all_that_is_whole_is_read(
+async def test_with_damage_skipped_every_intact_entry_is_read(
     tmp_path: Path, altered: str, numbers: tuple[int, ...]
 ) -> None:
     async with stored(tmp_path, skip_damaged=True) as (ledger, positions, path):
@@ -105,7 +105,7 @@ async def test_without_what_is_damaged_all_that_is_whole_is_read(
         assert await all_of(ledger) == [one for one in range(COUNT) if one not in numbers]
 
 
-async def test_entries_that_changed_places_are_damaged(tmp_path: Path) -> None:
+async def test_entries_with_swapped_rows_are_damaged(tmp_path: Path) -> None:
     async with stored(tmp_path, skip_damaged=True) as (ledger, positions, path):
         one, other = row_id(positions[1]), row_id(positions[2])
         for old, new in ((one, 1), (other, one), (1, other)):
@@ -113,7 +113,7 @@ async def test_entries_that_changed_places_are_damaged(tmp_path: Path) -> None:
         assert await all_of(ledger) == [0, *range(3, COUNT)]
 
 
-async def test_a_topic_counts_what_of_it_was_read(tmp_path: Path) -> None:
+async def test_a_topic_counts_its_fetched_entries(tmp_path: Path) -> None:
     async with stored(tmp_path) as (ledger, positions, _):
         assert ledger.fetched_entries == 0
         await all_of(ledger)
@@ -122,7 +122,7 @@ async def test_a_topic_counts_what_of_it_was_read(tmp_path: Path) -> None:
         assert ledger.fetched_entries == COUNT + 2
 
 
-async def test_of_single_entries_those_that_are_whole_are_read(tmp_path: Path) -> None:
+async def test_fetching_single_entries_returns_only_intact_entries(tmp_path: Path) -> None:
     async with stored(tmp_path) as (ledger, positions, path):
         change(path, ALTERED["its data"], row_id(positions[1]))
         change(path, ALTERED["its row"], row_id(positions[2]))
@@ -131,7 +131,7 @@ async def test_of_single_entries_those_that_are_whole_are_read(tmp_path: Path) -
         assert await ledger.entry(positions[1]) is None
 
 
-async def test_a_digest_is_read_without_the_entry_and_is_none_where_it_is_damaged(tmp_path) -> None:
+async def test_the_digest_of_a_damaged_or_missing_entry_is_none(tmp_path) -> None:
     async with stored(tmp_path) as (ledger, positions, path):
         assert ledger.digest(positions[3]) == digest(publish_time=1_030)
         change(path, ALTERED["its head cut short"], row_id(positions[3]))
@@ -140,14 +140,14 @@ async def test_a_digest_is_read_without_the_entry_and_is_none_where_it_is_damage
         assert ledger.digest(positions[3]) is None
 
 
-async def test_a_time_is_not_found_among_damaged_heads(tmp_path: Path) -> None:
+async def test_a_time_search_among_damaged_heads_fails(tmp_path: Path) -> None:
     async with stored(tmp_path) as (ledger, _, path):
         change(path, "UPDATE entries SET head = X'00'")
         with pytest.raises(MessageStoreError, match="is damaged in the message database"):
             await ledger.published_at(1_030)
 
 
-async def test_a_missing_entry_is_not_taken_for_one_of_an_earlier_time(tmp_path: Path) -> None:
+async def test_a_time_search_fails_at_a_missing_entry(tmp_path: Path) -> None:
     async with stored(tmp_path) as (ledger, positions, path):
         middle = positions[len(positions) // 2]
         change(path, "DELETE FROM entries WHERE row_id = ?", row_id(middle))
@@ -156,7 +156,7 @@ async def test_a_missing_entry_is_not_taken_for_one_of_an_earlier_time(tmp_path:
 
 
 @pytest.mark.parametrize("damage", ["DELETE FROM entries", "UPDATE entries SET head = X'00'"])
-async def test_where_damaged_entries_are_left_out_the_next_whole_one_says_their_time(
+async def test_with_damage_skipped_a_time_search_uses_the_next_intact_entry(
     tmp_path: Path, damage: str
 ) -> None:
     async with stored(tmp_path, skip_damaged=True) as (ledger, positions, path):
@@ -192,7 +192,7 @@ async def with_damaged_page(folder: Path) -> Path:
     return path
 
 
-async def test_what_stands_before_a_damaged_page_is_read(tmp_path: Path) -> None:
+async def test_entries_before_a_damaged_page_are_read(tmp_path: Path) -> None:
     path = await with_damaged_page(tmp_path)
     async with opened(sqlite_store(path, recent_bytes=0)) as store:
         ledger = await store.open_ledger(TOPIC)
@@ -202,7 +202,7 @@ async def test_what_stands_before_a_damaged_page_is_read(tmp_path: Path) -> None
             await ledger.fetch(ledger.following(second.position), 99, 1 << 20)
 
 
-async def test_without_what_is_damaged_what_stands_behind_a_damaged_page_is_read(tmp_path) -> None:
+async def test_with_damage_skipped_entries_behind_a_damaged_page_are_read(tmp_path) -> None:
     path = await with_damaged_page(tmp_path)
     async with opened(sqlite_store(path, skip_damaged=True, recent_bytes=0)) as store:
         ledger = await store.open_ledger(TOPIC)
@@ -214,7 +214,7 @@ async def test_without_what_is_damaged_what_stands_behind_a_damaged_page_is_read
         assert ledger.digest(positions[2]) is None
 
 
-async def test_what_is_dropped_while_it_is_read_is_passed_over(tmp_path, monkeypatch) -> None:
+async def test_entries_dropped_during_a_read_are_skipped(tmp_path, monkeypatch) -> None:
     async with stored(tmp_path) as (ledger, positions, _):
         reads = ledger._parts.reads
 
@@ -236,7 +236,7 @@ async def test_what_is_dropped_while_it_is_read_is_passed_over(tmp_path, monkeyp
     ],
     ids=["of a later topic", "of an earlier topic"],
 )
-async def test_a_page_that_belongs_elsewhere_hides_no_whole_entry_and_gives_none_of_its_own(
+async def test_a_misplaced_page_hides_no_intact_entry_and_adds_no_foreign_entry(
     tmp_path: Path, name: str, of: bytes, to: bytes, whole: list[bytes]
 ) -> None:
     path = tmp_path / "messages.db"
@@ -270,7 +270,7 @@ class FailingConnection:
 
 
 @pytest.mark.parametrize("skip_damaged", [False, True])
-async def test_what_cannot_be_read_is_not_taken_for_damage(
+async def test_a_read_error_is_not_mistaken_for_damage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, skip_damaged: bool
 ) -> None:
     async with stored(tmp_path, skip_damaged=skip_damaged) as (ledger, positions, _):
@@ -285,7 +285,7 @@ async def test_what_cannot_be_read_is_not_taken_for_damage(
         assert ledger.digest(positions[0]) is None
 
 
-async def test_reads_wait_for_their_turn_and_what_is_read_when_the_store_ends_is_said(
+async def test_many_simultaneous_reads_succeed_and_a_read_after_closing_is_refused(
     tmp_path: Path,
 ) -> None:
     async with stored(tmp_path) as (ledger, positions, _):

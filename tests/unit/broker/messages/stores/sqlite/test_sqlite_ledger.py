@@ -29,14 +29,14 @@ def starts(sizes: list[int]) -> list[int]:
     return [*accumulate(sizes, initial=0)]
 
 
-def test_where_the_first_entries_end_is_known_for_every_one() -> None:
+def test_up_to_the_number_of_marks_bytes_before_each_entry_are_exact() -> None:
     sizes = [number % 7 for number in range(MARKS)]
     ledger = ledger_of(sizes)
     assert [ledger.bytes_before(number) for number in range(MARKS + 1)] == starts(sizes)
 
 
 @pytest.mark.parametrize("count", [MARKS + 1, 2 * MARKS, 2 * MARKS + 1, 10_000])
-def test_between_marks_bytes_are_estimated_and_at_them_exact(count: int) -> None:
+def test_bytes_are_exact_at_marks_and_estimated_between_marks(count: int) -> None:
     sizes = [number % 7 for number in range(count)]
     ledger = ledger_of(sizes)
     exact, stride = starts(sizes), ledger._stride
@@ -56,7 +56,7 @@ def test_marks_double_their_stride_so_that_memory_does_not_grow() -> None:
     assert [ledger.bytes_before(number) for number in (0, MARKS, MARKS + 1)] == [0, 256, 257]
 
 
-def test_the_end_of_what_is_stored_is_exact_wherever_it_lies() -> None:
+def test_the_byte_size_of_the_stored_entries_is_always_exact() -> None:
     sizes = [number % 7 for number in range(1_001)]
     for confirmed in (1, 500, 999, 1_000):
         ledger = ledger_of(sizes, confirmed)
@@ -64,7 +64,7 @@ def test_the_end_of_what_is_stored_is_exact_wherever_it_lies() -> None:
         assert ledger.info.size_bytes == sum(sizes[:confirmed])
 
 
-def test_a_ledger_from_the_database_knows_its_ends_and_estimates_between() -> None:
+def test_a_ledger_from_the_database_has_exact_ends_and_estimates_between() -> None:
     ledger = SqliteLedger.stored(5, 1, 10, 1_000, 7)
     assert [ledger.bytes_before(number) for number in (0, 3, 10)] == [0, 300, 1_000]
     assert (len(ledger), ledger.confirmed, ledger.recent_from) == (10, 10, 10)
@@ -73,7 +73,7 @@ def test_a_ledger_from_the_database_knows_its_ends_and_estimates_between() -> No
 
 @pytest.mark.parametrize("count", [3, MARKS, MARKS + 1, 1_000])
 @pytest.mark.parametrize("lost", [0, 1, 3, 1_000])
-def test_what_was_not_stored_is_cut_and_others_take_its_place(count: int, lost: int) -> None:
+def test_unstored_entries_are_cut_and_replaced_by_new_entries(count: int, lost: int) -> None:
     sizes = [number % 7 + 1 for number in range(count)]
     left = max(0, count - lost)
     ledger = ledger_of(sizes, left)
@@ -88,7 +88,7 @@ def test_what_was_not_stored_is_cut_and_others_take_its_place(count: int, lost: 
     assert ledger.bytes_before(len(again)) == sum(again)
 
 
-def test_a_read_from_memory_ends_at_its_bounds_and_where_nothing_is_stored() -> None:
+def test_a_read_from_memory_ends_at_its_bounds_and_at_the_last_stored_entry() -> None:
     ledger = ledger_of([4] * 10, confirmed=8)
     ledger.forget_recent(2)
     assert ledger.end_of_recent(2, 3, 100) == 5
@@ -98,7 +98,7 @@ def test_a_read_from_memory_ends_at_its_bounds_and_where_nothing_is_stored() -> 
     assert ledger.end_of_recent(2, 100, 100) == 8
 
 
-def test_the_oldest_entries_of_all_ledgers_are_forgotten_first() -> None:
+def test_the_oldest_entries_of_all_ledgers_leave_memory_first() -> None:
     one, other = ledger_of([100] * 4), ledger_of([100] * 4)
     cost = 100 + ENTRY_OVERHEAD_BYTES
     recent = RecentEntries(5 * cost)
@@ -112,14 +112,14 @@ def test_the_oldest_entries_of_all_ledgers_are_forgotten_first() -> None:
     assert [len(one.recent), len(other.recent)] == [2, 2]
 
 
-def test_without_a_place_in_memory_nothing_stays_there() -> None:
+def test_a_memory_bound_of_zero_keeps_no_recent_entries() -> None:
     ledger = ledger_of([1] * 3)
     recent = RecentEntries(0)
     recent.add(ledger, 3, 3)
     assert (ledger.recent_from, ledger.recent, recent.size_bytes) == (3, [], 0)
 
 
-def test_entries_of_a_dropped_ledger_leave_their_place_to_others() -> None:
+def test_entries_of_a_dropped_ledger_free_their_memory() -> None:
     dropped, other = ledger_of([100] * 4), ledger_of([100] * 4)
     cost = 100 + ENTRY_OVERHEAD_BYTES
     recent = RecentEntries(4 * cost)
@@ -131,7 +131,7 @@ def test_entries_of_a_dropped_ledger_leave_their_place_to_others() -> None:
     assert (recent.size_bytes, len(other.recent)) == (4 * cost, 4)
 
 
-def test_dropped_ledgers_are_not_remembered() -> None:
+def test_dropped_ledgers_do_not_accumulate_in_memory() -> None:
     recent = RecentEntries(1 << 20)
     kept = ledger_of([1])
     recent.add(kept, 1, 1)

@@ -65,7 +65,7 @@ def entries_in(path: Path) -> list[int]:
 # -- a start ----------------------------------------------------------------------------------
 
 
-async def test_ids_are_never_given_twice_whatever_was_written(path: Path) -> None:
+async def test_ids_are_never_reused_after_a_restart_or_a_lost_counter(path: Path) -> None:
     async with opened(sqlite_store(path)) as store:
         given = [store.next_id() for _ in range(IDS_AT_ONCE + 5)]
         await (await store.open_ledger(TOPIC)).flushed()
@@ -76,7 +76,7 @@ async def test_ids_are_never_given_twice_whatever_was_written(path: Path) -> Non
         assert store.next_id() > given[-1]
 
 
-async def test_a_databases_name_stays_and_no_other_has_it(path: Path, tmp_path: Path) -> None:
+async def test_a_database_identity_is_stable_and_unique(path: Path, tmp_path: Path) -> None:
     names = []
     for one in (path, path, tmp_path / "other.db"):
         async with opened(sqlite_store(one)) as store:
@@ -84,7 +84,7 @@ async def test_a_databases_name_stays_and_no_other_has_it(path: Path, tmp_path: 
     assert names[0] == names[1] != names[2]
 
 
-async def test_of_a_start_nothing_is_left_open_if_it_fails(path: Path) -> None:
+async def test_a_failed_start_leaves_the_database_closed(path: Path) -> None:
     await make(path)
     change(path, "UPDATE topics SET name = 'x'")
     with pytest.raises(MessageStoreError):
@@ -118,7 +118,7 @@ CATALOG = {
 
 
 @pytest.mark.parametrize("statement", CATALOG)
-async def test_a_catalog_that_was_altered_is_refused_and_what_is_whole_served_without_it(
+async def test_an_altered_catalog_is_refused_and_with_damage_skipped_the_rest_is_served(
     path: Path, statement: str
 ) -> None:
     await make(path)
@@ -144,7 +144,7 @@ async def test_a_catalog_that_was_altered_is_refused_and_what_is_whole_served_wi
         ("UPDATE properties SET value = 'w' WHERE topic_id = 1", "a property of"),
     ],
 )
-async def test_a_topic_whose_states_were_altered_is_refused_and_others_are_not(
+async def test_only_the_topic_with_altered_states_is_refused(
     path: Path, statement: str, what: str
 ) -> None:
     await make(path)
@@ -159,14 +159,14 @@ async def test_a_topic_whose_states_were_altered_is_refused_and_others_are_not(
         assert len(ledger.cursors) + len(ledger.properties) == 1
 
 
-async def test_text_that_is_none_is_said_in_a_sentence(path: Path) -> None:
+async def test_invalid_utf8_in_the_catalog_is_reported_in_a_sentence(path: Path) -> None:
     await make(path)
     change(path, "UPDATE topics SET name = CAST(X'FF' AS TEXT)")
     with pytest.raises(MessageStoreError, match="cannot be opened: Could not decode to UTF-8"):
         await sqlite_store(path).open()
 
 
-async def test_a_schema_that_is_no_text_is_said_in_a_sentence(path: Path) -> None:
+async def test_an_undecodable_schema_is_reported_in_a_sentence(path: Path) -> None:
     await make(path)
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("PRAGMA writable_schema=ON")
@@ -184,13 +184,15 @@ def no_database(request: pytest.FixtureRequest, path: Path) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("no_database")
-async def test_a_file_that_is_no_database_is_said_in_a_sentence(path: Path) -> None:
+async def test_a_file_that_is_no_database_is_refused_and_kept_unchanged(path: Path) -> None:
     ends = f"is not a database; {FROM_A_COPY}, or move it away to begin with an empty one"
     with pytest.raises(MessageStoreError, match=f"cannot be opened: file {ends}"):
         await sqlite_store(path).open()
 
 
-async def test_a_start_without_room_is_told_to_free_some(path: Path, monkeypatch) -> None:
+async def test_a_start_without_disk_space_is_refused_with_advice_to_free_room(
+    path: Path, monkeypatch
+) -> None:
     def no_room(file: DatabaseFile, max_pages: int = 0) -> sqlite3.Connection:
         error = sqlite3.OperationalError("database or disk is full")
         error.sqlite_errorcode = sqlite3.SQLITE_FULL
@@ -202,14 +204,14 @@ async def test_a_start_without_room_is_told_to_free_some(path: Path, monkeypatch
         await sqlite_store(path).open()
 
 
-async def test_a_file_that_may_only_be_read_is_refused_at_the_start(path, monkeypatch) -> None:
+async def test_a_read_only_database_file_is_refused_at_the_start(path, monkeypatch) -> None:
     await make(path)
     monkeypatch.setattr("os.access", lambda *_: False)
     with pytest.raises(MessageStoreError, match=r"messages\.db may not be written"):
         await sqlite_store(path).open()
 
 
-async def test_a_database_whose_ledgers_have_all_numbers_takes_no_more(path: Path) -> None:
+async def test_a_database_without_free_ledger_numbers_opens_no_new_topic(path: Path) -> None:
     async with opened(sqlite_store(path)) as store:
         await store.open_ledger(TOPIC)
         store._next_id = store._reserved = MOST_IDS
@@ -220,7 +222,7 @@ async def test_a_database_whose_ledgers_have_all_numbers_takes_no_more(path: Pat
 # -- closing and reopening topics -------------------------------------------------------------
 
 
-async def test_two_that_open_a_topic_at_once_have_the_same_one_with_its_newest_cursors(
+async def test_simultaneous_opens_of_a_topic_share_a_ledger_with_its_newest_cursors(
     path: Path,
 ) -> None:
     await make(path)
@@ -244,7 +246,7 @@ async def test_two_that_open_a_topic_at_once_have_the_same_one_with_its_newest_c
         assert list(ledger.cursors) == ["s", "new"]
 
 
-async def test_a_topic_that_is_opened_again_for_want_of_room_has_what_waits_to_be_written(
+async def test_a_topic_reopened_while_the_disk_is_full_has_its_unwritten_states(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = held_writers(monkeypatch)
@@ -266,7 +268,7 @@ async def test_a_topic_that_is_opened_again_for_want_of_room_has_what_waits_to_b
         assert (dict(again.properties), again.last_confirmed) == ({}, last)
 
 
-async def test_a_topic_whose_entries_wait_for_room_is_opened_again_once_they_are_stored(
+async def test_a_topic_with_entries_waiting_for_room_reopens_only_after_they_are_stored(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = held_writers(monkeypatch)
@@ -304,7 +306,7 @@ class Stored(Noting):
 # -- deletions --------------------------------------------------------------------------------
 
 
-async def test_what_was_not_yet_deleted_of_dropped_ledgers_is_deleted_after_the_next_start(
+async def test_undeleted_entries_of_dropped_ledgers_are_deleted_after_the_next_start(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = held_writers(monkeypatch)
@@ -328,7 +330,7 @@ async def test_what_was_not_yet_deleted_of_dropped_ledgers_is_deleted_after_the_
     assert entries_in(path) == [positions[10].ledger_id] * 2
 
 
-async def test_a_deleted_topic_is_made_again_without_what_it_had(path: Path) -> None:
+async def test_a_recreated_topic_has_no_state_of_the_deleted_topic(path: Path) -> None:
     await make(path)
     async with opened(sqlite_store(path)) as store:
         await store.delete_ledger(TOPIC)
@@ -342,7 +344,7 @@ async def test_a_deleted_topic_is_made_again_without_what_it_had(path: Path) -> 
     assert len(entries_in(path)) == 8
 
 
-async def test_a_topic_whose_entries_wait_for_room_is_not_deleted_in_part_of_the_catalog(
+async def test_a_topic_with_entries_waiting_for_room_is_not_partly_deleted(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = held_writers(monkeypatch)
@@ -370,7 +372,9 @@ async def test_a_topic_whose_entries_wait_for_room_is_not_deleted_in_part_of_the
         assert store.names() == []
 
 
-async def test_a_topic_that_cannot_be_deleted_for_an_error_stays(path: Path, monkeypatch) -> None:
+async def test_a_topic_that_cannot_be_deleted_for_a_disk_error_stays(
+    path: Path, monkeypatch
+) -> None:
     made = held_writers(monkeypatch)
     async with opened(sqlite_store(path)) as store:
         ledger = await store.open_ledger(TOPIC)
@@ -384,7 +388,7 @@ async def test_a_topic_that_cannot_be_deleted_for_an_error_stays(path: Path, mon
         assert store.room.taken.entries == 7
 
 
-async def test_a_topic_without_a_number_for_its_next_ledger_keeps_the_ones_it_has(path) -> None:
+async def test_a_topic_without_a_free_ledger_number_keeps_its_ledgers(path) -> None:
     async with opened(sqlite_store(path)) as store:
         ledger = await store.open_ledger(TOPIC)
         before = ledger.ledgers

@@ -157,7 +157,7 @@ async def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
 # -- group commit -----------------------------------------------------------------------------
 
 
-async def test_what_comes_in_one_turn_is_one_transaction(world: World) -> None:
+async def test_entries_of_a_turn_are_stored_in_a_single_transaction(world: World) -> None:
     for topic in (world.one, world.other):
         for _ in range(4):
             topic.append()
@@ -168,7 +168,7 @@ async def test_what_comes_in_one_turn_is_one_transaction(world: World) -> None:
     assert world.entries() == [1] * 4 + [2] * 4
 
 
-async def test_what_comes_while_a_transaction_is_written_is_the_next_one(world: World) -> None:
+async def test_entries_added_during_a_transaction_form_the_next_transaction(world: World) -> None:
     await world.writing()
     for _ in range(3):
         world.one.append()
@@ -184,7 +184,7 @@ async def test_what_comes_while_a_transaction_is_written_is_the_next_one(world: 
     assert world.writer.unwritten_bytes == 0
 
 
-async def test_of_many_entries_that_wait_each_transaction_has_some_and_is_confirmed_by_itself(
+async def test_many_waiting_entries_are_split_into_transactions_confirmed_separately(
     world: World,
 ) -> None:
     await world.writing()
@@ -198,9 +198,7 @@ async def test_of_many_entries_that_wait_each_transaction_has_some_and_is_confir
     assert world.connection.transactions == 4
 
 
-async def test_a_ledger_is_written_with_the_entries_of_its_transaction_and_no_later_ones(
-    world: World,
-) -> None:
+async def test_a_ledger_row_counts_only_the_entries_of_its_transaction(world: World) -> None:
     await world.writing()
     for _ in range(2 * ENTRIES_A_TRANSACTION):
         world.one.append(b"x")
@@ -213,14 +211,14 @@ async def test_a_ledger_is_written_with_the_entries_of_its_transaction_and_no_la
     assert world.one.error is not None
 
 
-async def test_what_is_stored_can_be_read_from_memory(world: World) -> None:
+async def test_a_stored_entry_is_readable_from_memory(world: World) -> None:
     world.one.append()
     await world.writer.flushed()
     assert world.recent.size_bytes > 0
     assert world.one.ledger.end_of_recent(0, 9, 99) == 1
 
 
-async def test_who_waits_for_what_is_written_hears_before_what_comes_next_is(world: World) -> None:
+async def test_a_flush_waits_for_the_transaction_in_progress(world: World) -> None:
     await world.writing()
     before = asyncio.ensure_future(world.writer.flushed())
     await settle()
@@ -230,12 +228,12 @@ async def test_who_waits_for_what_is_written_hears_before_what_comes_next_is(wor
     assert world.one.told == [0]
 
 
-async def test_with_nothing_to_write_nobody_waits(world: World) -> None:
+async def test_a_flush_with_nothing_to_write_starts_no_transaction(world: World) -> None:
     await world.writer.flushed()
     assert world.connection.transactions == 0
 
 
-async def test_at_the_end_what_waits_is_written(world: World) -> None:
+async def test_closing_writes_the_waiting_entries(world: World) -> None:
     await world.writing()
     world.other.append()
     closing = asyncio.ensure_future(world.writer.close())
@@ -248,7 +246,7 @@ async def test_at_the_end_what_waits_is_written(world: World) -> None:
         world.writer.batch()
 
 
-async def test_who_hears_at_the_end_that_all_is_stored_cannot_add_more_unheard(world) -> None:
+async def test_an_entry_added_while_the_writer_closes_is_refused(world) -> None:
     async def adding() -> None:
         await world.writer.flushed()
         world.other.append()
@@ -268,7 +266,7 @@ async def test_who_hears_at_the_end_that_all_is_stored_cannot_add_more_unheard(w
     assert world.entries() == [1]
 
 
-async def test_who_fails_at_a_confirmation_costs_nobody_else_his(
+async def test_a_failing_confirmation_callback_does_not_affect_other_topics(
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(world.one, "stored", raising)
@@ -288,7 +286,9 @@ async def test_who_fails_at_a_confirmation_costs_nobody_else_his(
     assert [one.getMessage().startswith("a callback of") for one in failures] == [True, True]
 
 
-async def test_who_fails_at_making_room_does_not_end_the_tries(world: World, monkeypatch) -> None:
+async def test_a_failing_callback_for_a_full_disk_does_not_stop_the_retries(
+    world: World, monkeypatch
+) -> None:
     monkeypatch.setattr(world.writer, "_on_full", raising)
     await world.filled()
     world.make_room()
@@ -300,7 +300,7 @@ async def test_who_fails_at_making_room_does_not_end_the_tries(world: World, mon
 # -- a full disk ------------------------------------------------------------------------------
 
 
-async def test_for_want_of_room_all_waits_and_nothing_is_confirmed_or_lost(world: World) -> None:
+async def test_on_a_full_disk_all_entries_wait_unconfirmed_and_none_fails(world: World) -> None:
     await world.filled()
     assert world.writer.held_up_by is not None
     assert (world.one.told, world.one.error, world.other.told) == ([], None, [])
@@ -310,7 +310,7 @@ async def test_for_want_of_room_all_waits_and_nothing_is_confirmed_or_lost(world
     assert world.writer.figures.failures == 2
 
 
-async def test_each_try_that_finds_no_room_asks_for_what_nobody_needs(world: World) -> None:
+async def test_each_retry_on_a_full_disk_asks_to_free_unneeded_data(world: World) -> None:
     await world.filled()
     assert world.scarce == 1
     await world.tried_again()
@@ -320,7 +320,7 @@ async def test_each_try_that_finds_no_room_asks_for_what_nobody_needs(world: Wor
     assert world.scarce == 2
 
 
-async def test_with_room_all_that_waited_is_stored_in_order(world: World) -> None:
+async def test_waiting_entries_are_stored_in_order_once_there_is_room(world: World) -> None:
     await world.filled()
     world.make_room()
     assert world.one.told == []
@@ -331,7 +331,7 @@ async def test_with_room_all_that_waited_is_stored_in_order(world: World) -> Non
     assert world.entries() == [1, 2]
 
 
-async def test_while_there_is_no_room_nobody_is_told_that_all_is_stored(world: World) -> None:
+async def test_a_flush_fails_while_the_disk_is_full(world: World) -> None:
     await world.filled()
     with pytest.raises(MessageStoreError, match=r"free some room on its disk: pending messages"):
         await world.writer.flushed()
@@ -340,7 +340,7 @@ async def test_while_there_is_no_room_nobody_is_told_that_all_is_stored(world: W
     await world.writer.flushed()
 
 
-async def test_who_waits_behind_what_finds_no_room_is_told(world: World) -> None:
+async def test_a_waiting_flush_fails_when_the_disk_is_full(world: World) -> None:
     await world.writer.flushed()
     world.fill()
     world.connection.hold()
@@ -353,7 +353,7 @@ async def test_who_waits_behind_what_finds_no_room_is_told(world: World) -> None
         await behind
 
 
-async def test_want_of_room_is_logged_once_and_its_end(world: World, caplog) -> None:
+async def test_a_full_disk_and_its_end_are_logged_once_each(world: World, caplog) -> None:
     await world.filled()
     await world.tried_again()
     world.make_room()
@@ -364,7 +364,7 @@ async def test_want_of_room_is_logged_once_and_its_end(world: World, caplog) -> 
     assert texts[1].endswith("is written again")
 
 
-async def test_a_store_that_is_closed_for_want_of_room_gives_up_what_waits(world: World) -> None:
+async def test_closing_on_a_full_disk_gives_up_the_waiting_entries(world: World) -> None:
     await world.filled()
     await world.writer.close()
     for topic in (world.one, world.other):
@@ -373,7 +373,7 @@ async def test_a_store_that_is_closed_for_want_of_room_gives_up_what_waits(world
     assert world.entries() == []
 
 
-async def test_a_store_that_is_closed_when_there_is_room_again_loses_nothing(world: World) -> None:
+async def test_closing_once_there_is_room_again_loses_no_entry(world: World) -> None:
     await world.filled()
     world.make_room()
     await world.writer.close()
@@ -383,7 +383,9 @@ async def test_a_store_that_is_closed_when_there_is_room_again_loses_nothing(wor
 # -- other errors -----------------------------------------------------------------------------
 
 
-async def test_any_other_error_ends_all_writing_and_every_topic_hears_it(world: World) -> None:
+async def test_any_other_error_ends_all_writing_and_is_reported_to_every_topic(
+    world: World,
+) -> None:
     await world.writing()
     world.other.append()
     waiting = asyncio.ensure_future(world.writer.flushed())
@@ -403,7 +405,7 @@ async def test_any_other_error_ends_all_writing_and_every_topic_hears_it(world: 
     assert world.writer.held_up_by is None
 
 
-async def test_an_error_that_is_none_of_the_database_ends_all_writing_too(world: World) -> None:
+async def test_an_error_outside_the_database_ends_all_writing_too(world: World) -> None:
     world.connection.errors.append(MemoryError())
     world.one.append()
     with pytest.raises(MessageStoreError, match="cannot be written: MemoryError; fix that"):
@@ -411,7 +413,7 @@ async def test_an_error_that_is_none_of_the_database_ends_all_writing_too(world:
     assert world.one.error is not None
 
 
-async def test_an_error_that_is_none_of_the_database_in_deleting_holds_nothing_up(
+async def test_an_error_outside_the_database_during_a_deletion_does_not_stop_writing(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.one.append()
@@ -429,7 +431,7 @@ def raising(*_: object) -> bool:
     raise MemoryError
 
 
-async def test_an_error_of_what_is_not_stored_goes_to_no_topic_that_waits_for_nothing(
+async def test_a_write_error_is_not_reported_to_a_topic_without_waiting_entries(
     world: World,
 ) -> None:
     world.one.append()
@@ -442,7 +444,7 @@ async def test_an_error_of_what_is_not_stored_goes_to_no_topic_that_waits_for_no
     assert world.other.error is not None
 
 
-async def test_an_input_error_on_a_disk_without_room_is_want_of_room(world: World) -> None:
+async def test_an_io_error_on_a_full_disk_is_lack_of_room(world: World) -> None:
     error = sqlite3.OperationalError("disk I/O error")
     error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
     assert not world.file.has_no_room(error)
@@ -455,7 +457,7 @@ async def test_an_input_error_on_a_disk_without_room_is_want_of_room(world: Worl
 # -- a nearly full disk -----------------------------------------------------------------------
 
 
-async def test_entries_that_would_leave_no_room_to_delete_others_wait(world: World) -> None:
+async def test_entries_that_would_use_the_room_reserved_for_deletions_wait(world: World) -> None:
     world.leave_free(RESERVE_BYTES)
     world.one.append()
     with pytest.raises(MessageStoreError, match="there is no room for the message database"):
@@ -483,7 +485,7 @@ async def test_while_entries_wait_for_room_cursors_are_stored_and_dropped_ledger
     assert world.ledgers() == [1]
 
 
-async def test_what_was_stored_ahead_is_not_stored_again_in_place_of_what_is_newer(world) -> None:
+async def test_a_state_stored_ahead_does_not_overwrite_a_newer_state(world) -> None:
     await nearly_filled(world)
     world.writer.batch().put("cursors", 1, "s", b"old")
     world.leave_free(0)
@@ -496,7 +498,7 @@ async def test_what_was_stored_ahead_is_not_stored_again_in_place_of_what_is_new
     assert world.one.told == [0]
 
 
-async def test_a_ledger_that_is_dropped_before_its_entries_are_stored_is_deleted_behind_them(
+async def test_a_ledger_dropped_before_its_entries_are_stored_is_deleted_afterwards(
     world: World,
 ) -> None:
     await nearly_filled(world)
@@ -522,7 +524,7 @@ async def nearly_filled(world: World) -> None:
 # -- a locked database ------------------------------------------------------------------------
 
 
-async def test_a_database_that_another_process_locks_is_written_once_it_lets_go(
+async def test_a_database_locked_by_another_process_is_written_once_unlocked(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.connection.execute("PRAGMA busy_timeout=1")
@@ -540,7 +542,9 @@ async def test_a_database_that_another_process_locks_is_written_once_it_lets_go(
 # -- deletions --------------------------------------------------------------------------------
 
 
-async def test_a_dropped_ledger_is_deleted_behind_what_was_written_with_it(world: World) -> None:
+async def test_a_dropped_ledger_is_deleted_after_entries_of_the_same_transaction(
+    world: World,
+) -> None:
     world.one.append()
     world.other.append()
     batch = world.writer.batch()
@@ -549,7 +553,7 @@ async def test_a_dropped_ledger_is_deleted_behind_what_was_written_with_it(world
     assert world.entries() == [2]
 
 
-async def test_ledgers_that_cannot_be_deleted_now_are_no_error_and_go_with_the_next_write(
+async def test_an_interrupted_deletion_of_a_ledger_is_logged_and_done_by_the_next_write(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.one.append()

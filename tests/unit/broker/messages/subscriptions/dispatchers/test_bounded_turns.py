@@ -42,7 +42,7 @@ async def have(consumer: Consumer, messages: int) -> None:
         await settle()
 
 
-async def test_a_flow_looks_at_so_many_delayed_and_later_turns_at_the_rest() -> None:
+async def test_a_run_reads_a_bounded_number_of_delayed_messages_and_later_turns_the_rest() -> None:
     topic, subscription = await of_many()
     later = topic.clock.wall_ms() + 60_000
     for number in range(MANY):  # The last is due first: no fixed delay.
@@ -57,7 +57,7 @@ async def test_a_flow_looks_at_so_many_delayed_and_later_turns_at_the_rest() -> 
 
 
 @pytest.mark.parametrize("kind", [EXCLUSIVE, SHARED, KEY_SHARED])
-async def test_what_is_acknowledged_behind_a_hole_is_passed_over_without_being_read(
+async def test_acknowledged_entries_behind_a_hole_are_skipped_without_being_read(
     kind: SubType.ValueType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic, subscription = await of_many(ledger_entries=1_000)
@@ -81,7 +81,7 @@ async def test_what_is_acknowledged_behind_a_hole_is_passed_over_without_being_r
 
 
 @pytest.mark.parametrize("kind", [SHARED, KEY_SHARED])
-async def test_of_what_is_acknowledged_while_it_waits_a_run_drops_so_many(kind) -> None:
+async def test_a_run_drops_a_bounded_number_of_acknowledged_waiting_messages(kind) -> None:
     # All was released, then acknowledged
     topic, subscription = await of_many()
     positions = topic.publish(MANY)
@@ -101,7 +101,7 @@ async def test_of_what_is_acknowledged_while_it_waits_a_run_drops_so_many(kind) 
 
 
 @pytest.mark.parametrize("kind", [SHARED, KEY_SHARED])
-async def test_a_skip_of_many_that_wait_is_followed_so_many_in_a_run(kind) -> None:
+async def test_a_skip_of_many_waiting_messages_is_processed_in_bounded_runs(kind) -> None:
     # Half of the messages were released, a consumer holds the other half
     topic, subscription = await of_many()
     positions = topic.publish(MANY, key="k")
@@ -124,7 +124,7 @@ async def test_a_skip_of_many_that_wait_is_followed_so_many_in_a_run(kind) -> No
     assert (cnx.take_entries(), consumer.unacked) == ([MANY - 2], 2)
 
 
-async def test_what_the_last_consumer_leaves_is_freed_in_steps() -> None:
+async def test_pending_messages_of_the_last_closed_consumer_are_freed_in_steps() -> None:
     topic, subscription = await of_many()
     topic.publish(MANY)
     consumer, _ = consume(subscription, SHARED, MANY)
@@ -139,7 +139,9 @@ async def test_what_the_last_consumer_leaves_is_freed_in_steps() -> None:
     assert [len(one) for one in maps] == [0, 0]
 
 
-async def test_who_has_no_room_is_asked_once_for_each_read(monkeypatch) -> None:
+async def test_a_consumer_without_permits_is_checked_a_fixed_number_of_times_per_read(
+    monkeypatch,
+) -> None:
     # Of many consumers only one has permits, 20 at a time
     topic, subscription = await of_many()
     topic.publish(READ_ENTRIES)
@@ -161,7 +163,7 @@ async def test_who_has_no_room_is_asked_once_for_each_read(monkeypatch) -> None:
     assert asked.count(members[0]) == 3
 
 
-async def test_many_consumers_are_work_too() -> None:
+async def test_a_run_is_bounded_by_the_number_of_consumers() -> None:
     topic, subscription = await of_many(ledger_entries=1)
     topic.publish(10)
     for _ in range(20 * ENTRIES_A_TURN):
@@ -173,7 +175,7 @@ async def test_many_consumers_are_work_too() -> None:
     await have(consumer, 10)
 
 
-async def test_very_long_ack_sets_are_work_too() -> None:
+async def test_a_run_is_bounded_by_the_length_of_ack_sets() -> None:
     topic, subscription = await of_many()
     topic.policies = replace(DEFAULTS, max_unacked_per_consumer=0, max_unacked_per_subscription=0)
     positions = topic.publish(2 * READ_ENTRIES, batch=MOST_MESSAGES)
@@ -187,7 +189,7 @@ async def test_very_long_ack_sets_are_work_too() -> None:
     assert consumer.entries_out == 2 * READ_ENTRIES
 
 
-async def test_nothing_comes_again_before_all_of_a_command_was_taken_back() -> None:
+async def test_no_message_is_redelivered_before_the_whole_command_is_processed() -> None:
     topic, subscription = await of_many()
     positions = topic.publish(4)
     consumer, cnx = consume(subscription, SHARED, 10)
@@ -202,7 +204,7 @@ async def test_nothing_comes_again_before_all_of_a_command_was_taken_back() -> N
     assert (before, cnx.take_entries()) == ([], [0, 2])
 
 
-async def test_who_leaves_within_its_command_holds_up_nobody() -> None:
+async def test_a_consumer_closed_within_its_command_does_not_delay_other_consumers() -> None:
     topic, subscription = await of_many()
     positions = topic.publish(4)
     leaver, _ = consume(subscription, SHARED, 10)
@@ -216,7 +218,7 @@ async def test_who_leaves_within_its_command_holds_up_nobody() -> None:
     assert other.entries == [0, 1, 2, 3]
 
 
-async def test_hashes_of_a_leaver_drain_until_all_that_it_had_has_left_it() -> None:
+async def test_hashes_of_a_closed_consumer_drain_until_all_its_messages_are_released() -> None:
     # The consumer has two messages, and a third message of their key is waiting
     topic, subscription = await of_many()
     topic.publish(LEAVING_A_TURN + 1, key="k")
@@ -237,7 +239,7 @@ async def test_hashes_of_a_leaver_drain_until_all_that_it_had_has_left_it() -> N
 
 
 @pytest.mark.parametrize("messages", [-1, 0, 3])
-async def test_whatever_a_batch_says_that_it_has_it_can_be_given_back(messages: int) -> None:
+async def test_a_batch_with_any_announced_message_count_can_be_redelivered(messages: int) -> None:
     topic, subscription = await of_many()
     topic.publish(batch=messages)
     consumer, cnx = consume(subscription, SHARED, 10)

@@ -30,7 +30,7 @@ def fails(subscription: Subscription, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("kind", [pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Shared])
-async def test_what_cannot_be_read_holds_up_no_other_subscription_and_is_read_again(
+async def test_a_failed_read_does_not_delay_other_subscriptions_and_is_retried(
     kind: pb.CommandSubscribe.SubType.ValueType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic = await kept_topic()
@@ -57,7 +57,7 @@ async def test_what_cannot_be_read_holds_up_no_other_subscription_and_is_read_ag
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_dispatch_that_fails_stops_nobody_else_and_begins_anew(
+async def test_a_failed_dispatch_affects_no_other_subscription_and_starts_anew(
     kind: pb.CommandSubscribe.SubType.ValueType,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -89,7 +89,7 @@ async def test_a_dispatch_that_fails_stops_nobody_else_and_begins_anew(
     assert again.entries == [0, 1]
 
 
-async def test_who_leaves_before_a_dispatch_that_failed_begins_anew_is_not_closed(
+async def test_a_consumer_added_after_a_failed_dispatch_is_not_closed_by_its_restart(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     topic = await kept_topic()

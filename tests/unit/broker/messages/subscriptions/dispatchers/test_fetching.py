@@ -145,7 +145,7 @@ async def consuming(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_backlog_is_fetched_a_piece_at_a_time_and_delivered_in_order(topic, kind) -> None:
+async def test_a_backlog_is_fetched_in_pieces_and_delivered_in_order(topic, kind) -> None:
     positions = await topic.stored(120)
     subscription, _, cnx = await consuming(topic, kind)
     await delivered(subscription)
@@ -154,7 +154,7 @@ async def test_a_backlog_is_fetched_a_piece_at_a_time_and_delivered_in_order(top
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_no_more_is_fetched_than_there_are_permits_for(topic, kind) -> None:
+async def test_fetches_are_bounded_by_the_permits_of_the_consumer(topic, kind) -> None:
     positions = await topic.stored(20)
     subscription, consumer, cnx = await consuming(topic, kind, permits=3)
     await delivered(subscription)
@@ -165,7 +165,7 @@ async def test_no_more_is_fetched_than_there_are_permits_for(topic, kind) -> Non
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_what_comes_while_a_read_is_under_way_follows_behind_it(topic, kind) -> None:
+async def test_messages_published_during_a_fetch_are_delivered_afterwards(topic, kind) -> None:
     positions = await topic.stored(3)
     topic.fetches.hold()
     subscription, _, cnx = await consuming(topic, kind)
@@ -179,7 +179,7 @@ async def test_what_comes_while_a_read_is_under_way_follows_behind_it(topic, kin
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_what_is_acknowledged_while_it_is_fetched_is_not_delivered(topic, kind) -> None:
+async def test_messages_acknowledged_during_their_fetch_are_not_delivered(topic, kind) -> None:
     positions = await topic.stored(4)
     topic.fetches.hold()
     subscription, _, cnx = await consuming(topic, kind)
@@ -191,7 +191,7 @@ async def test_what_is_acknowledged_while_it_is_fetched_is_not_delivered(topic, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_consumer_that_leaves_while_its_messages_are_fetched_gets_none_of_them(
+async def test_a_consumer_closed_during_a_fetch_gets_no_message_and_the_next_gets_all(
     topic: Stored, kind: pb.CommandSubscribe.SubType.ValueType
 ) -> None:
     positions = await topic.stored(4)
@@ -209,7 +209,7 @@ async def test_a_consumer_that_leaves_while_its_messages_are_fetched_gets_none_o
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_subscription_that_ends_waits_for_nothing_that_is_fetched(topic, kind) -> None:
+async def test_a_subscription_closed_during_a_fetch_delivers_nothing(topic, kind) -> None:
     await topic.stored(4)
     topic.fetches.hold()
     subscription, _, cnx = await consuming(topic, kind)
@@ -222,7 +222,7 @@ async def test_a_subscription_that_ends_waits_for_nothing_that_is_fetched(topic,
 
 @pytest.mark.parametrize("kind", [EXCLUSIVE, FAILOVER])
 @pytest.mark.parametrize("turns", [0, 1, 20])
-async def test_who_goes_back_while_more_is_fetched_gets_all_again_and_once(
+async def test_a_redelivery_during_a_fetch_delivers_each_message_exactly_once_more(
     topic: Stored, kind: pb.CommandSubscribe.SubType.ValueType, turns: int
 ) -> None:
     positions = await topic.stored(60)
@@ -242,7 +242,7 @@ async def test_who_goes_back_while_more_is_fetched_gets_all_again_and_once(
 
 
 @pytest.mark.parametrize("kind", INDIVIDUALLY)
-async def test_what_is_given_back_is_fetched_again_in_order(topic, kind) -> None:
+async def test_released_messages_are_fetched_again_in_order(topic, kind) -> None:
     positions = await topic.stored(120)
     subscription, consumer, cnx = await consuming(topic, kind, permits=120)
     await delivered(subscription)
@@ -256,7 +256,9 @@ async def test_what_is_given_back_is_fetched_again_in_order(topic, kind) -> None
 
 
 @pytest.mark.parametrize("kind", INDIVIDUALLY)
-async def test_what_is_fetched_goes_out_though_there_is_room_for_more_by_then(topic, kind) -> None:
+async def test_fetched_messages_are_delivered_even_when_permits_have_grown_since(
+    topic, kind
+) -> None:
     positions = await topic.stored(READ_ENTRIES)
     subscription, consumer, cnx = await consuming(topic, kind, permits=READ_ENTRIES)
     await delivered(subscription)
@@ -279,7 +281,7 @@ async def test_what_is_fetched_goes_out_though_there_is_room_for_more_by_then(to
 
 
 @pytest.mark.parametrize("kind", INDIVIDUALLY)
-async def test_what_is_given_back_while_what_stands_behind_it_is_fetched_goes_first(
+async def test_messages_released_during_a_fetch_precede_later_messages_in_flight(
     topic: Stored, kind: pb.CommandSubscribe.SubType.ValueType
 ) -> None:
     positions = await topic.stored(20, key="k")
@@ -297,7 +299,7 @@ async def test_what_is_given_back_while_what_stands_behind_it_is_fetched_goes_fi
 
 
 @pytest.mark.parametrize("kind", INDIVIDUALLY)
-async def test_what_is_acknowledged_while_it_is_fetched_again_is_not_delivered_again(
+async def test_messages_acknowledged_while_fetched_again_are_not_redelivered(
     topic: Stored, kind: pb.CommandSubscribe.SubType.ValueType
 ) -> None:
     positions = await topic.stored(6)
@@ -315,7 +317,7 @@ async def test_what_is_acknowledged_while_it_is_fetched_again_is_not_delivered_a
 
 
 @pytest.mark.parametrize("kind", INDIVIDUALLY)
-async def test_of_what_is_given_back_no_more_is_fetched_at_once_than_the_bytes_of_a_read(
+async def test_a_fetch_of_released_messages_is_bounded_by_the_bytes_of_a_read(
     topic: Stored, kind: pb.CommandSubscribe.SubType.ValueType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     positions = await topic.stored(20)
@@ -332,7 +334,7 @@ async def test_of_what_is_given_back_no_more_is_fetched_at_once_than_the_bytes_o
 
 
 @pytest.mark.parametrize("kind", INDIVIDUALLY)
-async def test_entries_that_cannot_be_fetched_again_are_tried_again_a_second_later(
+async def test_a_failed_fetch_of_released_messages_is_retried_after_a_second(
     topic: Stored,
     kind: pb.CommandSubscribe.SubType.ValueType,
     monkeypatch: pytest.MonkeyPatch,
@@ -358,7 +360,9 @@ async def test_entries_that_cannot_be_fetched_again_are_tried_again_a_second_lat
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("damaged", [(0,), (3, 4), (8, 9), range(10)])
-async def test_without_what_is_damaged_it_goes_on_behind(tmp_path, kind, damaged) -> None:
+async def test_with_damage_skipped_delivery_continues_behind_damaged_entries(
+    tmp_path, kind, damaged
+) -> None:
     async with opened_topic(tmp_path, skip_damaged=True) as topic:
         positions = await topic.stored(10)
         topic.damage(*(positions[number] for number in damaged))
@@ -374,7 +378,7 @@ async def test_without_what_is_damaged_it_goes_on_behind(tmp_path, kind, damaged
 
 
 @pytest.mark.parametrize("kind", INDIVIDUALLY)
-async def test_what_was_damaged_since_it_was_delivered_is_not_delivered_again(topic, kind) -> None:
+async def test_an_entry_damaged_since_its_delivery_is_not_redelivered(topic, kind) -> None:
     positions = await topic.stored(6)
     subscription, consumer, cnx = await consuming(topic, kind, permits=6)
     await delivered(subscription)
@@ -387,7 +391,7 @@ async def test_what_was_damaged_since_it_was_delivered_is_not_delivered_again(to
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_damaged_entry_holds_up_its_subscription_and_is_tried_again(topic, kind) -> None:
+async def test_a_damaged_entry_stops_its_subscription_and_is_retried(topic, kind) -> None:
     positions = await topic.stored(6)
     topic.damage(positions[2])
     subscription, _, cnx = await consuming(topic, kind)
@@ -411,7 +415,7 @@ async def compacted_topic(store: MessageStore) -> StoredTopic:
     return topic
 
 
-async def test_what_is_skipped_while_nothing_is_found_in_what_compaction_left_is_not_delivered(
+async def test_entries_skipped_during_a_fetch_of_compacted_entries_are_not_delivered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     may_end, fetch = asyncio.Event(), CompactedEntries.fetch
@@ -443,7 +447,7 @@ async def test_what_is_skipped_while_nothing_is_found_in_what_compaction_left_is
 
 @pytest.mark.parametrize("ends", ["compacted anew", "forgotten"])
 @pytest.mark.parametrize("kind", ["memory", "sqlite with nothing in memory"])
-async def test_of_what_is_deleted_while_it_is_fetched_nothing_is_lost(
+async def test_no_message_is_lost_when_compacted_entries_are_deleted_during_a_fetch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, ends: str
 ) -> None:
     may_begin, fetch, held = asyncio.Event(), CompactedEntries.fetch, []
@@ -475,7 +479,7 @@ async def test_of_what_is_deleted_while_it_is_fetched_nothing_is_lost(
 
 
 @pytest.mark.parametrize("turns", [0, 1, 20])
-async def test_what_compaction_has_left_is_fetched_too_and_again_for_who_goes_back(
+async def test_compacted_entries_are_fetched_and_fetched_again_for_a_redelivery(
     tmp_path: Path, turns: int
 ) -> None:
     async with opened(sqlite_store(tmp_path / "messages.db", recent_bytes=0)) as store:

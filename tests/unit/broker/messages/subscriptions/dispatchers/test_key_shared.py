@@ -39,7 +39,7 @@ async def each_key_dispatched(topic: KeptTopic, subscription: Subscription) -> N
     await dispatched(subscription)
 
 
-async def test_keys_are_shared_out_and_each_has_one_consumer() -> None:
+async def test_keys_are_distributed_and_each_has_a_single_consumer() -> None:
     topic, subscription = await subscribed_topic()
     _, first = consume(subscription, KEY_SHARED, 100, name="a")
     _, second = consume(subscription, KEY_SHARED, 100, name="b")
@@ -52,7 +52,7 @@ async def test_keys_are_shared_out_and_each_has_one_consumer() -> None:
     assert len(first.entries) + len(second.entries) == 40
 
 
-async def test_a_key_that_moves_waits_until_its_old_consumer_has_acknowledged() -> None:
+async def test_a_moved_key_waits_until_its_old_consumer_has_acknowledged() -> None:
     topic, subscription = await subscribed_topic()
     old, old_cnx = consume(subscription, KEY_SHARED, 100, name="a")
     positions = [topic.publish(key=key)[0] for key in KEYS]
@@ -68,7 +68,7 @@ async def test_a_key_that_moves_waits_until_its_old_consumer_has_acknowledged() 
     assert new_cnx.entries == [one + 20 for one in moved]
 
 
-async def test_without_consistent_hashing_names_decide_nothing() -> None:
+async def test_without_consistent_hashing_a_second_consumer_gets_the_lower_half() -> None:
     properties = {"subscriptionKeySharedUseConsistentHashing": "false"}
     rules = SubscriptionRules.of(BrokerConfig.from_properties(properties))
     topic = await kept_topic()
@@ -83,7 +83,7 @@ async def test_without_consistent_hashing_names_decide_nothing() -> None:
     assert cnx.entries == [at for at, one in enumerate(hashes) if one <= 32768]
 
 
-async def test_a_leavers_keys_go_to_others_in_order() -> None:
+async def test_messages_of_a_closed_consumer_go_to_another_consumer_in_order() -> None:
     topic, subscription = await subscribed_topic()
     leaver, _ = consume(subscription, KEY_SHARED, 3, name="a")
     for _ in range(3):
@@ -96,7 +96,7 @@ async def test_a_leavers_keys_go_to_others_in_order() -> None:
     assert other.entries == [0, 1, 2, 3, 4, 5]
 
 
-async def test_a_key_without_room_does_not_stop_the_others() -> None:
+async def test_a_consumer_without_permits_does_not_stop_other_keys() -> None:
     topic, subscription = await subscribed_topic()
     _, first = consume(subscription, KEY_SHARED, 1, name="a")
     _, second = consume(subscription, KEY_SHARED, 100, name="b")
@@ -108,7 +108,7 @@ async def test_a_key_without_room_does_not_stop_the_others() -> None:
     assert second.entries
 
 
-async def test_messages_far_behind_those_of_a_consumer_without_room_are_delivered() -> None:
+async def test_messages_far_behind_a_consumer_without_permits_are_delivered() -> None:
     topic, dispatch = await kept_topic(ledger_entries=50_000), SubscriptionRules().dispatch
     dispatch = replace(dispatch, look_ahead=30_000, look_ahead_per_consumer=30_000)
     subscription = topic.subscriptions(SubscriptionRules(dispatch=dispatch)).create("s")
@@ -130,7 +130,7 @@ async def test_messages_far_behind_those_of_a_consumer_without_room_are_delivere
     assert cnx.entries == [20_500, 20_501, 20_502]
 
 
-async def test_sticky_consumers_get_the_ranges_they_ask_for() -> None:
+async def test_sticky_consumers_get_their_requested_ranges() -> None:
     topic, subscription = await subscribed_topic()
     _, low = consume(subscription, KEY_SHARED, 100, key_shared=sticky((0, 32_767)))
     await each_key_dispatched(topic, subscription)
@@ -165,7 +165,9 @@ async def test_sticky_consumers_get_the_ranges_they_ask_for() -> None:
         ),
     ],
 )
-async def test_a_consumer_of_another_kind_is_refused(first, second, text) -> None:
+async def test_a_consumer_with_an_incompatible_key_shared_policy_is_refused(
+    first, second, text
+) -> None:
     subscription = (await kept_topic()).subscriptions().create("s")
     consume(subscription, KEY_SHARED, key_shared=first)
     with pytest.raises(RequestError) as refused:
@@ -174,7 +176,7 @@ async def test_a_consumer_of_another_kind_is_refused(first, second, text) -> Non
     assert len(subscription.consumers) == 1
 
 
-async def test_who_comes_after_all_were_closed_has_every_key_and_what_they_had() -> None:
+async def test_a_new_consumer_after_all_were_closed_gets_all_keys_and_messages() -> None:
     # Each of several has some messages
     topic, subscription = await subscribed_topic()
     connected = [consume(subscription, KEY_SHARED, 100, name=f"c{number}") for number in range(5)]

@@ -20,7 +20,7 @@ from tests.support.messages.consumers import consume, dispatched, ids, kept_topi
 SHARED = pb.CommandSubscribe.Shared
 
 
-async def test_each_consumer_gets_at_most_twenty_before_the_next_has_its_turn() -> None:
+async def test_a_consumer_gets_at_most_twenty_messages_before_the_next_consumer() -> None:
     topic, subscription = await subscribed_topic(ledger_entries=100)
     topic.publish(60)
     # Both consumers have permits before the first delivery
@@ -31,7 +31,7 @@ async def test_each_consumer_gets_at_most_twenty_before_the_next_has_its_turn() 
     assert second.entries == [*range(20, 40), *range(50, 60)]
 
 
-async def test_single_messages_alternate() -> None:
+async def test_single_messages_alternate_between_consumers() -> None:
     topic, subscription = await subscribed_topic()
     _, first = consume(subscription, SHARED, 10)
     _, second = consume(subscription, SHARED, 10)
@@ -42,7 +42,7 @@ async def test_single_messages_alternate() -> None:
     assert (first.entries, second.entries) == ([0, 2], [1, 3])
 
 
-async def test_a_batch_goes_out_whole_and_permits_run_below_zero() -> None:
+async def test_a_batch_is_sent_whole_and_permits_become_negative() -> None:
     topic, subscription = await subscribed_topic()
     topic.publish(4, batch=10)
     consumer, cnx = consume(subscription, SHARED, 25)
@@ -50,7 +50,7 @@ async def test_a_batch_goes_out_whole_and_permits_run_below_zero() -> None:
     assert (cnx.entries, consumer.permits, consumer.unacked) == ([0, 1, 2], -5, 30)
 
 
-async def test_permits_are_divided_by_the_mean_size_of_what_was_read() -> None:
+async def test_permits_are_divided_by_the_mean_batch_size_of_a_read() -> None:
     topic, subscription = await subscribed_topic()
     topic.publish(2, batch=3)
     topic.publish(1)
@@ -60,7 +60,7 @@ async def test_permits_are_divided_by_the_mean_size_of_what_was_read() -> None:
     assert (cnx.entries, consumer.permits) == ([0, 1, 2], -2)
 
 
-async def test_a_read_that_waited_ends_with_the_first_entry_of_a_ledger() -> None:
+async def test_a_read_after_a_wait_ends_with_the_first_entry_of_a_ledger() -> None:
     topic, subscription = await subscribed_topic()
     _, cnx = consume(subscription, pb.CommandSubscribe.Key_Shared, 2)
     await settle()
@@ -69,7 +69,7 @@ async def test_a_read_that_waited_ends_with_the_first_entry_of_a_ledger() -> Non
     assert cnx.entries == [0]
 
 
-async def test_a_lower_level_gets_messages_only_while_no_higher_one_can() -> None:
+async def test_a_lower_priority_gets_messages_only_without_higher_priority_permits() -> None:
     topic, subscription = await subscribed_topic()
     topic.publish(7)
     high, first = consume(subscription, SHARED, 3, priority=0)
@@ -80,7 +80,7 @@ async def test_a_lower_level_gets_messages_only_while_no_higher_one_can() -> Non
     assert (first.entries, second.entries) == ([0, 1, 2, 6], [3, 4, 5])
 
 
-async def test_what_is_given_back_comes_again_counted_and_before_what_is_new() -> None:
+async def test_released_messages_are_redelivered_with_a_count_before_new_messages() -> None:
     topic, subscription = await subscribed_topic()
     positions = topic.publish(4)
     consumer, cnx = consume(subscription, SHARED, 2)
@@ -96,7 +96,7 @@ async def test_what_is_given_back_comes_again_counted_and_before_what_is_new() -
     ]
 
 
-async def test_acknowledging_a_part_of_a_batch_forgets_how_often_it_was_redelivered() -> None:
+async def test_acknowledging_part_of_a_batch_resets_its_redelivery_count() -> None:
     # A batch waiting for redelivery
     topic, subscription = await subscribed_topic()
     positions = topic.publish(batch=3)
@@ -111,7 +111,7 @@ async def test_acknowledging_a_part_of_a_batch_forgets_how_often_it_was_redelive
     assert [(one.redelivery_count, list(one.ack_set)) for one in cnx.messages] == [(0, [0b011])]
 
 
-async def test_what_a_leaver_had_goes_to_others_with_its_count_unchanged() -> None:
+async def test_messages_of_a_closed_consumer_are_resent_with_an_unchanged_count() -> None:
     topic, subscription = await subscribed_topic()
     topic.publish(2)
     leaver, _ = consume(subscription, SHARED, 2)
@@ -125,7 +125,7 @@ async def test_what_a_leaver_had_goes_to_others_with_its_count_unchanged() -> No
     ]
 
 
-async def test_when_all_have_left_counts_are_forgotten() -> None:
+async def test_redelivery_counts_are_forgotten_when_all_consumers_are_closed() -> None:
     topic, subscription = await subscribed_topic()
     topic.publish(1)
     consumer, _ = consume(subscription, SHARED, 5)
@@ -138,7 +138,7 @@ async def test_when_all_have_left_counts_are_forgotten() -> None:
     assert [one.redelivery_count for one in next_one.messages] == [0]
 
 
-async def test_anothers_acknowledgement_is_the_holders() -> None:
+async def test_an_acknowledgement_by_another_consumer_counts_for_the_holder() -> None:
     topic, subscription = await subscribed_topic()
     (position,) = topic.publish(1)
     holder, _ = consume(subscription, SHARED, 1)
@@ -148,7 +148,7 @@ async def test_anothers_acknowledgement_is_the_holders() -> None:
     assert (holder.unacked, subscription.cursor.backlog) == (0, 0)
 
 
-async def test_a_part_of_a_batch_comes_again_with_what_is_left() -> None:
+async def test_a_partly_acknowledged_batch_is_redelivered_with_its_remaining_ack_set() -> None:
     topic, subscription = await subscribed_topic()
     (position,) = topic.publish(1, batch=4)
     consumer, cnx = consume(subscription, SHARED, 20)
@@ -162,7 +162,7 @@ async def test_a_part_of_a_batch_comes_again_with_what_is_left() -> None:
     assert (consumer.permits, consumer.unacked) == (20 - 4 - 2, 2)
 
 
-async def test_a_consumer_with_too_much_unacknowledged_waits_until_half_is() -> None:
+async def test_a_consumer_at_its_unacknowledged_limit_waits_until_half_is_acknowledged() -> None:
     topic, subscription = await subscribed_topic(replace(DEFAULTS, max_unacked_per_consumer=5))
     positions = topic.publish(10)
     consumer, cnx = consume(subscription, SHARED, 100)
@@ -178,7 +178,7 @@ async def test_a_consumer_with_too_much_unacknowledged_waits_until_half_is() -> 
     assert (len(cnx.entries), consumer.blocked) == (8, True)
 
 
-async def test_a_limit_that_is_lifted_blocks_nobody_any_more() -> None:
+async def test_a_lifted_unacknowledged_limit_unblocks_the_consumer() -> None:
     topic, subscription = await subscribed_topic(replace(DEFAULTS, max_unacked_per_consumer=2))
     topic.publish(4)
     consumer, cnx = consume(subscription, SHARED, 100)
@@ -190,7 +190,7 @@ async def test_a_limit_that_is_lifted_blocks_nobody_any_more() -> None:
     assert (before, cnx.entries, consumer.blocked) == ([0, 1], [0, 1, 2, 3], False)
 
 
-async def test_a_subscription_with_too_much_unacknowledged_reads_nothing_new() -> None:
+async def test_a_subscription_at_its_unacknowledged_limit_reads_no_new_messages() -> None:
     topic, subscription = await subscribed_topic(replace(DEFAULTS, max_unacked_per_subscription=4))
     topic.publish(10)
     one, first = consume(subscription, SHARED, 4)
@@ -205,7 +205,7 @@ async def test_a_subscription_with_too_much_unacknowledged_reads_nothing_new() -
     assert second.entries[:4] == [0, 1, 2, 3]
 
 
-async def test_a_delayed_message_waits_for_a_turn_of_the_wheel() -> None:
+async def test_a_delayed_message_waits_for_a_turn_of_the_timer_wheel() -> None:
     # Messages due within the next tick are sent immediately (recorded)
     topic = await kept_topic()
     now_ms = topic.clock.wall_ms()
@@ -246,7 +246,7 @@ def counts(subscription: Subscription) -> tuple[int, int]:
     return len(dispatcher.delayed), len(dispatcher.replay)
 
 
-async def test_a_message_that_is_due_stays_delayed_until_somebody_has_room() -> None:
+async def test_a_due_message_counts_as_delayed_until_a_consumer_has_permits() -> None:
     topic, subscription = await subscribed_topic()
     for _ in range(3):
         topic.publish(1, deliver_at=topic.clock.wall_ms() + 3_000)
@@ -267,7 +267,7 @@ async def test_a_message_that_is_due_stays_delayed_until_somebody_has_room() -> 
     assert cnx.entries == [3, 0, 1, 2]
 
 
-async def test_delayed_messages_are_shown_until_the_next_consumer_reads_them_again() -> None:
+async def test_delayed_messages_stay_counted_without_consumers_until_the_next_consumer() -> None:
     topic, subscription = await subscribed_topic()
     topic.publish(1, deliver_at=topic.clock.wall_ms() + 60_000)
     consumer, _ = consume(subscription, SHARED, 1)
@@ -284,7 +284,7 @@ async def test_delayed_messages_are_shown_until_the_next_consumer_reads_them_aga
 
 
 @pytest.mark.parametrize("set_by", [3_600, -3_600, -100, 100])
-async def test_a_delayed_message_follows_a_wall_clock_that_is_set(set_by: int) -> None:
+async def test_a_delayed_message_follows_a_changed_wall_clock(set_by: int) -> None:
     topic = await kept_topic()
     due_ms = topic.clock.wall_ms() + 600_000
     subscription = topic.subscriptions().create("s")
@@ -304,7 +304,7 @@ async def test_a_delayed_message_follows_a_wall_clock_that_is_set(set_by: int) -
     assert waited < late + tick or abs(topic.clock.wall_ms() - due_ms) <= 2_000
 
 
-async def test_a_change_of_the_tick_is_followed() -> None:
+async def test_a_changed_tick_applies_to_delayed_messages() -> None:
     topic, subscription = await subscribed_topic()
     consume(subscription, SHARED, 10)
     topic.policies = replace(DEFAULTS, delayed_tick_ms=50)
@@ -314,7 +314,7 @@ async def test_a_change_of_the_tick_is_followed() -> None:
     assert dispatcher.delayed.tick_ms == 50
 
 
-async def test_a_rate_lets_so_many_through_each_second() -> None:
+async def test_a_dispatch_rate_bounds_the_messages_of_each_second() -> None:
     policies = replace(DEFAULTS, subscription_dispatch_rate=Rate(5, -1, 1))
     topic, subscription = await subscribed_topic(policies)
     topic.publish(20)
@@ -327,7 +327,7 @@ async def test_a_rate_lets_so_many_through_each_second() -> None:
     assert 8 <= len(cnx.entries) <= 10
 
 
-async def test_a_subscriptions_own_rate_counts() -> None:
+async def test_a_rate_of_the_subscription_overrides_the_general_rate() -> None:
     rates = {"s": Rate(2, -1, 1)}
     policies = replace(DEFAULTS, subscription_dispatch_rate=Rate(5, -1, 1), dispatch_rates=rates)
     topic, subscription = await subscribed_topic(policies)
@@ -337,7 +337,7 @@ async def test_a_subscriptions_own_rate_counts() -> None:
     assert len(cnx.entries) == 2
 
 
-async def test_a_consumer_that_does_not_read_holds_up_nobody() -> None:
+async def test_a_consumer_that_does_not_read_does_not_delay_another_consumer() -> None:
     topic, subscription = await subscribed_topic()
     _, stuck = consume(subscription, SHARED, 10)
     stuck.block()
@@ -350,7 +350,7 @@ async def test_a_consumer_that_does_not_read_holds_up_nobody() -> None:
     assert (before, stuck.entries) == (([], [0, 1]), [2, 3])
 
 
-async def test_a_thousand_given_back_leave_over_several_turns() -> None:
+async def test_many_released_messages_leave_their_consumer_over_several_turns() -> None:
     count = 3 * LEAVING_A_TURN
     topic, subscription = await subscribed_topic(ledger_entries=count)
     topic.publish(count)
@@ -369,7 +369,7 @@ async def test_a_thousand_given_back_leave_over_several_turns() -> None:
     assert cnx.entries == list(range(count))
 
 
-async def test_giving_all_back_again_and_again_holds_up_nobody() -> None:
+async def test_repeated_releases_of_all_messages_do_not_delay_their_redelivery() -> None:
     count = 2 * LEAVING_A_TURN
     topic, subscription = await subscribed_topic(ledger_entries=count)
     positions = topic.publish(count)
@@ -394,7 +394,7 @@ async def test_giving_all_back_again_and_again_holds_up_nobody() -> None:
 
 
 @pytest.mark.parametrize("kind", [SHARED, pb.CommandSubscribe.Exclusive])
-async def test_large_messages_end_a_turn_sooner(kind, monkeypatch) -> None:
+async def test_large_messages_end_a_dispatch_turn_sooner(kind, monkeypatch) -> None:
     # Each large message is as much work as many small messages
     monkeypatch.setattr(dispatcher, "BYTES_AS_AN_ENTRY", 1)
     topic, subscription = await subscribed_topic(ledger_entries=1_000)
@@ -408,7 +408,7 @@ async def test_large_messages_end_a_turn_sooner(kind, monkeypatch) -> None:
     assert consumer.messages_out == 250
 
 
-async def test_what_is_acknowledged_before_its_turn_to_leave_does_not_come_again() -> None:
+async def test_messages_acknowledged_before_their_release_are_not_redelivered() -> None:
     topic, subscription = await subscribed_topic()
     positions = topic.publish(3)
     consumer, cnx = consume(subscription, SHARED, 100)
@@ -419,7 +419,7 @@ async def test_what_is_acknowledged_before_its_turn_to_leave_does_not_come_again
     assert [one.message_id.entryId for one in cnx.messages] == [0, 1, 2, 0, 2]
 
 
-async def test_the_garbage_collector_passes_over_what_consumers_have() -> None:
+async def test_the_garbage_collector_does_not_track_pending_messages() -> None:
     topic, subscription = await subscribed_topic()
     topic.publish(10)
     consumer, _ = consume(subscription, SHARED, 100)
@@ -435,7 +435,7 @@ async def test_the_garbage_collector_passes_over_what_consumers_have() -> None:
     assert not any(gc.is_tracked(piece) for one in maps for piece in one._pieces.values())
 
 
-async def test_what_comes_again_can_be_given_back_again() -> None:
+async def test_a_redelivered_message_can_be_released_again() -> None:
     # The first of two messages was released, and acknowledged before redelivery
     topic, subscription = await subscribed_topic()
     positions = topic.publish(3)
@@ -456,7 +456,7 @@ async def test_what_comes_again_can_be_given_back_again() -> None:
     ]
 
 
-async def test_what_is_skipped_leaves_the_consumer_that_has_it() -> None:
+async def test_a_skipped_message_is_no_longer_held_by_its_consumer() -> None:
     topic, subscription = await subscribed_topic()
     topic.publish(3)
     consumer, cnx = consume(subscription, SHARED, 2)
@@ -470,7 +470,7 @@ async def test_what_is_skipped_leaves_the_consumer_that_has_it() -> None:
     assert (held, cnx.entries) == (0, [0, 1])
 
 
-async def test_a_skip_costs_what_it_skips_and_not_what_consumers_have() -> None:
+async def test_the_cost_of_a_skip_depends_only_on_the_skipped_entries() -> None:
     # A consumer with a large backlog.
     topic, subscription = await subscribed_topic(ledger_entries=7)
     topic.publish(100)
@@ -485,7 +485,9 @@ async def test_a_skip_costs_what_it_skips_and_not_what_consumers_have() -> None:
     assert consumer.unacked == 100
 
 
-async def test_many_long_skips_are_followed_by_one_look_at_what_consumers_have(monkeypatch) -> None:
+async def test_many_long_skips_are_merged_into_a_single_pass_over_pending_messages(
+    monkeypatch,
+) -> None:
     monkeypatch.setattr(holding, "LEAVING_A_TURN", 3)
     topic, subscription = await subscribed_topic(ledger_entries=7)
     topic.publish(100)
@@ -506,7 +508,7 @@ async def test_many_long_skips_are_followed_by_one_look_at_what_consumers_have(m
     redelivered=st.sets(st.integers(0, 39)),
     most=st.sampled_from((3, LEAVING_A_TURN)),
 )
-async def test_whatever_is_skipped_leaves_its_consumers_and_nothing_else_does(
+async def test_exactly_the_skipped_messages_are_taken_from_their_consumers(
     skips: list[int], redelivered: set[int], most: int
 ) -> None:
     with patch.object(holding, "LEAVING_A_TURN", most):
@@ -540,7 +542,7 @@ async def skipped(skips: list[int], redelivered: set[int]) -> None:
 
 
 @pytest.mark.parametrize("kind", [SHARED, pb.CommandSubscribe.Exclusive])
-async def test_a_rate_that_is_lifted_holds_up_nothing_more(kind) -> None:
+async def test_a_lifted_dispatch_rate_no_longer_delays_messages(kind) -> None:
     # The next message may go in a quarter of an hour
     topic = await kept_topic(replace(DEFAULTS, subscription_dispatch_rate=Rate(1, -1, 1_000)))
     there = topic.subscriptions()
@@ -556,7 +558,7 @@ async def test_a_rate_that_is_lifted_holds_up_nothing_more(kind) -> None:
     assert len(cnx.entries) == 5
 
 
-async def test_skips_of_a_subscription_without_consumers_leave_no_list() -> None:
+async def test_skips_of_a_subscription_without_consumers_queue_no_work() -> None:
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s", earliest=True)
     consumer, _ = consume(subscription, SHARED, 1)

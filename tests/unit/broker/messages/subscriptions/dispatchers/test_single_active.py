@@ -16,7 +16,7 @@ from tests.support.messages.consumers import consume, dispatched, ids, kept_topi
 EXCLUSIVE, FAILOVER = pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Failover
 
 
-async def test_an_exclusive_consumer_gets_as_many_as_it_has_permits() -> None:
+async def test_an_exclusive_consumer_gets_as_many_messages_as_permits() -> None:
     topic, subscription = await subscribed_topic()
     topic.publish(5)
     consumer, cnx = consume(subscription, EXCLUSIVE, 3)
@@ -24,7 +24,7 @@ async def test_an_exclusive_consumer_gets_as_many_as_it_has_permits() -> None:
     assert (cnx.entries, consumer.permits) == ([0, 1, 2], 0)
 
 
-async def test_of_a_backlog_as_many_batches_are_read_as_there_are_permits() -> None:
+async def test_from_a_backlog_as_many_batches_are_sent_as_permits() -> None:
     topic, subscription = await subscribed_topic()
     topic.publish(5, batch=3)
     consumer, cnx = consume(subscription, EXCLUSIVE, 2)
@@ -49,7 +49,7 @@ async def test_a_second_exclusive_consumer_is_refused() -> None:
     assert str(refused.value) == "ConsumerBusy: Exclusive consumer is already connected"
 
 
-async def test_what_was_not_acknowledged_comes_again_without_a_count() -> None:
+async def test_unacknowledged_messages_are_redelivered_without_a_count() -> None:
     topic, subscription = await subscribed_topic()
     first, second, _ = topic.publish(3)
     consumer, cnx = consume(subscription, EXCLUSIVE, 10)
@@ -62,7 +62,7 @@ async def test_what_was_not_acknowledged_comes_again_without_a_count() -> None:
     assert cnx.entries == [0, 2]
 
 
-async def test_a_consumer_that_does_not_read_is_sent_nothing_until_it_does() -> None:
+async def test_a_consumer_with_a_blocked_connection_is_served_once_unblocked() -> None:
     topic, subscription = await subscribed_topic()
     consumer, cnx = consume(subscription, EXCLUSIVE)
     cnx.block()
@@ -81,7 +81,7 @@ def told(cnx_commands: list[pb.BaseCommand]) -> list[bool]:
     return [one.active_consumer_change.is_active for one in cnx_commands if one.type == kind]
 
 
-async def test_who_is_active_is_told_after_the_delay_and_messages_wait_for_it() -> None:
+async def test_the_active_consumer_is_notified_and_served_only_after_the_delay() -> None:
     topic, subscription = await subscribed_topic()
     topic.publish(2)
     _, cnx = consume(subscription, FAILOVER, 10)
@@ -93,7 +93,7 @@ async def test_who_is_active_is_told_after_the_delay_and_messages_wait_for_it() 
     assert (told(cnx.commands), cnx.entries) == ([True], [0, 1])
 
 
-async def test_a_change_is_told_when_it_was_due_to_whoever_came_meanwhile() -> None:
+async def test_a_consumer_joining_during_the_delay_is_notified_at_its_end() -> None:
     topic, subscription = await subscribed_topic()
     topic.publish(1)
     consumer, _ = consume(subscription, FAILOVER, 10)
@@ -106,7 +106,7 @@ async def test_a_change_is_told_when_it_was_due_to_whoever_came_meanwhile() -> N
     assert (told(cnx.commands), cnx.entries) == ([True], [0])
 
 
-async def test_a_change_that_is_due_when_all_are_gone_is_told_to_nobody() -> None:
+async def test_a_change_due_without_consumers_is_not_sent_to_a_later_consumer() -> None:
     topic, subscription = await subscribed_topic()
     subscription.remove_consumer(consume(subscription, FAILOVER)[0])
     topic.clock.advance(1.0)
@@ -116,7 +116,7 @@ async def test_a_change_that_is_due_when_all_are_gone_is_told_to_nobody() -> Non
     assert (heard, told(cnx.commands)) == ([], [True])
 
 
-async def test_a_newcomer_hears_at_once_that_it_is_not_active() -> None:
+async def test_a_passive_failover_consumer_is_notified() -> None:
     # The topic's hash ring chooses between "a" and "b"; the other consumer is passive
     topic, subscription = await subscribed_topic()
     consumers = {}
@@ -127,7 +127,7 @@ async def test_a_newcomer_hears_at_once_that_it_is_not_active() -> None:
     assert sorted(heard.values()) in ([[False], [True]], [[True], [True, False]])
 
 
-async def test_the_next_one_gets_what_the_active_one_did_not_acknowledge() -> None:
+async def test_the_next_active_consumer_gets_the_unacknowledged_messages() -> None:
     topic, subscription = await subscribed_topic()
     connected = [consume(subscription, FAILOVER, 10, name=name) for name in ("a", "b")]
     topic.clock.advance(1.0)
@@ -141,7 +141,7 @@ async def test_the_next_one_gets_what_the_active_one_did_not_acknowledge() -> No
     assert (standby.entries, told(standby.commands)[-1]) == ([1, 2], True)
 
 
-async def test_those_who_stand_by_leave_without_another_choice(monkeypatch) -> None:
+async def test_closing_a_standby_consumer_causes_no_new_choice(monkeypatch) -> None:
     # A choice among a thousand takes a moment
     subscription = (await kept_topic()).subscriptions().create("s")
     for number in range(20):
@@ -164,7 +164,7 @@ async def test_those_who_stand_by_leave_without_another_choice(monkeypatch) -> N
     assert (list(dispatcher.consumers), choices) == ([dispatcher.active], 1)
 
 
-async def test_a_seek_closes_the_active_one_only_and_nobody_is_until_it_returns() -> None:
+async def test_a_seek_closes_only_the_active_consumer_and_waits_for_its_return() -> None:
     topic, subscription = await subscribed_topic()
     connected = [consume(subscription, FAILOVER, 10, name=name) for name in ("a", "b")]
     topic.clock.advance(1.0)

@@ -26,26 +26,26 @@ def predicted(names: list[str], topic: str) -> str:
 
 
 @pytest.mark.parametrize(("partition", "active"), [(0, "a"), (1, "b"), (2, "c"), (3, "a")])
-def test_a_partition_takes_turns_among_the_sorted_names(partition: int, active: str) -> None:
+def test_partitions_rotate_among_the_consumers_sorted_by_name(partition: int, active: str) -> None:
     consumers = ordered(Consumer("c"), Consumer("low", 1), Consumer("a"), Consumer("b"))
     index = active_of(consumers, TopicName.parse(f"t-partition-{partition}"))
     assert consumers[index].name == active
 
 
 @pytest.mark.parametrize("number", range(30))
-def test_another_topic_goes_to_the_next_point_of_the_ring(number: int) -> None:
+def test_an_unpartitioned_topic_selects_the_next_point_of_the_hash_ring(number: int) -> None:
     topic = TopicName.parse(f"t{number}")
     consumers = ordered(Consumer("c"), Consumer("a"), Consumer("b"), Consumer("low", 1))
     index = active_of(consumers, topic)
     assert consumers[index].name == predicted(["a", "b", "c"], str(topic))
 
 
-def test_a_number_that_is_lower_is_a_higher_priority() -> None:
+def test_a_lower_priority_level_is_a_higher_priority() -> None:
     consumers = ordered(Consumer("a", 3), Consumer("b", -1), Consumer("c", 0))
     assert consumers[active_of(consumers, TopicName.parse("t"))].name == "b"
 
 
-def test_a_partition_is_given_to_one_of_a_thousand_without_a_look_at_each() -> None:
+def test_choosing_among_a_thousand_consumers_does_not_visit_each() -> None:
     looks = 0
 
     class Watched(Consumer):

@@ -20,7 +20,7 @@ def draining_from_a() -> DrainingHashes[str]:
     return draining
 
 
-def test_a_hash_waits_until_its_old_consumer_holds_nothing_of_it() -> None:
+def test_a_hash_is_blocked_until_its_old_consumer_holds_no_entry_of_the_hash() -> None:
     draining = draining_from_a()
     blocked = [draining.blocks("b", 5), draining.blocks("b", 6), draining.blocks("b", 12)]
     first = draining.settled("a", 5)
@@ -34,7 +34,7 @@ def test_a_hash_waits_until_its_old_consumer_holds_nothing_of_it() -> None:
     assert finished(draining.of("a")) == []
 
 
-def test_a_consumer_that_is_gone_holds_nothing_up() -> None:
+def test_a_closed_consumer_blocks_no_hashes() -> None:
     draining = draining_from_a()
     for sticky_hash in (12, 5, 5):
         freed = draining.settled("a", sticky_hash)
@@ -45,21 +45,21 @@ def test_a_consumer_that_is_gone_holds_nothing_up() -> None:
     assert finished(draining.of("a")) == []
 
 
-def test_a_hash_that_comes_back_flows_on() -> None:
+def test_a_hash_moved_back_to_its_holder_is_not_blocked() -> None:
     draining = draining_from_a()
     draining.moved([MovedHashes(1, 9, "b", "a")])
     assert not draining.blocks("a", 5)
     assert len(draining) == 0
 
 
-def test_acknowledgements_of_what_nobody_holds_free_nothing() -> None:
+def test_acknowledgements_of_entries_not_held_unblock_no_hash() -> None:
     draining = draining_from_a()
     assert not draining.settled("b", 5)
     assert not draining.settled("a", 99)
     assert draining.blocks("b", 5)
 
 
-def test_only_the_old_consumer_ends_the_wait() -> None:
+def test_only_the_old_consumer_unblocks_a_hash() -> None:
     # B received an entry out of order.
     draining = draining_from_a()
     draining.delivered("b", 5)
@@ -67,7 +67,7 @@ def test_only_the_old_consumer_ends_the_wait() -> None:
     assert draining.blocks("b", 5)
 
 
-def test_cleared_ones_are_forgotten() -> None:
+def test_emptying_the_state_unblocks_all_hashes() -> None:
     draining = draining_from_a()
     for _ in draining.emptied():
         pass
@@ -75,7 +75,7 @@ def test_cleared_ones_are_forgotten() -> None:
     assert not draining.settled("a", 5)
 
 
-def test_very_many_hashes_are_shown_and_forgotten_in_steps() -> None:
+def test_very_many_draining_hashes_are_listed_and_forgotten_in_steps() -> None:
     draining, count = draining_from_a(), 3 * ITEMS_A_STEP
     for sticky_hash in range(10, 10 + count):
         draining.delivered("a", sticky_hash)

@@ -15,7 +15,7 @@ class Consumer:
     name: str
 
 
-def test_two_consumers_have_the_ranges_that_a_real_broker_gave_them() -> None:
+def test_two_consumers_have_the_recorded_ranges_of_a_real_broker() -> None:
     ring: ConsistentHashRing[Consumer] = ConsistentHashRing()
     a, b = Consumer("a"), Consumer("b")
     ring.add(a)
@@ -28,7 +28,7 @@ def test_a_key_hashes_as_on_a_real_broker() -> None:
     assert ConsistentHashRing.hash_of(b"k2") == 55295
 
 
-def test_one_consumer_has_all_hashes_and_nobody_had_them_before() -> None:
+def test_a_single_consumer_has_all_hashes_from_no_previous_owner() -> None:
     ring: ConsistentHashRing[Consumer] = ConsistentHashRing()
     consumer = Consumer("a")
     moved = ring.add(consumer)
@@ -38,7 +38,7 @@ def test_one_consumer_has_all_hashes_and_nobody_had_them_before() -> None:
     assert ring.select(1) is None
 
 
-def test_a_second_consumer_of_a_name_has_points_of_its_own() -> None:
+def test_a_second_consumer_of_the_same_name_has_its_own_points() -> None:
     ring: ConsistentHashRing[Consumer] = ConsistentHashRing()
     first, second, third = Consumer("x"), Consumer("x"), Consumer("x")
     ring.add(first)
@@ -66,7 +66,7 @@ def test_a_join_and_a_leave_among_a_thousand_take_less_than_a_turn() -> None:
     assert max(turns) < ONE_TURN
 
 
-def test_one_who_is_not_there_leaves_nothing() -> None:
+def test_removing_an_unknown_consumer_changes_nothing() -> None:
     ring: ConsistentHashRing[Consumer] = ConsistentHashRing()
     stays = Consumer("a")
     ring.add(stays)
@@ -74,7 +74,7 @@ def test_one_who_is_not_there_leaves_nothing() -> None:
     assert ring.select(1) is stays
 
 
-def test_of_many_that_leave_together_nothing_stays() -> None:
+def test_the_last_of_many_consumers_has_all_hashes() -> None:
     ring: ConsistentHashRing[Consumer] = ConsistentHashRing()
     stays = Consumer("stays")
     gone = [Consumer(f"consumer-{number}") for number in range(50)]

@@ -43,7 +43,7 @@ def test_a_consumer_with_bad_ranges_is_refused(ranges: list[tuple[int, int]], te
     assert fixed.ranges("Consumer{b}") == []
 
 
-def test_hashes_that_nobody_took_have_no_consumer() -> None:
+def test_unclaimed_hashes_have_no_consumer() -> None:
     fixed: FixedRanges[str] = FixedRanges()
     fixed.add("a", [(20, 30), (0, 9)])
     fixed.add("b", [(65_535, 65_536)])
@@ -53,7 +53,7 @@ def test_hashes_that_nobody_took_have_no_consumer() -> None:
     assert fixed.select(0) is None
 
 
-def test_who_leaves_costs_nothing_for_the_ranges_of_others_until_the_next_one_asks() -> None:
+def test_a_removed_consumers_ranges_are_cleaned_up_by_the_next_addition() -> None:
     fixed: FixedRanges[int] = FixedRanges()
     for number in range(3):
         fixed.add(number, [(10 * number, 10 * number + 9)])
@@ -70,7 +70,7 @@ def test_who_leaves_costs_nothing_for_the_ranges_of_others_until_the_next_one_as
     assert len(fixed._ranges) == 2
 
 
-def test_the_hash_of_a_key_may_be_0() -> None:
+def test_the_hash_of_an_empty_key_is_0() -> None:
     assert FixedRanges.hash_of(b"") == 0
 
 
@@ -92,7 +92,7 @@ def shown(ranges: HalvedRanges[str], names: str) -> dict[str, tuple[int, int]]:
     return {name: one for name in names for one in ranges.ranges(name)}
 
 
-def test_a_newcomer_gets_the_lower_half_of_the_largest_range() -> None:
+def test_a_new_consumer_gets_the_lower_half_of_the_largest_range() -> None:
     ranges: HalvedRanges[str] = HalvedRanges()
     for name, expected in JOINED.items():
         ranges.add(name)
@@ -104,7 +104,7 @@ def test_a_newcomer_gets_the_lower_half_of_the_largest_range() -> None:
     assert ranges.select(1) is None
 
 
-def test_the_hashes_that_a_newcomer_takes_over_are_told() -> None:
+def test_the_hashes_taken_over_by_a_new_consumer_are_reported() -> None:
     ranges: HalvedRanges[str] = HalvedRanges()
     assert ranges.add("a") == [MovedHashes(0, HASHES, None, "a")]
     assert ranges.add("b") == [MovedHashes(0, 32768, "a", "b")]
@@ -112,7 +112,9 @@ def test_the_hashes_that_a_newcomer_takes_over_are_told() -> None:
     assert ranges.add("d") == [MovedHashes(32769, 49152, "a", "d")]
 
 
-def test_nobody_is_taken_where_each_range_is_one_hash(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_consumer_is_refused_when_each_range_has_a_single_hash(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(module, "HASHES", 4)
     ranges: HalvedRanges[int] = HalvedRanges()
     for number in range(4):
@@ -123,7 +125,7 @@ def test_nobody_is_taken_where_each_range_is_one_hash(monkeypatch: pytest.Monkey
 
 
 @given(st.lists(st.integers(0, 9), max_size=40), st.integers(0, HASHES - 1))
-def test_each_hash_has_one_consumer_whoever_comes_and_goes(turns, sticky_hash) -> None:
+def test_each_hash_has_a_single_consumer_after_any_joins_and_leaves(turns, sticky_hash) -> None:
     ranges: HalvedRanges[int] = HalvedRanges()
     present: set[int] = set()
     for number in turns:
@@ -146,5 +148,5 @@ def test_each_hash_has_one_consumer_whoever_comes_and_goes(turns, sticky_hash) -
     ("data", "expected"),
     [(b"", 0), (b"\0\0\0\0", 0x2362F9DE), (b"test", 0xBA6BD213 & 0x7FFFFFFF)],
 )
-def test_it_is_murmur3_without_its_sign(data: bytes, expected: int) -> None:
+def test_the_hash_function_is_murmur3_without_its_sign(data: bytes, expected: int) -> None:
     assert murmur(data) == expected

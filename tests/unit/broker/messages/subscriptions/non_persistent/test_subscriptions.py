@@ -67,7 +67,7 @@ def publish(there: NonPersistentSubscriptions, messages: int, keys: int = 1) -> 
         there.publish(entry(b"m%d" % number, key=f"k{number % keys}"))
 
 
-async def test_a_subscription_is_found_while_its_first_consumer_is_on_its_way() -> None:
+async def test_a_subscription_is_found_before_its_first_consumer_is_added() -> None:
     there = subscriptions()
     opened = await there.open(
         Subscribe(subscription="s", subType=Subscribe.Shared, topic="x"), "127.0.0.1"
@@ -76,7 +76,7 @@ async def test_a_subscription_is_found_while_its_first_consumer_is_on_its_way() 
     assert "s" not in there
 
 
-async def test_who_has_no_permits_misses_messages_and_others_take_turns() -> None:
+async def test_messages_without_permits_are_dropped_and_consumers_alternate() -> None:
     there = subscriptions()
     (a, _), (b, _), (c, _) = [await joined(there, permits=n) for n in (2, 2, 0)]
     publish(there, 8)
@@ -87,7 +87,7 @@ async def test_who_has_no_permits_misses_messages_and_others_take_turns() -> Non
     assert subscription.messages_dropped == 4
 
 
-async def test_each_subscription_hears_each_message() -> None:
+async def test_each_subscription_gets_each_message() -> None:
     there = subscriptions()
     a, _ = await joined(there, permits=9, subscription="s1")
     b, _ = await joined(there, permits=9, subscription="s2")
@@ -95,7 +95,7 @@ async def test_each_subscription_hears_each_message() -> None:
     assert len(a.messages) == len(b.messages) == 3
 
 
-async def test_a_batch_takes_as_many_permits_as_it_has_messages() -> None:
+async def test_a_batch_takes_a_permit_for_each_of_its_messages() -> None:
     there = subscriptions()
     client, consumer = await joined(there, permits=3)
     there.publish(entry(b"batch", count=10))
@@ -104,7 +104,7 @@ async def test_a_batch_takes_as_many_permits_as_it_has_messages() -> None:
     assert consumer.permits == -7
 
 
-async def test_a_lower_level_hears_only_what_no_higher_one_has_room_for() -> None:
+async def test_a_lower_priority_gets_only_messages_beyond_higher_priority_permits() -> None:
     there = subscriptions()
     low, _ = await joined(there, permits=9, priority_level=1)
     high, _ = await joined(there, permits=2, priority_level=0)
@@ -120,7 +120,7 @@ async def test_a_client_that_does_not_read_misses_messages() -> None:
     assert client.messages == []
 
 
-async def test_one_failover_consumer_hears_everything_and_only_a_late_standby_is_told() -> None:
+async def test_only_the_active_failover_consumer_gets_messages_and_a_standby_is_notified() -> None:
     # For these two names the topic's ring chooses the first consumer.
     there = subscriptions()
     first, _ = await joined(there, Subscribe.Failover, 9, name="a", priority_level=0)
@@ -136,7 +136,7 @@ async def test_one_failover_consumer_hears_everything_and_only_a_late_standby_is
 
 
 @pytest.mark.parametrize("options", [{}, {"key_shared": SPLIT}])
-async def test_each_key_has_one_consumer(options: dict[str, pb.KeySharedMeta]) -> None:
+async def test_each_key_has_a_single_consumer(options: dict[str, pb.KeySharedMeta]) -> None:
     there = subscriptions()
     clients = [(await joined(there, Subscribe.Key_Shared, 1_000, **options))[0] for _ in range(3)]
     publish(there, 300, keys=30)
@@ -146,7 +146,7 @@ async def test_each_key_has_one_consumer(options: dict[str, pb.KeySharedMeta]) -
     assert all(heard)
 
 
-async def test_the_keys_of_one_that_leaves_go_to_others() -> None:
+async def test_the_keys_of_a_closed_consumer_move_to_another_consumer() -> None:
     there = subscriptions()
     _, leaving = await joined(there, Subscribe.Key_Shared, 1_000)
     client, _ = await joined(there, Subscribe.Key_Shared, 1_000)
@@ -155,7 +155,7 @@ async def test_the_keys_of_one_that_leaves_go_to_others() -> None:
     assert len(client.messages) == 30
 
 
-async def test_keys_of_nobody_are_lost() -> None:
+async def test_messages_of_unclaimed_keys_are_lost() -> None:
     there = subscriptions()
     whole = pb.KeySharedMeta(keySharedMode=pb.STICKY, hashRanges=[pb.IntRange(start=0, end=0)])
     client, _ = await joined(there, Subscribe.Key_Shared, 9, key_shared=whole)
@@ -163,7 +163,7 @@ async def test_keys_of_nobody_are_lost() -> None:
     assert client.messages == []
 
 
-async def test_who_has_hashes_that_a_newcomer_asks_for_is_found() -> None:
+async def test_a_consumer_with_conflicting_hash_ranges_is_found() -> None:
     there = subscriptions()
     low, high = (
         pb.KeySharedMeta(keySharedMode=pb.STICKY, hashRanges=[pb.IntRange(start=at, end=at + 9)])
@@ -183,7 +183,7 @@ async def test_who_has_hashes_that_a_newcomer_asks_for_is_found() -> None:
         (Subscribe.Shared, Subscribe.Failover, "Subscription is of different type."),
     ],
 )
-async def test_a_consumer_of_another_kind_is_refused(first, second, text) -> None:
+async def test_a_consumer_of_an_incompatible_type_is_refused(first, second, text) -> None:
     there = subscriptions()
     await joined(there, first)
     with pytest.raises(RequestError, match=text) as refused:
@@ -206,7 +206,9 @@ async def test_a_key_shared_consumer_of_another_mode_is_refused() -> None:
         ({"max_consumers_per_subscription": 1}, "Subscription reached max consumers limit"),
     ],
 )
-async def test_the_policies_bound_the_consumers(policies: dict[str, int], text: str) -> None:
+async def test_consumers_above_a_policy_limit_are_refused(
+    policies: dict[str, int], text: str
+) -> None:
     there = subscriptions(**policies)
     await joined(there)
     with pytest.raises(RequestError, match=text):
@@ -229,7 +231,7 @@ async def test_a_refused_consumer_leaves_no_subscription_behind() -> None:
     assert len(there) == len(there._opened) == 0
 
 
-async def test_who_waited_for_the_last_to_leave_is_heard_like_all_others() -> None:
+async def test_a_consumer_added_after_the_last_was_closed_gets_messages() -> None:
     # A client that received the subscription before the only consumer left.
     there = subscriptions()
     _, leaving = await joined(there)
@@ -244,7 +246,7 @@ async def test_who_waited_for_the_last_to_leave_is_heard_like_all_others() -> No
     assert len(late.messages) == len(other.messages) == 1
 
 
-async def test_all_are_closed_with_the_topic() -> None:
+async def test_all_consumers_are_closed_with_the_topic() -> None:
     there = subscriptions()
     clients = [(await joined(there, subscription=name))[0] for name in ("s1", "s2")]
     there.close_consumers()
@@ -252,7 +254,7 @@ async def test_all_are_closed_with_the_topic() -> None:
     assert len(there) == 0
 
 
-async def test_what_was_sent_is_neither_kept_nor_sent_again() -> None:
+async def test_sent_messages_are_neither_retained_nor_redelivered() -> None:
     there = subscriptions()
     client, consumer = await joined(there, permits=9)
     publish(there, 1)
@@ -264,7 +266,7 @@ async def test_what_was_sent_is_neither_kept_nor_sent_again() -> None:
     assert (consumer.unacked, subscription.cursor.backlog) == (0, 0)
 
 
-async def test_a_subscription_that_fails_takes_no_message_from_the_others(
+async def test_a_failing_subscription_takes_no_message_from_other_subscriptions(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     there = subscriptions()
