@@ -118,7 +118,7 @@ async def test_a_connection_closed_during_the_handshake_raises_a_connect_error()
         await waiting
 
 
-async def test_answers_find_their_requests_in_any_order(server: Server) -> None:
+async def test_answers_in_any_order_reach_their_requests(server: Server) -> None:
     first, second = await server.asked(), await server.asked()
     server.wire.say(listing(1, ["b"]))
     server.wire.say(listing(0, ["a"]))

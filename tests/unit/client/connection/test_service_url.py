@@ -13,7 +13,7 @@ from client.exceptions import ConnectError
         ("pulsar+ssl://a:1,b", ServiceUrl((("a", 1), ("b", 6651)), tls=True)),
     ],
 )
-def test_a_service_url_names_one_host_or_several(url: str, expected: ServiceUrl) -> None:
+def test_a_service_url_names_a_single_host_or_several_hosts(url: str, expected: ServiceUrl) -> None:
     assert parse_service_url(url) == expected
 
 

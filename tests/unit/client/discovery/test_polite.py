@@ -71,7 +71,7 @@ def test_the_subscription_fails_within_the_operation_timeout_while_unreachable()
     assert 20 <= world.clock.now() <= 30
 
 
-def test_polls_send_the_hash_of_the_list():
+def test_polls_send_the_hash_of_the_last_listing():
     world = opened()
     world.clock.advance(1.5 * OPTIONS.period_seconds)
     assert world.pending == [

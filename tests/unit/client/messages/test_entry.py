@@ -275,7 +275,7 @@ def encrypted() -> bytes:
     return with_checksum(fields, b"secret")
 
 
-def test_an_encrypted_entry_is_broken() -> None:
+def test_an_encrypted_entry_is_refused_with_a_decryption_error() -> None:
     assert reason_of(encrypted()) == Reason.DecryptionError
 
 
