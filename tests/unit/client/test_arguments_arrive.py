@@ -107,7 +107,7 @@ def arguments(method: Callable[..., object]) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(("method", "opens", "options_class", "needed"), CASES)
-async def test_each_argument_arrives_as_it_was_given(
+async def test_every_argument_reaches_its_options_unchanged(
     monkeypatch: pytest.MonkeyPatch,
     method: str,
     opens: str,
@@ -134,7 +134,9 @@ async def test_each_argument_arrives_as_it_was_given(
 
 
 @pytest.mark.parametrize(("topic", "marked"), [(re.compile("a/b/c.*"), False), ("a/b/c.*", True)])
-async def test_a_pattern_is_looked_for_by_its_schedule(monkeypatch, topic, *, marked) -> None:
+async def test_a_topic_pattern_is_subscribed_with_its_discovery_schedule(
+    monkeypatch, topic, *, marked
+) -> None:
     seen: list[Any] = []
 
     async def opened(_: object, *given: object) -> Opened:
@@ -153,7 +155,7 @@ async def test_a_pattern_is_looked_for_by_its_schedule(monkeypatch, topic, *, ma
 
 
 @pytest.mark.parametrize(("method", "opens", "options_class", "needed"), CASES)
-async def test_encryption_is_refused_with_a_sentence(method, opens, options_class, needed) -> None:
+async def test_encryption_arguments_are_refused(method, opens, options_class, needed) -> None:
     async with Client("pulsar://127.0.0.1:1") as client:
         for name in REFUSED & set(arguments(getattr(client, method))):
             with pytest.raises(OperationNotSupported, match="crypt"):

@@ -59,17 +59,17 @@ class Opened:
         ({"tls_private_key_file_path": "x"}, InvalidConfiguration, "go together: give both"),
     ],
 )
-def test_arguments_that_make_no_sense_are_sentences(arguments, error, sentence) -> None:
+def test_invalid_arguments_are_refused_with_a_sentence(arguments, error, sentence) -> None:
     with pytest.raises(error, match=sentence):
         Client(URL, **arguments)
 
 
-def test_what_is_wrong_with_an_argument_is_a_value_error_as_in_the_official_client() -> None:
+def test_an_invalid_argument_is_a_value_error_like_in_the_official_client() -> None:
     with pytest.raises(ValueError, match=r"service_url is a str such as .*, not 7"):
         Client(7)
 
 
-def test_a_service_url_that_cannot_be_read_is_a_sentence() -> None:
+def test_an_invalid_service_url_is_refused() -> None:
     with pytest.raises(InvalidUrl, match="'here' is not a service URL"):
         Client("here")
 
@@ -78,7 +78,7 @@ def test_a_service_url_that_cannot_be_read_is_a_sentence() -> None:
     "url",
     ["pulsar://me:secret@h", "pulsar://h,me:se/secret@h", "me:secret@h", "pulsar://:secret@h"],
 )
-def test_a_service_url_with_a_password_is_refused_without_it(url: str) -> None:
+def test_a_service_url_with_credentials_is_refused_and_not_repeated(url: str) -> None:
     with pytest.raises(InvalidUrl, match="credentials are not part of it") as caught:
         Client(url)
     assert "secret" not in str(caught.value)
@@ -92,13 +92,15 @@ def test_a_service_url_with_a_password_is_refused_without_it(url: str) -> None:
         lambda client: client.create_table_view("t", 5),
     ],
 )
-async def test_the_subscription_name_is_checked(ask: Callable[[Client], Awaitable[object]]) -> None:
+async def test_a_subscription_name_that_is_no_str_is_refused(
+    ask: Callable[[Client], Awaitable[object]],
+) -> None:
     async with Client(URL) as client:
         with pytest.raises(InvalidConfiguration, match="subscription_name is a str, not 5"):
             await ask(client)
 
 
-def test_a_client_says_where_its_cluster_is() -> None:
+def test_the_repr_and_service_info_name_the_service_url() -> None:
     token = AuthenticationToken("x")
     client = Client("pulsar+ssl://a:1,b", token)
     assert repr(client) == "<Client of pulsar+ssl://a:1,b>"
@@ -106,7 +108,7 @@ def test_a_client_says_where_its_cluster_is() -> None:
     assert client.get_service_info().use_tls
 
 
-async def test_everything_that_was_opened_is_closed_once_and_connections_with_it(caplog) -> None:
+async def test_close_closes_every_part_once_and_leaves_no_task(caplog) -> None:
     client = Client(URL)
     good, bad = Opened(), Opened(AlreadyClosed("gone"))
     client._context.parts.update((good, bad))
@@ -127,7 +129,7 @@ async def test_shutdown_closes_without_waiting() -> None:
     assert (before, opened.closed) == (0, 1)
 
 
-async def test_a_close_that_is_cancelled_goes_on() -> None:
+async def test_a_cancelled_close_continues_in_the_background() -> None:
     client = Client(URL)
     opened = Opened()
     client._context.parts.add(opened)
@@ -146,14 +148,14 @@ async def test_a_close_that_is_cancelled_goes_on() -> None:
         lambda client: client.subscribe("topic", "subscription"),
     ],
 )
-async def test_a_closed_client_opens_nothing(opening: object) -> None:
+async def test_a_closed_client_refuses_to_open_producers_and_consumers(opening: object) -> None:
     client = Client(URL)
     await client.close()
     with pytest.raises(AlreadyClosed, match="the client is closed"):
         await opening(client)
 
 
-async def test_what_is_opened_while_the_client_closes_is_closed() -> None:
+async def test_a_part_opened_while_the_client_closes_is_closed() -> None:
     client = Client(URL)
     opened = Opened()
 
@@ -167,7 +169,7 @@ async def test_what_is_opened_while_the_client_closes_is_closed() -> None:
     await client.close()
 
 
-async def test_who_waits_for_a_connection_learns_that_the_client_was_closed() -> None:
+async def test_closing_fails_a_lookup_that_waits_for_a_connection() -> None:
     async with ByteBroker(answer=None) as broker:
         client = Client(broker.url)
         asking = await started(client.partitions("topic"))
@@ -177,7 +179,7 @@ async def test_who_waits_for_a_connection_learns_that_the_client_was_closed() ->
             await asking
 
 
-async def test_the_memory_limit_ends_with_the_client_unless_it_is_shared() -> None:
+async def test_close_ends_the_memory_limit_unless_shared() -> None:
     shared = MemoryLimitController(100)
     async with Client(URL, memory_limit_controller=shared) as sharing, Client(URL) as alone:
         pass
@@ -187,14 +189,14 @@ async def test_the_memory_limit_ends_with_the_client_unless_it_is_shared() -> No
         alone.memory.try_reserve(1)
 
 
-async def test_a_topic_without_a_valid_name_is_refused() -> None:
+async def test_an_invalid_topic_name_is_refused() -> None:
     async with Client(URL) as client:
         for topic in (7, "a://b", ""):
             with pytest.raises(InvalidTopicName):
                 await client.get_topic_partitions(topic)
 
 
-async def test_what_is_logged_goes_to_the_logger_that_was_given() -> None:
+async def test_log_records_go_to_the_configured_logger() -> None:
     package = Client.__module__.rpartition(".")[0]
     ours, theirs = logging.getLogger(package), logging.getLogger("a program's")
     before = ours.parent, ours.level

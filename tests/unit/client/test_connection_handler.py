@@ -81,7 +81,7 @@ async def cluster() -> Cluster:
     return cluster
 
 
-async def test_errors_that_pass_are_tried_again_until_it_works() -> None:
+async def test_temporary_errors_are_retried_until_attached() -> None:
     cluster = Cluster(NOT_READY, ConnectError("no"))
     opening = await started(cluster.handler.open(30.0))
     await cluster.after(1.0)
@@ -91,13 +91,13 @@ async def test_errors_that_pass_are_tried_again_until_it_works() -> None:
     assert cluster.handler.cnx is cluster.cnx
 
 
-async def test_an_error_that_stays_is_raised_at_once() -> None:
+async def test_a_lasting_error_at_the_first_attachment_is_raised_immediately() -> None:
     cluster = Cluster(BUSY)
     with pytest.raises(ConsumerBusy, match="taken"):
         await cluster.handler.open(30.0)
 
 
-async def test_time_that_is_up_is_a_timeout_that_names_the_last_error() -> None:
+async def test_the_timeout_of_an_attachment_names_the_last_error() -> None:
     cluster = Cluster(NOT_READY, NOT_READY)
     opening = await started(cluster.handler.open(2.5))
     await cluster.after(2.5)
@@ -105,7 +105,7 @@ async def test_time_that_is_up_is_a_timeout_that_names_the_last_error() -> None:
         await opening
 
 
-async def test_a_connection_that_ends_while_it_is_attached_counts_as_no_attachment() -> None:
+async def test_a_connection_closed_during_attachment_counts_as_no_attachment() -> None:
     cluster = Cluster()
     cluster.cnx.closed = True
     opening = await started(cluster.handler.open(0.1))
@@ -115,7 +115,7 @@ async def test_a_connection_that_ends_while_it_is_attached_counts_as_no_attachme
     assert cluster.handler.cnx is None
 
 
-async def test_a_lost_attachment_comes_back_after_the_backoff(cluster: Cluster) -> None:
+async def test_a_lost_attachment_is_restored_after_backoff(cluster: Cluster) -> None:
     cluster.errors = [BUSY, NOT_READY]
     cluster.handler.lost()
     for seconds in (1.0, 2.0, 4.0):
@@ -125,7 +125,7 @@ async def test_a_lost_attachment_comes_back_after_the_backoff(cluster: Cluster) 
     assert cluster.handler.reconnections == 1
 
 
-async def test_a_lost_attachment_is_tried_again_after_what_nobody_foresaw(cluster: Cluster) -> None:
+async def test_a_lost_attachment_is_retried_after_an_unforeseen_error(cluster: Cluster) -> None:
     cluster.errors = [RuntimeError("unforeseen")]
     cluster.handler.lost()
     await cluster.after(1.0)
@@ -133,7 +133,7 @@ async def test_a_lost_attachment_is_tried_again_after_what_nobody_foresaw(cluste
     assert cluster.handler.cnx is cluster.cnx
 
 
-async def test_credentials_that_run_out_are_told_loudly_and_once(caplog) -> None:
+async def test_expired_credentials_are_logged_once_as_a_warning(caplog) -> None:
     expired = server_response_error(pb.AuthenticationError, "expired")
     cluster = Cluster()
     await cluster.handler.open(30.0)
@@ -146,7 +146,9 @@ async def test_credentials_that_run_out_are_told_loudly_and_once(caplog) -> None
 
 
 @pytest.mark.parametrize(("url", "seconds"), [(None, 0.1), ("pulsar://b:1", 0.0)])
-async def test_what_the_broker_closed_goes_where_it_says(url: str | None, seconds: float) -> None:
+async def test_an_attachment_closed_by_the_broker_reconnects_to_the_assigned_url_or_by_lookup(
+    url: str | None, seconds: float
+) -> None:
     cluster = Cluster()
     await cluster.handler.open(30.0)
     cluster.handler.closed_by_broker(url)
@@ -155,7 +157,7 @@ async def test_what_the_broker_closed_goes_where_it_says(url: str | None, second
     assert cluster.handler.cnx is cluster.cnx
 
 
-async def test_what_is_lost_before_its_attaching_has_ended_is_attached_again() -> None:
+async def test_an_attachment_lost_while_being_made_is_made_again() -> None:
     cluster = Cluster()
     cluster.hold = asyncio.Event()
     opening = await started(cluster.handler.open(30.0))
@@ -167,7 +169,7 @@ async def test_what_is_lost_before_its_attaching_has_ended_is_attached_again() -
     assert cluster.handler.cnx is cluster.cnx
 
 
-async def test_a_final_error_is_told_and_nothing_is_tried_again(cluster: Cluster) -> None:
+async def test_a_final_error_is_reported_and_never_retried(cluster: Cluster) -> None:
     cluster.errors = [TERMINATED]
     cluster.handler.lost()
     await cluster.after(1.0)
@@ -177,7 +179,7 @@ async def test_a_final_error_is_told_and_nothing_is_tried_again(cluster: Cluster
 
 
 @pytest.mark.parametrize("lose", [ConnectionHandler.lost, ConnectionHandler.close])
-async def test_after_closing_nothing_is_tried(cluster, lose) -> None:
+async def test_after_close_nothing_is_retried(cluster, lose) -> None:
     cluster.handler.lost()
     await cluster.handler.close()
     await cluster.after(100.0)
@@ -186,7 +188,7 @@ async def test_after_closing_nothing_is_tried(cluster, lose) -> None:
         await cluster.handler.open(1.0)
 
 
-async def test_closing_ends_an_attempt_that_is_under_way(cluster: Cluster) -> None:
+async def test_closing_ends_an_attachment_attempt_in_flight(cluster: Cluster) -> None:
     cluster.hold = asyncio.Event()
     cluster.handler.lost()
     await cluster.after(1.0)

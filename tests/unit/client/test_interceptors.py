@@ -39,7 +39,9 @@ def fail(*_: object) -> None:
 
 
 @pytest.mark.parametrize("name", MOMENTS)
-def test_each_is_told_in_order_and_one_that_fails_is_passed_over(name: str, caplog) -> None:
+def test_consumer_interceptors_are_called_in_order_and_a_failed_call_is_skipped(
+    name: str, caplog
+) -> None:
     told: list[object] = []
     acts = (lambda *_: told.append(1), fail, lambda *_: told.append(2))
     ones = [calling(name, act) for act in acts]
@@ -51,12 +53,12 @@ def test_each_is_told_in_order_and_one_that_fails_is_passed_over(name: str, capl
 @pytest.mark.parametrize(
     ("act", "found"), [(lambda *_: OTHER, OTHER), (lambda *_: None, MESSAGE), (fail, MESSAGE)]
 )
-def test_the_program_gets_the_message_that_an_interceptor_returns(act, found) -> None:
+def test_before_consume_returns_the_interceptors_message_or_the_original(act, found) -> None:
     interceptors = ConsumerInterceptors([calling("before_consume", act)])
     assert interceptors.before_consume(None, MESSAGE) is found
 
 
-def test_a_producers_interceptors_are_told_each_moment() -> None:
+def test_producer_interceptors_are_called_at_each_event_despite_failures() -> None:
     told: list[object] = []
     message = OutgoingMessage(b"a", 0)
 
@@ -79,7 +81,7 @@ def test_a_producers_interceptors_are_told_each_moment() -> None:
     assert told == [("p", message, ID, None), "closed"]
 
 
-def test_what_an_interceptor_does_not_define_does_nothing() -> None:
+def test_undefined_interceptor_methods_do_nothing() -> None:
     nothing = type("Nothing", (ProducerInterceptor, ConsumerInterceptor), {})()
     consuming, producing = ConsumerInterceptors([nothing]), ProducerInterceptors([nothing])
     for name, arguments in MOMENTS.items():
@@ -90,6 +92,6 @@ def test_what_an_interceptor_does_not_define_does_nothing() -> None:
     producing.on_close()
 
 
-def test_without_interceptors_there_is_nothing_to_call() -> None:
+def test_an_empty_interceptor_chain_is_falsy() -> None:
     assert not ConsumerInterceptors(())
     assert not ProducerInterceptors(())

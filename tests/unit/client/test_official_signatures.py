@@ -154,7 +154,9 @@ def test_methods_of_the_asyncio_client_have_the_same_arguments() -> None:
         ("Producer.send", official.Producer.send),
     ],
 )
-def test_the_page_says_of_every_argument_whether_it_is_honoured(call: str, theirs: object) -> None:
+def test_the_documentation_lists_every_argument_as_honoured_or_not(
+    call: str, theirs: object
+) -> None:
     page = (REPOSITORY / "docs" / "coming-from-pulsar-client.md").read_text()
     (row,) = re.findall(rf"^\| `{call}` \|(.*)\|(.*)\|$", page, re.MULTILINE)
     honoured, others = (re.findall(r"`(\w+)`", column) for column in row)
@@ -162,7 +164,7 @@ def test_the_page_says_of_every_argument_whether_it_is_honoured(call: str, their
     assert set(others) == NOT_HONOURED & set(parameters(theirs))
 
 
-def test_methods_of_the_synchronous_client_have_their_arguments_here() -> None:
+def test_arguments_of_the_synchronous_client_exist_here() -> None:
     for kind, name in methods_of(ASYNC_CLASSES, pulsar):
         if name != "__init__":
             theirs, ours = (
@@ -173,7 +175,7 @@ def test_methods_of_the_synchronous_client_have_their_arguments_here() -> None:
             assert not missing, f"{kind}.{name}"
 
 
-def test_values_are_made_and_asked_in_the_same_way() -> None:
+def test_value_classes_have_the_same_constructors_and_methods() -> None:
     for kind, name in methods_of(VALUES, pulsar):
         their_class, our_class = getattr(pulsar, kind), getattr(client, kind)
         if name != "__init__":
@@ -183,7 +185,7 @@ def test_values_are_made_and_asked_in_the_same_way() -> None:
             check(kind, their_class, our_class)
 
 
-def test_values_have_the_same_properties() -> None:
+def test_value_classes_have_the_same_properties() -> None:
     for kind in VALUES:
         theirs, ours = getattr(pulsar, kind), getattr(client, kind)
         names = [n for n in dir(theirs) if isinstance(inspect.getattr_static(theirs, n), property)]
@@ -215,7 +217,7 @@ def test_exceptions_have_the_same_names() -> None:
         assert isinstance(ours("text").error(), client.Result)
 
 
-def test_every_other_name_is_here_or_named_with_its_reason() -> None:
+def test_every_missing_name_is_listed_with_its_reason() -> None:
     theirs = {
         name
         for name, value in vars(pulsar).items()
@@ -225,6 +227,6 @@ def test_every_other_name_is_here_or_named_with_its_reason() -> None:
     assert sorted(name for name in theirs if not hasattr(client, name)) == sorted(NOT_HERE)
 
 
-def test_every_schema_is_here() -> None:
+def test_every_schema_of_the_official_client_exists_here() -> None:
     names = {name for name, one in vars(official_schema).items() if isinstance(one, type)}
     assert sorted(name for name in names if not hasattr(client.schema, name)) == []

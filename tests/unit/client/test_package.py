@@ -11,11 +11,11 @@ from tests.support.processes.server_process import REPOSITORY
 DEAR = {"aiohttp", "numpy", "pyarrow"}
 
 
-def test_everything_that_is_offered_is_there() -> None:
+def test_every_exported_name_exists() -> None:
     assert [getattr(client, name).__name__ for name in client.__all__] == list(client.__all__)
 
 
-def test_what_is_not_offered_is_no_attribute() -> None:
+def test_an_unknown_attribute_raises_attribute_error() -> None:
     with pytest.raises(AttributeError, match="'client' has no attribute 'nothing'"):
         _ = client.nothing
 
@@ -28,7 +28,7 @@ def test_what_is_not_offered_is_no_attribute() -> None:
     ],
     ids=["help of the command line", "a client of the binary protocol"],
 )
-def test_an_import_does_not_wait_for_what_is_dear(statement: str, dear: set[str]) -> None:
+def test_imports_do_not_load_expensive_packages(statement: str, dear: set[str]) -> None:
     source = f"{statement}; import sys; sys.exit(sorted({dear} & sys.modules.keys()) or 0)"
     assert subprocess.run([sys.executable, "-c", source], cwd=REPOSITORY).returncode == 0
 

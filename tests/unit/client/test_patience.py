@@ -48,7 +48,7 @@ class World:
         await settle()
 
 
-async def test_a_connection_that_opens_wakes_all_who_reached_no_server() -> None:
+async def test_an_opened_connection_wakes_every_waiter_without_a_server() -> None:
     world = World(ConnectError("away"), ConnectError("away"))
     both = [await world.until(30.0), await world.until(30.0)]
     world.patience.connection_opened()
@@ -56,7 +56,7 @@ async def test_a_connection_that_opens_wakes_all_who_reached_no_server() -> None
     assert [one.result() for one in both] == ["done", "done"]
 
 
-async def test_thousands_who_wait_begin_a_hundred_in_a_turn() -> None:
+async def test_waiters_are_woken_at_most_a_hundred_per_turn() -> None:
     world = World(*[ConnectError("away")] * 250)
     waiting = [
         asyncio.ensure_future(world.patience.delay(9.0, world.errors[0])) for _ in range(250)
@@ -81,7 +81,7 @@ async def test_thousands_who_wait_begin_a_hundred_in_a_turn() -> None:
         (pb.AuthorizationError, False, False),
     ],
 )
-def test_who_is_not_known_is_told_at_the_handshake_and_who_may_not_by_the_command(
+def test_authentication_is_final_at_the_handshake_and_authorization_at_the_command(
     code: pb.ServerError.ValueType, at_handshake: bool, passes: bool
 ) -> None:
     error = server_response_error(code, "no")
@@ -89,7 +89,7 @@ def test_who_is_not_known_is_told_at_the_handshake_and_who_may_not_by_the_comman
     assert attachment_may_pass(error) is passes
 
 
-async def test_a_refusal_that_was_tried_again_is_raised_itself_when_time_is_up() -> None:
+async def test_a_retried_refusal_is_raised_itself_at_the_timeout() -> None:
     refusal = server_response_error(pb.AuthorizationError, "no")
     world = World(*[refusal] * 100)
     trying = await started(
@@ -102,7 +102,7 @@ async def test_a_refusal_that_was_tried_again_is_raised_itself_when_time_is_up()
     assert len(world.attempts) > 3
 
 
-async def test_a_connection_that_opens_does_not_shorten_the_wait_after_a_refusal() -> None:
+async def test_an_opened_connection_does_not_shorten_the_delay_after_a_refusal() -> None:
     world = World(BUSY)
     waiting = await world.until(30.0)
     world.patience.connection_opened()
@@ -112,7 +112,7 @@ async def test_a_connection_that_opens_does_not_shorten_the_wait_after_a_refusal
     assert waiting.result() == "done"
 
 
-async def test_a_server_that_is_back_late_is_still_found() -> None:
+async def test_a_server_that_returns_late_is_found_before_the_timeout() -> None:
     world = World(*[NotConnected("away")] * 1_000)
     waiting = await world.until(30.0)
     for _ in range(260):
@@ -123,7 +123,7 @@ async def test_a_server_that_is_back_late_is_still_found() -> None:
     assert waiting.result() == "done"
 
 
-async def test_an_attempt_that_gets_no_answer_ends_when_time_is_up() -> None:
+async def test_an_attempt_without_an_answer_ends_at_the_timeout() -> None:
     world = World()
     world.attempt = asyncio.Event().wait  # type: ignore[method-assign, assignment]
     waiting = await world.until(5.0)
@@ -133,7 +133,7 @@ async def test_an_attempt_that_gets_no_answer_ends_when_time_is_up() -> None:
 
 
 @pytest.mark.parametrize("error", [BUSY, TooManyPendingRequestsError("full")])
-async def test_too_many_requests_pass_at_a_first_attachment(error: PulsarException) -> None:
+async def test_too_many_requests_are_retried_at_a_first_attachment(error: PulsarException) -> None:
     world = World(error)
     waiting = await world.until(30.0)
     await world.after(0.1)

@@ -24,14 +24,14 @@ ROLES = ["broker", "proxy"]
 
 
 @pytest.mark.parametrize("role", ROLES)
-async def test_a_namespace_is_listed(role: str) -> None:
+async def test_topics_of_a_namespace_are_listed_with_their_hash(role: str) -> None:
     async with cluster(TOPICS) as parts:
         listing = await parts.client(role).topics_of_namespace("public/default", ALL)
         assert listing == NamespaceTopics(tuple(NAMES), topics_hash(NAMES), False, True)
 
 
 @pytest.mark.parametrize("role", ROLES)
-async def test_pattern_and_hash_are_sent_along(role: str) -> None:
+async def test_pattern_and_hash_filter_a_listing(role: str) -> None:
     async with cluster(TOPICS) as parts:
         client = parts.client(role)
         filtered = await client.topics_of_namespace("public/default", pattern="public/default/.*7")
@@ -43,7 +43,7 @@ async def test_pattern_and_hash_are_sent_along(role: str) -> None:
         assert same == NamespaceTopics((), topics_hash(NAMES), False, False)
 
 
-def test_what_is_not_asked_for_is_not_sent() -> None:
+def test_unset_fields_are_absent_from_the_listing_request() -> None:
     bare = topics_request("a/b", ALL, None, None, None)
     full = topics_request("a/b", ALL, "", "", {"k": "v"})
     assert not bare.HasField("topics_pattern")
@@ -53,7 +53,7 @@ def test_what_is_not_asked_for_is_not_sent() -> None:
     assert [(one.key, one.value) for one in full.properties] == [("k", "v")]
 
 
-async def test_a_lookup_names_the_broker_and_the_way_to_it() -> None:
+async def test_a_lookup_returns_the_brokers_url_and_the_proxy_flag() -> None:
     async with cluster(TOPICS) as parts:
         for role in ROLES:
             found = await parts.client(role).lookup(NAMES[0])
@@ -62,7 +62,7 @@ async def test_a_lookup_names_the_broker_and_the_way_to_it() -> None:
 
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
 @pytest.mark.parametrize("role", ROLES)
-async def test_partitions_are_counted_and_failures_raised(role: str, profile: str) -> None:
+async def test_partition_counts_are_returned_and_failures_raised(role: str, profile: str) -> None:
     async with cluster(TOPICS, profile) as parts:
         namespace = NamespaceName.parse("public/default")
         counts = {"persistent://public/default/parted": 3}
@@ -82,11 +82,11 @@ async def test_a_failed_lookup_is_raised_with_its_code() -> None:
         assert str(caught.value) == "TopicNotFound: Namespace not found"
 
 
-def test_an_error_without_words_is_its_code() -> None:
+def test_an_error_without_a_message_is_its_code() -> None:
     assert str(server_response_error(pb.TopicNotFound, "")) == "TopicNotFound"
 
 
-async def test_a_redirect_is_followed_to_the_broker_it_names() -> None:
+async def test_a_lookup_redirect_is_followed_to_the_named_broker() -> None:
     async with cluster(TOPICS) as parts, ByteBroker(connected_command()) as first:
         client = PulsarClient(first.url)
         asked = await started(client.lookup(NAMES[0]))
@@ -103,7 +103,7 @@ async def test_a_redirect_is_followed_to_the_broker_it_names() -> None:
         await client.close()
 
 
-async def test_a_redirect_in_a_circle_is_given_up() -> None:
+async def test_endless_redirects_of_a_lookup_are_abandoned_after_20() -> None:
     async with ByteBroker(connected_command()) as broker:
         client = PulsarClient(broker.url)
         asked = await started(client.lookup(NAMES[0]))
@@ -123,12 +123,12 @@ async def test_a_redirect_in_a_circle_is_given_up() -> None:
         await client.close()
 
 
-def test_a_url_that_is_none_is_refused_at_once() -> None:
+def test_an_invalid_service_url_is_refused_immediately() -> None:
     with pytest.raises(ConnectError, match="is not a service URL"):
         PulsarClient("http://127.0.0.1:8080")
 
 
-async def test_the_block_closes_the_client() -> None:
+async def test_an_async_with_block_closes_the_client() -> None:
     async with cluster(TOPICS) as parts:
         async with PulsarClient(parts.broker.service_url) as client:
             cnx = await client.connect()
@@ -156,14 +156,14 @@ def connect_to(**fields: object) -> pb.CommandLookupTopicResponse:
         ),
     ],
 )
-async def test_a_lookup_names_the_address_that_the_client_can_speak_to(url, answer, found) -> None:
+async def test_a_lookup_selects_the_address_that_fits_tls_and_proxy(url, answer, found) -> None:
     assert PulsarClient(url)._found("t", connect_to(**answer)).broker_service_url == found
 
 
 @pytest.mark.parametrize(
     ("url", "said"), [("pulsar://h", "no address:"), ("pulsar+ssl://h", "no address for TLS:")]
 )
-async def test_a_lookup_that_names_no_address_is_a_sentence(url: str, said: str) -> None:
+async def test_a_lookup_without_an_address_is_refused(url: str, said: str) -> None:
     answer = (
         connect_to(brokerServiceUrl="")
         if "ssl" not in url
@@ -182,7 +182,7 @@ async def test_a_lookup_that_names_no_address_is_a_sentence(url: str, said: str)
         ("pulsar://h", True, (("h", 6650), None)),
     ],
 )
-async def test_a_broker_is_connected_to_or_named_to_the_proxy(
+async def test_a_broker_is_connected_directly_or_named_to_the_proxy(
     url: str, proxied: bool, expected: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = PulsarClient("pulsar://h")
@@ -203,7 +203,7 @@ async def test_a_broker_is_connected_to_or_named_to_the_proxy(
         lambda client: client.connection_by_url("pulsar://b:1"),
     ],
 )
-async def test_a_client_that_was_told_tls_never_connects_without(ask, monkeypatch) -> None:
+async def test_a_tls_client_never_connects_without_tls(ask, monkeypatch) -> None:
     client = PulsarClient("pulsar+ssl://h")
     monkeypatch.setattr(client._pool, "get", AsyncMock())
     with pytest.raises(ConnectError, match="pulsar://b:1 is without TLS"):
@@ -211,7 +211,9 @@ async def test_a_client_that_was_told_tls_never_connects_without(ask, monkeypatc
     client._pool.get.assert_not_awaited()
 
 
-async def test_all_who_meet_a_dead_address_together_go_on_to_the_next(monkeypatch) -> None:
+async def test_concurrent_callers_with_a_dead_address_continue_with_the_next_address(
+    monkeypatch,
+) -> None:
     client = PulsarClient("pulsar://dead,alive")
     all_ask = asyncio.Barrier(4)
 
@@ -226,7 +228,7 @@ async def test_all_who_meet_a_dead_address_together_go_on_to_the_next(monkeypatc
     assert found == ["alive"] * 4
 
 
-async def test_an_assigned_broker_is_reached_as_the_last_lookup_said() -> None:
+async def test_an_assigned_broker_is_reached_like_the_last_lookup() -> None:
     async with cluster(TOPICS) as parts:
         client = parts.client("proxy")
         looked_up = await client.connection_of(NAMES[0])

@@ -106,26 +106,26 @@ async def test_null_and_empty_values_remove_their_keys(opened: Opened) -> None:
     await view.close()
 
 
-async def test_it_reads_under_its_name(opened: Opened) -> None:
+async def test_the_subscription_name_is_passed_to_the_reader(opened: Opened) -> None:
     view = await opened.view(name="mine")
     assert opened.options is not None
     assert opened.options.subscription_name == "mine"
     await view.close()
 
 
-async def test_a_topic_that_cannot_be_read_leaves_nothing_open(opened: Opened) -> None:
+async def test_a_read_error_while_filling_closes_the_reader(opened: Opened) -> None:
     with pytest.raises(NotConnected):
         await opened.view(message("a", "1"), NotConnected("gone"))
     assert opened.reader.closed == 1
 
 
-async def test_what_is_said_to_be_there_and_does_not_come_is_not_waited_for(opened: Opened) -> None:
+async def test_an_announced_message_that_does_not_arrive_is_not_awaited(opened: Opened) -> None:
     view = await opened.view(message("a", "1"), Timeout("no message came"))
     assert dict(view) == {"a": "1"}
     await view.close()
 
 
-async def test_who_is_cancelled_while_it_fills_leaves_nothing_open(opened: Opened) -> None:
+async def test_a_cancelled_opening_closes_the_reader(opened: Opened) -> None:
     opened.reader = reader = FedReader()
     hold = asyncio.Event()
     reader.has_message_available = hold.wait  # type: ignore[method-assign,assignment]
@@ -135,7 +135,9 @@ async def test_who_is_cancelled_while_it_fills_leaves_nothing_open(opened: Opene
     assert reader.closed == 1
 
 
-async def test_a_reader_that_fails_leaves_the_table_and_says_why(opened: Opened) -> None:
+async def test_a_later_read_error_keeps_the_table_and_is_reported_as_failure(
+    opened: Opened,
+) -> None:
     view = await opened.view(message("a", "1"))
     failure = Timeout("gone")
     opened.reader.coming.put_nowait(failure)
@@ -145,7 +147,7 @@ async def test_a_reader_that_fails_leaves_the_table_and_says_why(opened: Opened)
     await view.close()
 
 
-async def test_a_topic_that_ends_leaves_the_table(opened: Opened) -> None:
+async def test_the_end_of_the_topic_keeps_the_table_without_a_failure(opened: Opened) -> None:
     view = await opened.view(message("a", "1"))
     opened.reader.coming.put_nowait(None)
     await settle()
@@ -154,7 +156,7 @@ async def test_a_topic_that_ends_leaves_the_table(opened: Opened) -> None:
     await view.close()
 
 
-async def test_closing_twice_takes_it_out_of_the_client(opened: Opened) -> None:
+async def test_closing_twice_removes_the_view_from_the_client(opened: Opened) -> None:
     view = await opened.view()
     opened.context.parts.add(view)
     async with view:
@@ -163,7 +165,7 @@ async def test_closing_twice_takes_it_out_of_the_client(opened: Opened) -> None:
     assert opened.context.parts == set()
 
 
-async def test_keys_may_go_while_somebody_goes_through_them(opened: Opened) -> None:
+async def test_keys_may_be_removed_during_iteration(opened: Opened) -> None:
     view = await opened.view(message("a", "1"), message("b", "2"))
     keys = []
     for key in view:
@@ -173,7 +175,7 @@ async def test_keys_may_go_while_somebody_goes_through_them(opened: Opened) -> N
     await view.close()
 
 
-async def test_others_have_their_turn_while_much_is_read(opened: Opened) -> None:
+async def test_filling_a_large_table_yields_to_other_tasks(opened: Opened) -> None:
     turns = 0
 
     async def count() -> None:

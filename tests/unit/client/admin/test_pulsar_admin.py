@@ -125,7 +125,9 @@ CHANGES: dict[str, tuple[Callable[[PulsarAdmin], Awaitable[object]], str, object
 
 
 @pytest.mark.parametrize("change", CHANGES)
-async def test_a_change_is_asked_as_pulsar_admin_asks_it(change, stand_in, admin) -> None:
+async def test_each_change_sends_the_request_and_body_of_pulsar_admin(
+    change, stand_in, admin
+) -> None:
     work, line, body = CHANGES[change]
     stand_in.answers[line] = DONE
     await work(admin)
@@ -133,7 +135,9 @@ async def test_a_change_is_asked_as_pulsar_admin_asks_it(change, stand_in, admin
     assert (json.loads(asked.body) if asked.body else None) == body
 
 
-async def test_partitions_with_properties_have_a_media_type_of_their_own(stand_in, admin) -> None:
+async def test_partitions_with_properties_are_created_with_their_own_media_type(
+    stand_in, admin
+) -> None:
     stand_in.answers[f"PUT {TOPIC_PATH}/partitions"] = DONE
     await admin.topics.create_partitioned(TOPIC, 2)
     await admin.topics.create_partitioned(TOPIC, 2, {"k": "v"})
@@ -142,7 +146,7 @@ async def test_partitions_with_properties_have_a_media_type_of_their_own(stand_i
     ]  # fmt: skip
 
 
-async def test_both_domains_are_listed_one_after_the_other(stand_in, admin) -> None:
+async def test_persistent_topics_are_listed_before_non_persistent_topics(stand_in, admin) -> None:
     stand_in.answers["GET /admin/v2/persistent/acme/orders"] = given(["p1", "p2"])
     stand_in.answers["GET /admin/v2/non-persistent/acme/orders"] = given(["n1"])
     assert await all_names(admin.topics.list(NAMESPACE)) == ["p1", "p2", "n1"]
@@ -155,7 +159,9 @@ async def test_no_name_is_yielded_when_a_later_list_is_refused(stand_in, admin) 
         await anext(admin.topics.list(NAMESPACE))
 
 
-async def test_a_listing_says_what_it_wants(stand_in: StandInAdmin, admin: PulsarAdmin) -> None:
+async def test_the_filters_of_a_topic_listing_become_its_query(
+    stand_in: StandInAdmin, admin: PulsarAdmin
+) -> None:
     line = (
         "GET /admin/v2/persistent/acme/orders"
         "?bundle=0x00000000_0x40000000&includeSystemTopic=true&properties=team%3Dred%2Ctier%3D1"
@@ -178,19 +184,23 @@ async def test_names_are_yielded_before_the_list_has_ended(stand_in, admin) -> N
     await names.aclose()
 
 
-async def test_a_list_that_breaks_off_is_an_error(stand_in, admin) -> None:
+async def test_a_listing_whose_connection_breaks_raises_a_disconnected_error(
+    stand_in, admin
+) -> None:
     stand_in.answers["GET /admin/v2/tenants"] = Given((b'["a","b"',), breaks=True)
     with pytest.raises(AdminDisconnectedError, match=r"127\.0\.0\.1:\d+ broke off"):
         await admin.tenants.list()
 
 
-async def test_a_list_that_ends_too_early_is_an_error(stand_in, admin) -> None:
+async def test_a_listing_that_ends_within_its_array_raises_an_answer_error(stand_in, admin) -> None:
     stand_in.answers["GET /admin/v2/tenants"] = Given((b'["a","b"',))
     with pytest.raises(AdminAnswerError, match="broke off"):
         await admin.tenants.list()
 
 
-async def test_a_tenant_may_use_all_clusters_when_none_are_named(stand_in, admin) -> None:
+async def test_a_tenant_created_without_clusters_is_allowed_every_cluster_but_global(
+    stand_in, admin
+) -> None:
     stand_in.answers["GET /admin/v2/clusters"] = given(["one", "global", "two"])
     stand_in.answers["PUT /admin/v2/tenants/acme"] = DONE
     await admin.tenants.create("acme")
@@ -204,7 +214,9 @@ async def test_a_tenant_may_use_all_clusters_when_none_are_named(stand_in, admin
         ({"clusters": ["two"]}, {"allowedClusters": ["two"]}),
     ],
 )
-async def test_a_tenant_keeps_what_is_not_changed(given_words, changed, stand_in, admin) -> None:
+async def test_an_update_of_a_tenant_keeps_its_unchanged_fields(
+    given_words, changed, stand_in, admin
+) -> None:
     before = {"adminRoles": ["ann"], "allowedClusters": ["one"]}
     stand_in.answers["GET /admin/v2/tenants/acme"] = given(before)
     stand_in.answers["POST /admin/v2/tenants/acme"] = DONE
@@ -219,20 +231,22 @@ async def test_a_refusal_carries_status_and_reason(stand_in, admin) -> None:
     assert (caught.value.status, caught.value.reason) == (404, "Tenant does not exist")
 
 
-async def test_of_a_plain_text_the_first_line_is_the_reason(stand_in, admin) -> None:
+async def test_the_first_line_of_a_plain_text_refusal_is_the_reason(stand_in, admin) -> None:
     stand_in.answers["GET /admin/v2/tenants/acme"] = Given((b"bad body\n at line 1",), 400)
     with pytest.raises(AdminRefusedError) as caught:
         await admin.tenants.get("acme")
     assert caught.value.reason == "bad body"
 
 
-async def test_a_page_of_the_web_server_is_no_reason(admin: PulsarAdmin) -> None:
+async def test_a_path_that_is_not_served_is_refused_with_a_reason_that_names_the_path(
+    admin: PulsarAdmin,
+) -> None:
     with pytest.raises(AdminRefusedError) as caught:
         await admin.floodgate.limiter_table()
     assert caught.value.reason == "the server does not serve /admin/v2/floodgate/limiter"
 
 
-async def test_a_broker_that_names_another_is_followed(stand_in, admin) -> None:
+async def test_a_redirect_to_another_broker_is_followed_with_the_same_body(stand_in, admin) -> None:
     elsewhere = f"{TOPIC_PATH}?authoritative=true"
     stand_in.answers[f"PUT {TOPIC_PATH}"] = Given(status=307, location=f"{stand_in.url}{elsewhere}")
     stand_in.answers[f"PUT {elsewhere}"] = DONE
@@ -241,13 +255,13 @@ async def test_a_broker_that_names_another_is_followed(stand_in, admin) -> None:
 
 
 @pytest.mark.parametrize("answer", ["hello", "[1]", "null", "[" * 100_000])
-async def test_what_is_no_object_is_told(answer, stand_in, admin) -> None:
+async def test_an_answer_that_is_no_object_raises_an_answer_error(answer, stand_in, admin) -> None:
     stand_in.answers["GET /admin/v2/tenants/acme"] = Given((answer.encode(),))
     with pytest.raises(AdminAnswerError, match=re.escape(f"answered '{answer[:20]}")):
         await admin.tenants.get("acme")
 
 
-async def test_an_answer_that_is_too_large_is_not_held(stand_in, admin) -> None:
+async def test_an_answer_above_the_size_limit_is_refused(stand_in, admin) -> None:
     part = bytes(1024 * 1024)
     parts = (part,) * (MAX_ANSWER_BYTES // len(part) + 1)
     stand_in.answers["GET /admin/v2/brokers/version"] = Given(parts)
@@ -255,26 +269,28 @@ async def test_an_answer_that_is_too_large_is_not_held(stand_in, admin) -> None:
         await admin.brokers.version()
 
 
-async def test_nobody_at_the_address_is_said_with_the_address() -> None:
+async def test_an_unreachable_server_is_reported_with_its_address() -> None:
     async with PulsarAdmin("http://127.0.0.1:1") as admin:
         with pytest.raises(AdminUnreachableError, match=r"127.0.0.1:1 .*Connection refused"):
             await admin.tenants.list()
 
 
-async def test_an_https_address_of_a_plain_port_is_told_so(stand_in: StandInAdmin) -> None:
+async def test_https_to_a_plain_http_port_is_reported_as_a_tls_error(
+    stand_in: StandInAdmin,
+) -> None:
     url = stand_in.url.replace("http:", "https:")
     async with PulsarAdmin(url) as admin:
         with pytest.raises(AdminTlsError, match=f"{url}: .* does not speak TLS; write http://"):
             await admin.tenants.list()
 
 
-async def test_a_certificate_that_is_not_trusted_is_told_so() -> None:
+async def test_an_untrusted_certificate_is_reported_as_a_tls_error() -> None:
     async with a_tls_server() as url, PulsarAdmin(url) as admin:
         with pytest.raises(AdminTlsError, match=r"not trusted \(unable to get .*SSL_CERT_FILE"):
             await admin.tenants.list()
 
 
-async def test_a_port_that_hangs_up_on_tls_is_given_a_cause() -> None:
+async def test_a_port_that_aborts_the_tls_handshake_is_reported_with_a_cause() -> None:
     async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readexactly(1)
         writer.transport.abort()
@@ -286,14 +302,16 @@ async def test_a_port_that_hangs_up_on_tls_is_given_a_cause() -> None:
                 await admin.tenants.list()
 
 
-async def test_a_silent_server_is_waited_for_as_long_as_asked(stand_in: StandInAdmin) -> None:
+async def test_a_silent_server_is_abandoned_after_the_request_timeout(
+    stand_in: StandInAdmin,
+) -> None:
     stand_in.answers["GET /admin/v2/brokers/version"] = Given((b"4.", None))
     async with PulsarAdmin(stand_in.url, request_timeout_seconds=0.05) as admin:
         with pytest.raises(AdminTimeoutError, match=r"nothing for 0\.05 s"):
             await admin.brokers.version()
 
 
-async def test_credentials_are_shown_to_the_broker_that_another_redirects_to(stand_in) -> None:
+async def test_credentials_are_sent_to_the_broker_that_a_redirect_names(stand_in) -> None:
     async with (
         stand_in_admin() as owner,
         PulsarAdmin(stand_in.url, authentication=AuthenticationToken("a.b.c")) as admin,
@@ -308,7 +326,7 @@ async def test_credentials_are_shown_to_the_broker_that_another_redirects_to(sta
         ] * 2
 
 
-async def test_from_https_no_credentials_are_shown_to_http(tmp_path: Path) -> None:
+async def test_no_credentials_are_sent_after_a_redirect_from_https_to_http(tmp_path: Path) -> None:
     files = PemFiles(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*files.server)
@@ -324,7 +342,7 @@ async def test_from_https_no_credentials_are_shown_to_http(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("token", ["a.b\nc", "a.b.\u00fc"])
-async def test_a_token_that_no_header_takes_is_one_sentence_without_it(stand_in, token) -> None:
+async def test_a_token_invalid_in_a_header_is_refused_and_not_repeated(stand_in, token) -> None:
     async with PulsarAdmin(stand_in.url, authentication=AuthenticationToken(token)) as admin:
         with pytest.raises(AdminCredentialsError, match="no one line of text") as refused:
             await admin.topics.delete(TOPIC)

@@ -28,12 +28,12 @@ def cut(data: bytes, places: list[int]) -> list[bytes]:
     st.booleans(),
     st.sampled_from([None, 2]),
 )
-def test_names_survive_any_cut(names, places, ascii_only, indent) -> None:
+def test_names_are_decoded_wherever_the_array_is_split(names, places, ascii_only, indent) -> None:
     data = json.dumps(names, ensure_ascii=ascii_only, indent=indent).encode()
     assert decoded(*cut(data, places)) == names
 
 
-def test_names_come_as_soon_as_they_are_whole() -> None:
+def test_each_name_is_yielded_as_soon_as_its_end_arrives() -> None:
     array = StringArray()
     assert array.feed(b'["one","tw') == ["one"]
     assert array.feed(b'o"') == ["two"]
@@ -48,12 +48,12 @@ def test_names_come_as_soon_as_they_are_whole() -> None:
         b'["\xff"]', b'["a",1,"b"]', b'["a",null]',
     ],
 )  # fmt: skip
-def test_what_is_no_array_of_strings_is_refused(data: bytes) -> None:
+def test_data_that_is_no_array_of_strings_is_refused(data: bytes) -> None:
     with pytest.raises(AdminAnswerError):
         decoded(data)
 
 
-def test_a_name_without_end_is_not_kept() -> None:
+def test_an_endless_name_is_refused_at_the_size_limit() -> None:
     array = StringArray()
     assert array.feed(b'["' + bytes(MAX_STRING_BYTES - 2)) == []
     with pytest.raises(AdminAnswerError, match=f"more than {MAX_STRING_BYTES} bytes"):

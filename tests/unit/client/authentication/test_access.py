@@ -14,12 +14,12 @@ UPSTREAM = "org.apache.pulsar.client.impl.auth.Authentication"
 TLS = "tlsCertFile:/a.pem,tlsKeyFile:/a.key"
 
 
-def test_nothing_named_is_no_credentials() -> None:
+def test_without_settings_there_are_no_credentials() -> None:
     assert Access.named_in({}).authentication() is None
 
 
 @pytest.mark.parametrize("plugin", ["", "token", f"{UPSTREAM}Token"])
-def test_a_token_is_read_from_the_file_that_is_named(plugin: str, tmp_path: Path) -> None:
+def test_a_token_is_read_from_the_file_that_auth_params_names(plugin: str, tmp_path: Path) -> None:
     (tmp_path / "ann.jwt").write_text("a.b.c\n")
     found = Access(plugin, f"file:{tmp_path / 'ann.jwt'}").authentication()
     assert found is not None
@@ -29,7 +29,9 @@ def test_a_token_is_read_from_the_file_that_is_named(plugin: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("said", ["ann:secret", '{"userId": "ann", "password": "secret"}'])
-def test_a_password_is_read_from_the_variable_that_is_named(said: str, monkeypatch) -> None:
+def test_a_password_is_read_from_the_variable_that_auth_params_names(
+    said: str, monkeypatch
+) -> None:
     monkeypatch.setenv("A_PASSWORD", said)
     found = Access("basic", "env:A_PASSWORD").authentication()
     assert found is not None
@@ -37,7 +39,7 @@ def test_a_password_is_read_from_the_variable_that_is_named(said: str, monkeypat
     assert found.http_headers()["Authorization"] == "Basic YW5uOnNlY3JldA=="
 
 
-def test_a_certificate_is_two_files() -> None:
+def test_tls_credentials_are_a_certificate_file_and_a_key_file() -> None:
     found = Access(f"{UPSTREAM}Tls", TLS).authentication()
     assert isinstance(found, AuthenticationTLS)
     assert (found.certificate_path, found.private_key_path) == ("/a.pem", "/a.key")
@@ -54,21 +56,21 @@ def test_a_certificate_is_two_files() -> None:
         ("token", "", "--auth-plugin without --auth-params"),
     ],
 )
-def test_what_is_no_place_is_refused_and_not_said_again(plugin, params, said) -> None:
+def test_auth_params_that_name_no_source_are_refused_and_not_repeated(plugin, params, said) -> None:
     with pytest.raises(InvalidConfiguration, match=re.escape(said)) as refused:
         Access(plugin, params)
     assert "planted.secret" not in str(refused.value)
 
 
 @pytest.mark.parametrize("said", ["planted.secret", '{"userId": "planted.secret"}'])
-def test_a_password_without_its_name_is_refused_and_not_said_again(said: str, monkeypatch) -> None:
+def test_incomplete_basic_credentials_are_refused_and_not_repeated(said: str, monkeypatch) -> None:
     monkeypatch.setenv("A_PASSWORD", said)
     with pytest.raises(InvalidConfiguration, match="--auth-params of basic") as refused:
         Access("basic", "env:A_PASSWORD").authentication()
     assert "planted.secret" not in str(refused.value)
 
 
-def test_processes_that_are_started_are_told_the_same_by_variables() -> None:
+def test_access_settings_survive_a_round_trip_through_environment_variables() -> None:
     access = Access("tls", TLS, "/ca.pem")
     assert Access.named_in(access.variables()) == access
 
@@ -85,7 +87,9 @@ def keeping(folder: Path) -> Callable[[str], str]:
 
 
 @pytest.mark.parametrize("plugin", ["", "basic"])
-def test_a_secret_travels_to_a_host_without_its_file(plugin: str, tmp_path: Path) -> None:
+def test_the_contents_of_a_secret_recreate_the_access_without_its_original_file(
+    plugin: str, tmp_path: Path
+) -> None:
     (tmp_path / "here").write_text("ann:secret\n")
     (tmp_path / "ca.pem").write_text("authorities")
     contents = Access(plugin, f"file:{tmp_path / 'here'}", str(tmp_path / "ca.pem")).contents()
@@ -96,7 +100,7 @@ def test_a_secret_travels_to_a_host_without_its_file(plugin: str, tmp_path: Path
     assert "ann:secret" not in repr(found)
 
 
-def test_a_certificate_and_its_key_travel(tmp_path: Path) -> None:
+def test_the_contents_of_a_certificate_and_its_key_recreate_the_access(tmp_path: Path) -> None:
     for name in ("a.pem", "a.key"):
         (tmp_path / name).write_text(name)
     params = f"tlsCertFile:{tmp_path / 'a.pem'},tlsKeyFile:{tmp_path / 'a.key'}"
@@ -107,5 +111,7 @@ def test_a_certificate_and_its_key_travel(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_no_credentials_travel_where_there_are_none(tmp_path: Path) -> None:
+def test_contents_without_credentials_recreate_an_access_without_credentials(
+    tmp_path: Path,
+) -> None:
     assert Access.from_contents(Access().contents(), keeping(tmp_path)) == Access()

@@ -23,7 +23,9 @@ from client.exceptions import InvalidConfiguration
         ),
     ],
 )
-def test_name_and_password_are_shown(arguments: dict[str, str], method: str, data: bytes) -> None:
+def test_auth_data_is_the_username_and_password_with_the_configured_method(
+    arguments: dict[str, str], method: str, data: bytes
+) -> None:
     authentication = AuthenticationBasic(**arguments)
     assert (authentication.method_name, authentication.auth_data()) == (method, data)
 
@@ -38,6 +40,8 @@ def test_name_and_password_are_shown(arguments: dict[str, str], method: str, dat
         ({"auth_params_string": '{"username": 1, "password": ""}'}, "username is a str, not int"),
     ],
 )
-def test_what_is_missing_is_a_sentence(arguments: dict[str, str], sentence: str) -> None:
+def test_missing_or_invalid_arguments_are_refused_with_the_argument_named(
+    arguments: dict[str, str], sentence: str
+) -> None:
     with pytest.raises(InvalidConfiguration, match=sentence):
         AuthenticationBasic(**arguments)

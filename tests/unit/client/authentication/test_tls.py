@@ -10,12 +10,12 @@ from client.authentication.tls import AuthenticationTLS, tls_context
 from client.exceptions import InvalidConfiguration
 
 
-def test_the_method_is_tls_and_the_certificate_speaks_for_itself() -> None:
+def test_the_auth_method_is_tls_and_the_auth_data_is_empty() -> None:
     authentication = AuthenticationTLS("certificate.pem", "key.pem")
     assert (authentication.method_name, authentication.auth_data()) == ("tls", b"")
 
 
-def test_paths_are_texts() -> None:
+def test_a_path_that_is_no_str_is_refused() -> None:
     with pytest.raises(InvalidConfiguration, match="private_key_path is a str, not NoneType"):
         AuthenticationTLS("certificate.pem", None)
 
@@ -29,24 +29,26 @@ def test_paths_are_texts() -> None:
         (True, True, ssl.CERT_NONE, False),
     ],
 )
-def test_what_is_checked(insecure, hostname, mode, checked) -> None:
+def test_insecure_and_hostname_options_decide_the_certificate_checks(
+    insecure, hostname, mode, checked
+) -> None:
     context = tls_context(None, None, allow_insecure=insecure, validate_hostname=hostname)
     assert (context.verify_mode, context.check_hostname) == (mode, checked)
 
 
-def test_without_a_file_the_package_certifi_says_whom_to_trust() -> None:
+def test_without_a_trust_file_the_authorities_of_certifi_are_trusted() -> None:
     context = tls_context(None, None, allow_insecure=False, validate_hostname=False)
     assert context.get_ca_certs()
 
 
-def test_with_a_file_only_those_in_it_are_trusted(tmp_path: Path) -> None:
+def test_with_a_trust_file_only_its_authorities_are_trusted(tmp_path: Path) -> None:
     file = tmp_path / "ca.pem"
     trustme.CA().cert_pem.write_to_path(str(file))
     context = tls_context(str(file), None, allow_insecure=False, validate_hostname=False)
     assert len(context.get_ca_certs()) == 1
 
 
-def test_files_that_cannot_be_used_are_sentences(tmp_path: Path) -> None:
+def test_an_unusable_trust_or_certificate_file_is_refused_with_its_path(tmp_path: Path) -> None:
     file = tmp_path / "empty.pem"
     file.write_text("nothing")
     rules = {"allow_insecure": False, "validate_hostname": False}

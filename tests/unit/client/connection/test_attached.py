@@ -63,7 +63,7 @@ def commands(number: int) -> dict[str, pb.BaseCommand]:
 
 
 @pytest.mark.parametrize("call", commands(1))
-def test_what_comes_reaches_the_one_it_is_for(call: str) -> None:
+def test_each_command_reaches_the_recipient_with_its_id(call: str) -> None:
     parts, told = attached()
     taken = parts.receive(commands(1)[call], FRAME)
     assert taken
@@ -71,7 +71,7 @@ def test_what_comes_reaches_the_one_it_is_for(call: str) -> None:
 
 
 @pytest.mark.parametrize("call", commands(2))
-def test_what_comes_for_one_that_left_is_dropped(call: str) -> None:
+def test_a_command_for_an_unknown_recipient_is_dropped(call: str) -> None:
     parts, told = attached()
     taken = parts.receive(commands(2)[call], FRAME)
     assert taken
@@ -79,7 +79,9 @@ def test_what_comes_for_one_that_left_is_dropped(call: str) -> None:
 
 
 @pytest.mark.parametrize("url", [None, "pulsar://b:1"])
-def test_what_the_broker_closes_is_forgotten_and_told_where_to_go(url: str | None) -> None:
+def test_a_producer_or_consumer_closed_by_the_broker_is_detached_with_the_new_url(
+    url: str | None,
+) -> None:
     parts, told = attached()
     producer = pb.CommandCloseProducer(producer_id=1, request_id=0, assignedBrokerServiceUrl=url)
     consumer = pb.CommandCloseConsumer(consumer_id=1, request_id=0, assignedBrokerServiceUrl=url)
@@ -90,21 +92,23 @@ def test_what_the_broker_closes_is_forgotten_and_told_where_to_go(url: str | Non
     assert not parts.consumers
 
 
-def test_a_lost_connection_is_told_to_each_once() -> None:
+def test_a_lost_connection_is_reported_to_each_recipient_once() -> None:
     parts, told = attached()
     parts.lost()
     parts.lost()
     assert told.calls == [("connection_lost",)] * 3
 
 
-def test_answers_of_requests_are_not_taken() -> None:
+def test_an_answer_to_a_request_is_not_handled_as_a_recipients_command() -> None:
     parts, _ = attached()
     success = pb.BaseCommand(type=Type.SUCCESS, success=pb.CommandSuccess(request_id=1))
     assert not parts.receive(success, FRAME)
 
 
 @pytest.mark.parametrize(("tls", "url"), [(False, "pulsar://b:1"), (True, "pulsar+ssl://b:2")])
-def test_who_is_sent_elsewhere_goes_on_as_the_connection_speaks(tls: bool, url: str) -> None:
+def test_a_closed_producer_receives_the_new_url_for_the_connections_scheme(
+    tls: bool, url: str
+) -> None:
     told = Told()
     parts = Attached(tls=tls)
     parts.producers[1] = told  # type: ignore[assignment]

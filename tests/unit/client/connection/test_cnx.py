@@ -77,7 +77,7 @@ async def server() -> Server:
     return Server().accept()
 
 
-async def test_connect_says_what_this_client_is() -> None:
+async def test_connect_carries_client_version_protocol_version_proxy_and_principal() -> None:
     server = Server(client_version="me", proxy_version="p", original_principal="role")
     (command,) = server.wire.answers()
     connect = command.connect
@@ -92,7 +92,7 @@ async def test_a_request_before_the_handshake_is_refused() -> None:
         await server.cnx.request(lambda number: lookup_command(number, "t"))
 
 
-async def test_a_server_that_refuses_the_handshake_ends_the_connection() -> None:
+async def test_a_refused_handshake_closes_the_connection() -> None:
     server = Server()
     waiting = await started(server.cnx.ready())
     server.wire.say(error(0))
@@ -101,7 +101,7 @@ async def test_a_server_that_refuses_the_handshake_ends_the_connection() -> None
     assert server.wire.closed
 
 
-async def test_a_server_that_is_silent_at_the_handshake_is_given_up() -> None:
+async def test_a_handshake_without_an_answer_times_out_and_closes_the_connection() -> None:
     server = Server()
     waiting = await started(server.cnx.ready())
     server.clock.advance(30)
@@ -110,7 +110,7 @@ async def test_a_server_that_is_silent_at_the_handshake_is_given_up() -> None:
     assert server.wire.closed
 
 
-async def test_a_server_that_closes_at_the_handshake_is_given_up() -> None:
+async def test_a_connection_closed_during_the_handshake_raises_a_connect_error() -> None:
     server = Server()
     waiting = await started(server.cnx.ready())
     server.wire.transport.breaks()
@@ -118,7 +118,7 @@ async def test_a_server_that_closes_at_the_handshake_is_given_up() -> None:
         await waiting
 
 
-async def test_answers_find_their_requests_in_any_order(server: Server) -> None:
+async def test_answers_in_any_order_reach_their_requests(server: Server) -> None:
     first, second = await server.asked(), await server.asked()
     server.wire.say(listing(1, ["b"]))
     server.wire.say(listing(0, ["a"]))
@@ -128,7 +128,9 @@ async def test_answers_find_their_requests_in_any_order(server: Server) -> None:
 
 
 @pytest.mark.parametrize("chunk", [1, 5, 47, 49, 1_000_000])
-async def test_a_raw_answer_is_the_same_however_it_arrives(server: Server, chunk: int) -> None:
+async def test_a_raw_answer_is_the_same_in_any_division_of_its_bytes(
+    server: Server, chunk: int
+) -> None:
     asked, data = await server.asked(), frame(listing(0))
     for start in range(0, len(data), chunk):
         server.wire.transport.peer_sends(data[start : start + chunk])
@@ -137,7 +139,7 @@ async def test_a_raw_answer_is_the_same_however_it_arrives(server: Server, chunk
     assert b"".join(answer.addressed_to(0).buffers) == data
 
 
-async def test_an_error_is_the_requests_own(server: Server) -> None:
+async def test_an_error_answer_fails_only_its_own_request(server: Server) -> None:
     failing, fine = await server.asked(), await server.asked()
     server.wire.say(error(0))
     server.wire.say(listing(1))
@@ -147,7 +149,7 @@ async def test_an_error_is_the_requests_own(server: Server) -> None:
     assert (await fine).command_bytes > 0
 
 
-async def test_a_request_without_an_answer_times_out_and_its_late_answer_harms_nothing() -> None:
+async def test_a_request_times_out_and_its_late_answer_is_ignored() -> None:
     server = Server(operation_timeout_seconds=5).accept()
     asked = await server.asked()
     server.clock.advance(5)
@@ -159,7 +161,7 @@ async def test_a_request_without_an_answer_times_out_and_its_late_answer_harms_n
     assert not server.wire.closed
 
 
-async def test_a_server_that_stops_within_an_answer_is_left() -> None:
+async def test_a_timeout_within_a_partial_answer_closes_the_connection() -> None:
     server = Server(operation_timeout_seconds=5).accept()
     server.clock.advance(1)
     asked = await server.asked()
@@ -170,7 +172,7 @@ async def test_a_server_that_stops_within_an_answer_is_left() -> None:
     assert server.cnx.sender.closing
 
 
-async def test_a_lost_connection_ends_every_request() -> None:
+async def test_a_lost_connection_fails_pending_and_later_requests() -> None:
     server, lost = Server().accept(), []
     server.cnx.on_lost = lambda: lost.append(True)
     asked = [await server.asked() for _ in range(3)]
@@ -184,14 +186,14 @@ async def test_a_lost_connection_ends_every_request() -> None:
         await too_late
 
 
-async def test_a_caller_that_leaves_takes_its_request_along(server: Server) -> None:
+async def test_a_cancelled_request_is_no_longer_pending(server: Server) -> None:
     asked = await server.asked()
     asked.cancel()
     await settle()
     assert not server.cnx._pending
 
 
-async def test_unanswered_requests_are_bounded() -> None:
+async def test_a_request_above_the_limit_of_pending_requests_is_refused() -> None:
     server = Server(max_pending_requests=2).accept()
     asked = [await server.asked() for _ in range(2)]
     with pytest.raises(TooManyPendingRequestsError, match="2 requests"):
@@ -202,7 +204,7 @@ async def test_unanswered_requests_are_bounded() -> None:
 
 
 @pytest.mark.parametrize("chunk", [50, 1_000_000])
-async def test_a_declined_answer_is_drained_and_the_next_one_read(chunk: int) -> None:
+async def test_a_declined_answer_is_drained_and_the_next_answer_is_read(chunk: int) -> None:
     server, sizes = Server().accept(), []
     request = topics_command(0, "tenant/ns").getTopicsOfNamespace
     declined = await started(
@@ -219,7 +221,7 @@ async def test_a_declined_answer_is_drained_and_the_next_one_read(chunk: int) ->
     assert list((await fine).decoded().topics) == NAMES
 
 
-async def test_an_answer_nobody_waits_for_is_drained(server: Server) -> None:
+async def test_the_answer_to_a_cancelled_request_is_drained(server: Server) -> None:
     asked = await server.asked()
     asked.cancel()
     await settle()
@@ -231,7 +233,9 @@ async def test_an_answer_nobody_waits_for_is_drained(server: Server) -> None:
 
 
 @pytest.mark.parametrize("drains", [True, False])
-async def test_an_answer_above_the_frame_limit_costs_its_request_or_the_connection(drains) -> None:
+async def test_an_answer_above_the_frame_limit_fails_its_request_or_closes_the_connection(
+    drains,
+) -> None:
     server = Server(drain_oversized=drains).accept(max_message_size=2_000)
     big = topic_names("tenant/ns", 300, 60)
     asked = await server.asked()
@@ -244,7 +248,7 @@ async def test_an_answer_above_the_frame_limit_costs_its_request_or_the_connecti
 
 
 @pytest.mark.parametrize("drains", [True, False])
-async def test_a_request_above_the_frame_limit_is_not_sent_where_others_share_the_connection(
+async def test_a_request_above_the_frame_limit_is_not_sent_on_a_shared_connection(
     drains: bool,
 ) -> None:
     server = Server(drain_oversized=drains).accept(max_message_size=2_000)
@@ -258,7 +262,7 @@ async def test_a_request_above_the_frame_limit_is_not_sent_where_others_share_th
     asked.cancel()
 
 
-async def test_a_ping_is_answered(server: Server) -> None:
+async def test_a_ping_is_answered_with_a_pong(server: Server) -> None:
     server.wire.say(ping())
     assert [answer.type for answer in server.wire.answers()] == [Type.PONG]
 
@@ -271,7 +275,7 @@ async def test_a_decoded_answer_to_a_raw_request_is_a_protocol_error(server: Ser
         await asked
 
 
-async def test_each_command_of_a_server_is_taken_or_closes() -> None:
+async def test_each_command_of_a_server_is_handled_and_every_other_closes_the_connection() -> None:
     answers = [
         Type.CONNECTED,
         Type.LOOKUP_RESPONSE,
@@ -319,7 +323,7 @@ class Token:
         return b"word %d" % self.asked
 
 
-async def test_credentials_are_shown_in_connect_and_anew_at_a_challenge() -> None:
+async def test_credentials_are_sent_in_connect_and_read_anew_for_a_challenge() -> None:
     server = Server(credentials=Token())
     (connect,) = server.wire.answers()
     server.accept()
@@ -345,7 +349,7 @@ class NoToken(Token):
         return super().auth_data()
 
 
-async def test_a_challenge_that_cannot_be_answered_ends_the_connection(caplog) -> None:
+async def test_a_challenge_whose_credentials_fail_closes_the_connection(caplog) -> None:
     server = Server(credentials=NoToken(1)).accept()
     challenge = pb.CommandAuthChallenge(server_version="x")
     server.wire.say(pb.BaseCommand(type=Type.AUTH_CHALLENGE, authChallenge=challenge))
@@ -354,14 +358,14 @@ async def test_a_challenge_that_cannot_be_answered_ends_the_connection(caplog) -
     assert "which asks for new credentials: no word" in caplog.text
 
 
-async def test_a_challenge_without_credentials_ends_the_connection(server: Server) -> None:
+async def test_a_challenge_without_credentials_closes_the_connection(server: Server) -> None:
     challenge = pb.CommandAuthChallenge(server_version="x")
     server.wire.say(pb.BaseCommand(type=Type.AUTH_CHALLENGE, authChallenge=challenge))
     assert server.wire.closed
 
 
 @pytest.mark.parametrize("code", [pb.AuthenticationError, pb.AuthorizationError])
-async def test_credentials_that_are_refused_are_an_error_of_their_own(code) -> None:
+async def test_refused_credentials_raise_a_handshake_error_with_the_servers_code(code) -> None:
     server = Server(credentials=Token())
     waiting = await started(server.cnx.ready())
     refusal = pb.CommandError(request_id=0, error=code, message="no")
@@ -372,7 +376,7 @@ async def test_credentials_that_are_refused_are_an_error_of_their_own(code) -> N
     assert caught.value.at_handshake
 
 
-async def test_a_producer_that_waits_for_its_turn_is_answered_twice(server: Server) -> None:
+async def test_an_exclusive_producer_is_answered_when_queued_and_when_ready(server: Server) -> None:
     cnx = server.cnx
     asked = await started(cnx.request(producer_command))
     server.wire.say(producer_success(ready=False))
@@ -385,7 +389,9 @@ async def test_a_producer_that_waits_for_its_turn_is_answered_twice(server: Serv
 
 
 @pytest.mark.parametrize("ends", ["refused", "lost"])
-async def test_a_producer_that_waits_for_its_turn_hears_that_it_never_comes(ends: str) -> None:
+async def test_a_queued_exclusive_producer_fails_on_a_refusal_or_a_lost_connection(
+    ends: str,
+) -> None:
     server = Server().accept()
     cnx = server.cnx
     asked = await started(cnx.request(producer_command))
@@ -400,7 +406,9 @@ async def test_a_producer_that_waits_for_its_turn_hears_that_it_never_comes(ends
     assert not cnx.exclusive_turns
 
 
-async def test_a_request_is_sent_behind_the_messages_of_its_turn(server: Server) -> None:
+async def test_a_request_is_sent_after_the_messages_written_in_the_same_turn(
+    server: Server,
+) -> None:
     server.wire.answers()
     server.cnx.turn_writer.add(frame(ping()))
     asked = await started(server.cnx.request(lambda number: lookup_command(number, "t")))

@@ -58,12 +58,12 @@ def test_a_service_url_is_a_host_and_a_port(url: str, expected: tuple[str, int])
         "pulsar://host:6650?a=b",
     ],
 )
-def test_anything_else_is_a_sentence(url: str) -> None:
+def test_an_invalid_service_url_is_refused(url: str) -> None:
     with pytest.raises(ConnectError, match="is not a service URL"):
         server_address(url)
 
 
-async def test_all_who_ask_get_one_connection() -> None:
+async def test_concurrent_callers_share_a_single_connection() -> None:
     async with ByteBroker(connected_command()) as broker:
         pool = ConnectionPool()
         found = await asyncio.gather(*(pool.get(address(broker)) for _ in range(10)))
@@ -71,7 +71,7 @@ async def test_all_who_ask_get_one_connection() -> None:
         await pool.close()
 
 
-async def test_who_leaves_while_connecting_leaves_the_others_their_connection() -> None:
+async def test_a_cancelled_caller_does_not_cancel_the_shared_connection_attempt() -> None:
     async with ByteBroker(None) as broker:
         pool = ConnectionPool()
         first = await started(pool.get(address(broker)))
@@ -96,7 +96,7 @@ async def test_a_lost_connection_is_replaced() -> None:
         await pool.close()
 
 
-async def test_a_failure_is_told_to_all_who_waited_and_tried_again_by_the_next() -> None:
+async def test_a_failed_attempt_is_reported_to_all_waiters_and_retried_by_the_next_caller() -> None:
     broker = ByteBroker(connected_command())
     async with broker:
         pass
@@ -109,7 +109,7 @@ async def test_a_failure_is_told_to_all_who_waited_and_tried_again_by_the_next()
         assert not pool._connections
 
 
-async def test_a_failure_for_which_nobody_waits_any_more_is_no_error_of_ours(caplog) -> None:
+async def test_a_failed_attempt_without_a_waiter_logs_nothing(caplog) -> None:
     async with ByteBroker(None) as broker:
         pool = ConnectionPool()
         left = await started(pool.get(address(broker)))
@@ -123,7 +123,7 @@ async def test_a_failure_for_which_nobody_waits_any_more_is_no_error_of_ours(cap
     assert caplog.messages == []
 
 
-async def test_a_server_that_is_away_costs_no_connection_object(monkeypatch) -> None:
+async def test_an_unreachable_server_creates_no_connection_object(monkeypatch) -> None:
     made = []
     monkeypatch.setattr(module, "ClientCnx", lambda *_: made.append(1))
     async with ByteBroker(connected_command()) as broker:
@@ -133,7 +133,7 @@ async def test_a_server_that_is_away_costs_no_connection_object(monkeypatch) -> 
     assert not made
 
 
-async def test_a_server_that_closes_at_once_is_told_of_at_once(monkeypatch) -> None:
+async def test_a_connection_closed_right_after_opening_is_reported_immediately(monkeypatch) -> None:
     async def closed(*_: object) -> tuple[object, None]:
         return SimpleNamespace(is_closing=lambda: True), None
 
@@ -142,7 +142,7 @@ async def test_a_server_that_closes_at_once_is_told_of_at_once(monkeypatch) -> N
         await open_connection(("127.0.0.1", 1), clock=ManualClock())
 
 
-async def test_a_server_that_takes_nobody_is_given_up_after_ten_seconds(monkeypatch) -> None:
+async def test_a_server_that_accepts_no_connection_times_out_after_ten_seconds(monkeypatch) -> None:
     clock = ManualClock()
 
     async def never(*_: object) -> None:
@@ -155,12 +155,12 @@ async def test_a_server_that_takes_nobody_is_given_up_after_ten_seconds(monkeypa
         await waiting
 
 
-async def test_a_host_that_is_no_name_is_a_connect_error() -> None:
+async def test_an_invalid_host_name_raises_a_connect_error() -> None:
     with pytest.raises(ConnectError, match="cannot be reached"):
         await open_connection(("a" * 70, 6650))
 
 
-async def test_the_number_of_servers_is_bounded() -> None:
+async def test_a_connection_to_more_than_max_servers_is_refused() -> None:
     async with ByteBroker(connected_command()) as one, ByteBroker(connected_command()) as two:
         pool = ConnectionPool(ConnectOptions(max_servers=1))
         await pool.get(address(one))
@@ -170,7 +170,7 @@ async def test_the_number_of_servers_is_bounded() -> None:
     assert ConnectOptions().max_servers == 1_000
 
 
-async def test_a_closed_pool_refuses_and_has_closed_its_connections() -> None:
+async def test_a_closed_pool_refuses_callers_and_closes_its_connections() -> None:
     async with ByteBroker(connected_command()) as broker:
         pool = ConnectionPool()
         cnx = await pool.get(address(broker))
@@ -181,7 +181,7 @@ async def test_a_closed_pool_refuses_and_has_closed_its_connections() -> None:
         await cnx.wait_closed()
 
 
-async def test_closing_ends_a_connection_that_is_being_made() -> None:
+async def test_closing_the_pool_aborts_a_connection_attempt_in_flight() -> None:
     async with ByteBroker(None) as broker:
         pool = ConnectionPool()
         waiting = await started(pool.get(address(broker)))
@@ -193,7 +193,9 @@ async def test_closing_ends_a_connection_that_is_being_made() -> None:
         assert await far.reader.read() == b""
 
 
-async def test_a_name_whose_first_address_is_dead_is_reached_by_its_second(monkeypatch) -> None:
+async def test_a_host_with_a_dead_first_address_is_reached_at_its_second_address(
+    monkeypatch,
+) -> None:
     async with ByteBroker(connected_command()) as broker:
         host, port = address(broker)
         with socket.socket() as dead:
@@ -220,7 +222,7 @@ class Failing:
         raise KeyError("vault")
 
 
-async def test_credentials_that_fail_are_an_error_of_the_client_and_open_no_connection() -> None:
+async def test_failing_credentials_raise_a_client_error_and_open_no_connection() -> None:
     options = ConnectOptions(credentials=Failing())
     with pytest.raises(
         ErrorGettingAuthenticationData, match=r"of Failing failed: KeyError\('vault'\)"
@@ -241,14 +243,14 @@ class Blocking:
         return b"late"
 
 
-async def test_credentials_that_block_do_not_hold_the_loop() -> None:
+async def test_blocking_credentials_do_not_block_the_event_loop() -> None:
     blocking = Blocking()
     asking = await started(current_auth_data(blocking, LoopClock(), 10.0))
     blocking.go.set()  # Never reached if this turn had to wait.
     assert await asking == b"late"
 
 
-async def test_credentials_that_never_come_are_given_up() -> None:
+async def test_credentials_that_never_arrive_time_out() -> None:
     clock = ManualClock()
 
     async def never() -> str:
@@ -272,13 +274,13 @@ class Nameless(Failing):
         return b""
 
 
-async def test_credentials_without_a_method_are_an_error_of_the_client() -> None:
+async def test_credentials_without_a_method_name_raise_a_client_error() -> None:
     options = ConnectOptions(credentials=Nameless())
     with pytest.raises(ErrorGettingAuthenticationData, match="of Nameless failed"):
         await open_connection(("127.0.0.1", 1), options)
 
 
-async def test_credentials_may_be_awaited() -> None:
+async def test_a_coroutine_function_may_supply_the_credentials() -> None:
     async def token() -> str:
         await asyncio.sleep(0)
         return "fresh"

@@ -13,11 +13,11 @@ from client.exceptions import ConnectError
         ("pulsar+ssl://a:1,b", ServiceUrl((("a", 1), ("b", 6651)), tls=True)),
     ],
 )
-def test_a_service_url_names_one_host_or_several(url: str, expected: ServiceUrl) -> None:
+def test_a_service_url_names_a_single_host_or_several_hosts(url: str, expected: ServiceUrl) -> None:
     assert parse_service_url(url) == expected
 
 
 @pytest.mark.parametrize("url", ["", "a:1", "http://a:1", "pulsar://", "pulsar://a:1,,b:2"])
-def test_anything_else_is_a_sentence(url: str) -> None:
+def test_an_invalid_service_url_is_refused(url: str) -> None:
     with pytest.raises(ConnectError, match="is not a service URL"):
         parse_service_url(url)

@@ -16,7 +16,7 @@ from tests.support.peers.model_consumers import after, kinds, opened, topic_of
 Type = pb.BaseCommand
 
 
-async def test_broker_stats_are_as_old_as_the_options_allow() -> None:
+async def test_broker_stats_are_cached_for_the_configured_time() -> None:
     broker = ModelBroker()
     consumer = await opened(broker, broker_consumer_stats_cache_time_ms=1_000)
     for _ in range(2):
@@ -27,7 +27,7 @@ async def test_broker_stats_are_as_old_as_the_options_allow() -> None:
     assert kinds(broker).count(Type.CONSUMER_STATS) == 2
 
 
-async def test_many_entries_are_asked_for_in_several_commands() -> None:
+async def test_a_redelivery_of_many_entries_is_split_into_several_commands() -> None:
     broker = ModelBroker(delivers=False).publish()
     link = topic_of(await opened(broker, consumer_type=ConsumerType.Shared)).link
     link.redeliver([(LEDGER, 0)] * 2_500)
@@ -41,7 +41,7 @@ async def test_many_entries_are_asked_for_in_several_commands() -> None:
     assert link.redelivery_requests == 3
 
 
-async def test_more_permits_than_a_flow_may_have_are_granted_in_several() -> None:
+async def test_permits_above_the_maximum_of_a_flow_are_granted_in_several_commands() -> None:
     broker = ModelBroker(delivers=False)
     link = topic_of(await opened(broker)).link
     link.grant(2**32)
@@ -50,7 +50,7 @@ async def test_more_permits_than_a_flow_may_have_are_granted_in_several() -> Non
     assert flows == [10, 2**31 - 1, 2**31 - 1, 2]
 
 
-async def test_what_is_told_without_a_connection_is_dropped() -> None:
+async def test_flow_and_ack_commands_without_a_connection_are_dropped() -> None:
     broker = ModelBroker()
     link = topic_of(await opened(broker)).link
     broker.breaks()
@@ -60,7 +60,7 @@ async def test_what_is_told_without_a_connection_is_dropped() -> None:
     assert len(broker.commands) == told
 
 
-async def test_what_is_asked_without_a_connection_waits_for_the_next() -> None:
+async def test_a_request_without_a_connection_waits_for_the_next_connection() -> None:
     broker = ModelBroker()
     consumer = await opened(broker)
     broker.publish()
@@ -71,7 +71,7 @@ async def test_what_is_asked_without_a_connection_waits_for_the_next() -> None:
     assert (await asking).entry_id() == 0
 
 
-async def test_what_is_asked_when_a_connection_is_lost_is_asked_again() -> None:
+async def test_a_request_is_retried_after_a_lost_connection() -> None:
     broker = ModelBroker()
     consumer = await opened(broker)
     broker.publish()
@@ -85,7 +85,7 @@ async def test_what_is_asked_when_a_connection_is_lost_is_asked_again() -> None:
 
 
 @pytest.mark.parametrize("asks", [lambda one: one.seek(MessageId.earliest), Consumer.unsubscribe])
-async def test_what_is_asked_as_the_broker_closes_the_consumer_is_asked_again(asks) -> None:
+async def test_a_request_is_retried_after_the_broker_closed_the_consumer(asks) -> None:
     broker = ModelBroker()
     consumer = await opened(broker)
     hold = broker.hold = asyncio.Event()
@@ -100,7 +100,7 @@ async def test_what_is_asked_as_the_broker_closes_the_consumer_is_asked_again(as
     await asking
 
 
-async def test_what_is_asked_is_waited_for_no_longer_than_the_operation_timeout() -> None:
+async def test_a_request_times_out_after_the_operation_timeout() -> None:
     broker = ModelBroker()
     link = topic_of(await opened(broker)).link
     broker.refusals = [server_response_error(pb.AuthorizationError, "no")] * 100
@@ -112,7 +112,7 @@ async def test_what_is_asked_is_waited_for_no_longer_than_the_operation_timeout(
 
 
 @pytest.mark.parametrize("code", [pb.TooManyRequests, pb.AuthorizationError])
-async def test_where_the_topic_ends_is_asked_again_after_any_refusal(code) -> None:
+async def test_last_message_id_is_requested_again_after_any_refusal(code) -> None:
     broker = ModelBroker()
     consumer = await opened(broker)
     broker.publish()
@@ -130,7 +130,7 @@ async def test_where_the_topic_ends_is_asked_again_after_any_refusal(code) -> No
         (Consumer.get_broker_consumer_stats, Type.CONSUMER_STATS),
     ],
 )
-async def test_partitions_are_asked_at_once_and_so_in_one_time(asks, kind) -> None:
+async def test_partitions_are_queried_concurrently(asks, kind) -> None:
     broker = ModelBroker(partition_count=2)
     consumer = await opened(broker)
     broker.hold = asyncio.Event()
@@ -140,7 +140,7 @@ async def test_partitions_are_asked_at_once_and_so_in_one_time(asks, kind) -> No
     await asking
 
 
-async def test_where_a_topic_ends_that_stores_nothing_is_asked_once() -> None:
+async def test_last_message_id_of_a_non_persistent_topic_is_not_retried() -> None:
     broker = ModelBroker()
     link = topic_of(await opened(broker)).link
     link.persistent = False
@@ -149,7 +149,7 @@ async def test_where_a_topic_ends_that_stores_nothing_is_asked_once() -> None:
         await link.last_message_id()
 
 
-async def test_a_closed_consumer_asks_nothing() -> None:
+async def test_a_closed_consumer_sends_no_request() -> None:
     link = topic_of(await opened(ModelBroker())).link
     link.ended = AlreadyClosed("closed")
     with pytest.raises(AlreadyClosed):

@@ -19,7 +19,7 @@ async def broker() -> ModelBroker:
     return ModelBroker()
 
 
-async def test_a_message_that_is_there_is_received_without_a_pause(broker: ModelBroker) -> None:
+async def test_an_arrived_message_is_received_without_suspending(broker: ModelBroker) -> None:
     broker.publish(3)
     consumer = await opened(broker)
     receiving = consumer.receive()
@@ -33,7 +33,9 @@ async def test_a_message_that_is_there_is_received_without_a_pause(broker: Model
     assert consumer.receive_nowait() is None
 
 
-async def test_a_cancelled_receive_leaves_its_message_to_the_next(broker: ModelBroker) -> None:
+async def test_a_cancelled_receive_leaves_its_message_to_the_next_receive(
+    broker: ModelBroker,
+) -> None:
     consumer = await opened(broker)
     first, second = await started(consumer.receive()), await started(consumer.receive())
     # When the first receiver is woken, and cancelled before running
@@ -43,7 +45,7 @@ async def test_a_cancelled_receive_leaves_its_message_to_the_next(broker: ModelB
     assert consumer.statistics().waiting == 0
 
 
-async def test_receive_is_over_when_its_time_is(broker: ModelBroker) -> None:
+async def test_receive_raises_timeout_when_no_message_arrives_in_time(broker: ModelBroker) -> None:
     consumer = await opened(broker)
     receiving = await started(consumer.receive(50))
     broker.clock.advance(0.05)
@@ -51,7 +53,7 @@ async def test_receive_is_over_when_its_time_is(broker: ModelBroker) -> None:
         await receiving
 
 
-async def test_without_a_queue_one_message_is_asked_for_however_often_a_receive_is_cancelled(
+async def test_without_a_queue_cancelled_receives_request_a_single_message(
     broker: ModelBroker,
 ) -> None:
     consumer = await opened(broker, receiver_queue_size=0)
@@ -63,7 +65,7 @@ async def test_without_a_queue_one_message_is_asked_for_however_often_a_receive_
     assert await numbers(consumer, 2) == [b"0", b"1"]
 
 
-async def test_async_for_ends_with_the_consumer(broker: ModelBroker) -> None:
+async def test_async_for_ends_when_the_consumer_closes(broker: ModelBroker) -> None:
     broker.publish(2)
     consumer = await opened(broker)
 
@@ -75,7 +77,7 @@ async def test_async_for_ends_with_the_consumer(broker: ModelBroker) -> None:
     assert await reading == [b"0", b"1"]
 
 
-async def test_a_terminated_topic_ends_the_wait(broker: ModelBroker) -> None:
+async def test_a_terminated_topic_ends_a_waiting_receive(broker: ModelBroker) -> None:
     consumer = await opened(broker)
     receiving = await started(consumer.receive())
     assert broker.cnx is not None
@@ -94,7 +96,7 @@ async def test_a_terminated_topic_ends_the_wait(broker: ModelBroker) -> None:
         (ConsumerBatchReceivePolicy(100, -1, 100), 10, 10),
     ],
 )
-async def test_batch_receive_has_enough_as_its_policy_says(
+async def test_batch_receive_returns_as_soon_as_its_policy_is_satisfied(
     broker: ModelBroker, policy: ConsumerBatchReceivePolicy, published: int, expected: int
 ) -> None:
     broker.publish(entries=published)
@@ -102,7 +104,9 @@ async def test_batch_receive_has_enough_as_its_policy_says(
     assert len(await consumer.batch_receive()) == expected
 
 
-async def test_batch_receive_returns_what_came_when_its_time_is_up(broker: ModelBroker) -> None:
+async def test_batch_receive_returns_the_arrived_messages_at_its_timeout(
+    broker: ModelBroker,
+) -> None:
     consumer = await opened(broker)
     receiving = await started(consumer.batch_receive())
     broker.publish(2)
@@ -134,7 +138,7 @@ async def test_a_listener_gets_every_message_and_may_be_paused(broker: ModelBrok
     await consumer.close()
 
 
-async def test_a_listener_that_never_waits_leaves_the_loop_to_others(broker: ModelBroker) -> None:
+async def test_a_listener_that_never_waits_yields_to_other_tasks(broker: ModelBroker) -> None:
     got: list[bytes] = []
     consumer = await opened(
         broker,
@@ -150,7 +154,7 @@ async def test_a_listener_that_never_waits_leaves_the_loop_to_others(broker: Mod
     await consumer.close()
 
 
-async def test_a_listener_goes_on_when_what_it_waits_for_is_cancelled(broker: ModelBroker) -> None:
+async def test_a_listener_continues_after_a_cancelled_await(broker: ModelBroker) -> None:
     got: list[bytes] = []
 
     async def listener(_: Consumer, message: Any) -> None:
@@ -166,7 +170,7 @@ async def test_a_listener_goes_on_when_what_it_waits_for_is_cancelled(broker: Mo
     await consumer.close()
 
 
-async def test_a_listener_goes_on_when_there_is_more_after_the_end_of_its_topic() -> None:
+async def test_a_listener_continues_with_messages_after_the_end_of_its_topic() -> None:
     broker = ModelBroker()
     got: list[bytes] = []
     consumer = await opened(broker, message_listener=lambda _, message: got.append(message.data()))
@@ -183,13 +187,13 @@ async def test_a_listener_goes_on_when_there_is_more_after_the_end_of_its_topic(
 @pytest.mark.parametrize(
     "call", [Consumer.acknowledge, Consumer.acknowledge_cumulative, Consumer.negative_acknowledge]
 )
-async def test_what_is_no_message_is_named_and_not_acknowledged(call, given) -> None:
+async def test_acknowledging_a_value_that_is_no_message_is_refused(call, given) -> None:
     consumer = await opened(ModelBroker())
     with pytest.raises(TypeError, match="a Message or a MessageId is acknowledged, not"):
         await call(consumer, given)
 
 
-async def test_a_consumer_shows_its_name_its_subscription_and_its_topic() -> None:
+async def test_the_repr_of_a_consumer_shows_its_name_subscription_and_topic() -> None:
     consumer = await opened(ModelBroker(), consumer_name="me")
     assert repr(consumer) == f"<Consumer me of sub on {TOPIC}>"
 

@@ -35,7 +35,7 @@ def broker() -> ModelBroker:
 
 
 @pytest.mark.parametrize(("losses", "freed"), [(0, [(2, 300)]), (1, [])])
-def test_what_a_lost_connection_took_along_is_not_freed_again(losses, freed) -> None:
+def test_an_entry_lost_with_its_connection_is_not_freed_again(losses, freed) -> None:
     topic = Topic()
     letter = _Letter(topic, None, 2, 300, topic.losses)  # type: ignore[arg-type]
     topic.losses += losses
@@ -107,7 +107,7 @@ async def refused_twice(broker: ModelBroker, consumer: Consumer) -> None:
         await after(broker, 1.2)
 
 
-async def test_a_producer_that_has_ended_is_closed_and_the_next_message_has_another(
+async def test_a_terminated_retry_producer_is_closed_and_replaced_for_the_next_message(
     broker: ModelBroker, producers: Producers
 ) -> None:
     consumer = await retrying(broker)
@@ -122,7 +122,7 @@ async def test_a_producer_that_has_ended_is_closed_and_the_next_message_has_anot
     assert producers.opened[1].closed == 1
 
 
-async def test_a_producer_that_could_not_be_opened_is_tried_again_with_the_next_delivery(
+async def test_a_producer_that_failed_to_open_is_retried_with_the_next_delivery(
     broker: ModelBroker, producers: Producers
 ) -> None:
     consumer = await retrying(broker)
@@ -137,7 +137,9 @@ async def test_a_producer_that_could_not_be_opened_is_tried_again_with_the_next_
     assert broker.left == []
 
 
-async def test_a_letter_that_cannot_be_sent_holds_up_no_other(producers: Producers) -> None:
+async def test_a_dead_letter_that_cannot_be_sent_does_not_block_other_messages(
+    producers: Producers,
+) -> None:
     broker = ModelBroker().publish(entries=2)
     consumer = await retrying(broker, retry_enabled=False)
     producers.errors.append(ValueError("an event's time that no producer takes"))
@@ -152,7 +154,7 @@ async def test_a_letter_that_cannot_be_sent_holds_up_no_other(producers: Produce
     assert broker.left == []
 
 
-async def test_a_letter_that_waits_as_its_connection_is_lost_is_sent_once(
+async def test_a_dead_letter_pending_over_a_lost_connection_is_sent_once(
     broker: ModelBroker, producers: Producers
 ) -> None:
     broker.publish()
@@ -172,7 +174,7 @@ async def test_a_letter_that_waits_as_its_connection_is_lost_is_sent_once(
     assert broker.memory.current_usage == 0
 
 
-async def test_a_letter_that_waits_as_everything_is_asked_for_again_is_sent_once(
+async def test_a_dead_letter_pending_over_a_redelivery_of_all_messages_is_sent_once(
     broker: ModelBroker, producers: Producers
 ) -> None:
     broker.publish()
@@ -190,7 +192,7 @@ async def test_a_letter_that_waits_as_everything_is_asked_for_again_is_sent_once
     assert (broker.left, broker.memory.current_usage) == ([], 0)
 
 
-async def test_who_sends_on_while_the_consumer_closes_is_told_so(producers: Producers) -> None:
+async def test_reconsume_later_fails_when_the_consumer_closes(producers: Producers) -> None:
     broker = ModelBroker().publish()
     consumer = await retrying(broker)
     message = await consumer.receive()
@@ -204,7 +206,7 @@ async def test_who_sends_on_while_the_consumer_closes_is_told_so(producers: Prod
     assert producers.opened == []
 
 
-async def test_a_letter_on_its_way_is_acknowledged_before_its_consumer_leaves(
+async def test_a_dead_letter_in_flight_is_acknowledged_before_the_consumer_closes(
     broker: ModelBroker, producers: Producers
 ) -> None:
     broker.publish()
@@ -222,7 +224,7 @@ async def test_a_letter_on_its_way_is_acknowledged_before_its_consumer_leaves(
     assert producers.opened[0].closed == 1
 
 
-async def test_a_letter_that_does_not_arrive_leaves_time_to_acknowledge_the_rest(
+async def test_a_stuck_dead_letter_does_not_prevent_acknowledgements_at_close(
     broker: ModelBroker, producers: Producers
 ) -> None:
     consumer = await retrying(broker, retry_enabled=False)
@@ -236,7 +238,7 @@ async def test_a_letter_that_does_not_arrive_leaves_time_to_acknowledge_the_rest
     assert broker.left == [0]
 
 
-async def test_a_close_that_is_cancelled_closes_every_producer(broker, producers) -> None:
+async def test_a_cancelled_close_still_closes_every_producer(broker, producers) -> None:
     consumer = await retrying(broker)
     message = await consumer.receive()
     await consumer.reconsume_later(message, 10)
@@ -251,7 +253,7 @@ async def test_a_close_that_is_cancelled_closes_every_producer(broker, producers
     assert [one.closed for one in producers.opened] == [1, 1]
 
 
-async def test_a_count_that_is_no_number_counts_as_none(producers: Producers) -> None:
+async def test_an_invalid_reconsume_count_is_treated_as_zero(producers: Producers) -> None:
     broker = ModelBroker()
     broker.store(batch_of([OutgoingMessage(b"0", 0, properties={"RECONSUMETIMES": "often"})]))
     consumer = await retrying(broker)

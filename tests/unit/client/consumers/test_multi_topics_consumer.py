@@ -25,7 +25,7 @@ from tests.support.peers.model_broker import TOPIC, ModelBroker
 from tests.support.peers.model_consumers import after, kinds, opened
 
 
-async def test_a_topic_that_is_left_is_closed_and_its_messages_are_dropped() -> None:
+async def test_a_removed_topic_is_closed_and_its_messages_are_dropped() -> None:
     broker = ModelBroker().publish(2)
     topics = topics_consumer(broker.context, "s", ConsumerOptions(receiver_queue_policy="fixed"))
     consumer = Consumer(broker.context, topics, TOPIC)
@@ -44,7 +44,7 @@ async def test_a_topic_that_is_left_is_closed_and_its_messages_are_dropped() -> 
     assert consumer.statistics().messages_queued == 2
 
 
-async def test_a_topic_that_is_added_while_the_consumer_closes_is_not_kept() -> None:
+async def test_a_topic_added_while_the_consumer_closes_is_not_kept() -> None:
     broker = ModelBroker(hold=asyncio.Event())
     topics = topics_consumer(broker.context, "s", ConsumerOptions())
     adding = await started(topics.add_topic(TOPIC))
@@ -57,7 +57,9 @@ async def test_a_topic_that_is_added_while_the_consumer_closes_is_not_kept() -> 
         await topics.add_topic("persistent://public/default/other")
 
 
-async def test_a_topic_that_is_left_waits_for_no_connection_to_acknowledge_by() -> None:
+async def test_removing_a_disconnected_topic_does_not_wait_for_a_connection_to_acknowledge() -> (
+    None
+):
     broker = ModelBroker().publish()
     topics = topics_consumer(broker.context, "s", ConsumerOptions(receiver_queue_policy="fixed"))
     consumer = Consumer(broker.context, topics, TOPIC)
@@ -69,7 +71,7 @@ async def test_a_topic_that_is_left_waits_for_no_connection_to_acknowledge_by() 
     assert leaving.done()
 
 
-async def test_unsubscribing_is_tried_again_for_the_topics_that_refused() -> None:
+async def test_unsubscribe_is_retried_only_for_the_topics_that_refused() -> None:
     broker = ModelBroker(partition_count=2)
     consumer = await opened(broker)
     subscribed = broker.subscribed
@@ -83,7 +85,7 @@ async def test_unsubscribing_is_tried_again_for_the_topics_that_refused() -> Non
         await consumer.receive()
 
 
-async def test_nobody_waits_for_messages_when_unsubscribing_was_cancelled() -> None:
+async def test_a_cancelled_unsubscribe_fails_every_waiting_receive() -> None:
     broker = ModelBroker(partition_count=2)
     consumer = await opened(broker)
     receiving = await started(consumer.receive())
@@ -100,7 +102,7 @@ async def test_nobody_waits_for_messages_when_unsubscribing_was_cancelled() -> N
     await consumer.close()
 
 
-async def test_leaving_what_was_opened_takes_no_time_beyond_the_opening() -> None:
+async def test_a_failed_opening_closes_its_partitions_within_the_operation_timeout() -> None:
     # Given two partitions, of which one is refused late, and a broker that answers no leaving
     busy = server_response_error(pb.ConsumerBusy, "busy")
     hold = asyncio.Event()
@@ -117,7 +119,7 @@ async def test_leaving_what_was_opened_takes_no_time_beyond_the_opening() -> Non
     assert broker.memory.current_usage == 0
 
 
-async def test_the_question_for_partitions_and_the_subscription_have_one_time_together() -> None:
+async def test_partition_lookup_and_subscription_share_the_operation_timeout() -> None:
     # Given partitions reported late
     class Slow(ModelBroker):
         async def partitions(self, _: str, *, auto_create: bool = True) -> int:
@@ -134,7 +136,7 @@ async def test_the_question_for_partitions_and_the_subscription_have_one_time_to
         await opening
 
 
-async def test_messages_of_partitions_are_taken_in_turn() -> None:
+async def test_messages_of_partitions_are_received_in_round_robin_order() -> None:
     # Given two partitions, each with the messages of the model's one subscription
     broker = ModelBroker(partition_count=2, delivers=False)
     topics = topics_consumer(broker.context, "s", ConsumerOptions(receiver_queue_policy="fixed"))
@@ -152,7 +154,7 @@ async def test_messages_of_partitions_are_taken_in_turn() -> None:
     assert {message.topic_name()[-1] for message in got if message is not None} == {"0", "1"}
 
 
-async def test_all_come_to_their_end_before_an_error_is_raised() -> None:
+async def test_all_of_waits_for_every_part_before_raising_an_error() -> None:
     ended: list[str] = []
 
     async def fails() -> None:
@@ -167,7 +169,7 @@ async def test_all_come_to_their_end_before_an_error_is_raised() -> None:
     assert ended == ["longer"]
 
 
-async def test_partitions_are_merged_in_turn_and_those_that_come_are_found() -> None:
+async def test_a_partition_update_adds_new_partitions_and_creates_no_topic() -> None:
     broker = ModelBroker(partition_count=2)
     consumer = await opened(broker, auto_update_partitions_seconds=60)
     broker.partition_count = 3
@@ -177,7 +179,7 @@ async def test_partitions_are_merged_in_turn_and_those_that_come_are_found() -> 
     assert broker.may_create == [True, False], "who looks makes no topic that was deleted"
 
 
-async def test_partitions_are_looked_for_again_after_any_error(monkeypatch) -> None:
+async def test_a_partition_update_is_retried_after_any_error(monkeypatch) -> None:
     broker = ModelBroker(partition_count=1)
     consumer = await opened(broker, auto_update_partitions_seconds=60)
     broker.partition_count = 2
@@ -195,7 +197,7 @@ async def fails_strangely(_: TopicConsumer, __: float) -> None:
     raise RuntimeError("this was not foreseen")
 
 
-async def test_a_topic_that_is_left_and_comes_back_while_it_grows_is_there_once() -> None:
+async def test_a_topic_removed_and_added_again_during_a_partition_update_is_consumed_once() -> None:
     # Given a third partition being opened
     broker = ModelBroker(partition_count=2)
     topics = topics_consumer(
@@ -216,7 +218,7 @@ async def test_a_topic_that_is_left_and_comes_back_while_it_grows_is_there_once(
     assert broker.memory.statistics().reservations == 0
 
 
-async def test_a_topic_that_is_added_goes_on_where_all_others_have_ended() -> None:
+async def test_a_receive_waits_for_a_topic_added_after_the_end_of_every_other_topic() -> None:
     broker = ModelBroker()
     topics = topics_consumer(broker.context, "s", ConsumerOptions())
     consumer = Consumer(broker.context, topics, TOPIC)
@@ -232,7 +234,7 @@ async def test_a_topic_that_is_added_goes_on_where_all_others_have_ended() -> No
         await receiving
 
 
-async def test_where_other_topics_may_come_the_end_of_all_ends_nothing() -> None:
+async def test_an_endless_consumer_keeps_waiting_after_the_end_of_every_topic() -> None:
     broker = ModelBroker()
     topics = topics_consumer(broker.context, "s", ConsumerOptions())
     topics.endless = True
@@ -248,7 +250,7 @@ async def test_where_other_topics_may_come_the_end_of_all_ends_nothing() -> None
         await receiving
 
 
-async def test_the_end_is_told_when_the_topic_that_had_more_is_left() -> None:
+async def test_removing_the_last_topic_with_more_messages_ends_a_waiting_receive() -> None:
     broker = ModelBroker()
     topics = topics_consumer(broker.context, "s", ConsumerOptions())
     consumer = Consumer(broker.context, topics, TOPIC)
@@ -261,7 +263,7 @@ async def test_the_end_is_told_when_the_topic_that_had_more_is_left() -> None:
         await receiving
 
 
-async def test_when_one_topic_has_ended_and_the_other_failed_nobody_waits() -> None:
+async def test_a_receive_fails_when_every_topic_has_ended_or_failed() -> None:
     broker = ModelBroker()
     topics = topics_consumer(broker.context, "s", ConsumerOptions())
     consumer = Consumer(broker.context, topics, TOPIC)
@@ -284,7 +286,7 @@ async def test_a_second_close_waits_for_the_first() -> None:
     await asyncio.gather(first, second)
 
 
-async def test_every_error_of_several_parts_is_retrieved(caplog) -> None:
+async def test_all_of_retrieves_the_error_of_every_part(caplog) -> None:
     async def fails(text: str) -> None:
         raise RuntimeError(text)
 

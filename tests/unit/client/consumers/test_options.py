@@ -35,12 +35,12 @@ from client.messages.enums import ConsumerType
         ),
     ],
 )
-def test_what_makes_no_sense_is_named(arguments: dict[str, Any], text: str) -> None:
+def test_an_invalid_option_is_refused_with_its_name(arguments: dict[str, Any], text: str) -> None:
     with pytest.raises(InvalidConfiguration, match=text):
         ConsumerOptions(**arguments)
 
 
 @pytest.mark.parametrize("name", ["", None, 5])
-def test_a_subscription_has_a_name(name: Any) -> None:
+def test_an_empty_or_non_str_subscription_name_is_refused(name: Any) -> None:
     with pytest.raises(InvalidConfiguration, match="subscription_name is a str and not empty"):
         Subscription(name, "consumer")

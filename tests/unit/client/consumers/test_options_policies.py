@@ -39,22 +39,24 @@ STICKY = KeySharedMode.Sticky
         (ConsumerOptions, {"receiver_queue_policy": "most"}),
     ],
 )
-def test_what_makes_no_sense_is_refused(kind: type, arguments: dict[str, Any]) -> None:
+def test_an_invalid_policy_value_is_refused(kind: type, arguments: dict[str, Any]) -> None:
     with pytest.raises(InvalidConfiguration):
         kind(**arguments)
 
 
-def test_the_delay_grows_up_to_its_bound() -> None:
+def test_the_redelivery_delay_grows_up_to_its_maximum() -> None:
     backoff = NegativeAckBackoff(100, 1_000, 3)
     assert [backoff.next(count) for count in (0, 1, 2, 3, 10_000)] == [100, 300, 900, 1_000, 1_000]
 
 
 @pytest.mark.parametrize("multiplier", [1.0, 1.0000001, 1e10, sys.float_info.max])
 @pytest.mark.parametrize("count", [0, 1, 2, 63, 10_000, 2**32 - 1])
-def test_the_delay_has_bounds_whatever_it_grows_by(multiplier: float, count: int) -> None:
+def test_the_redelivery_delay_stays_within_its_limits_for_any_multiplier(
+    multiplier: float, count: int
+) -> None:
     assert 100 <= NegativeAckBackoff(100, 1_000, multiplier).next(count) <= 1_000
 
 
-def test_ranges_are_sorted() -> None:
+def test_sticky_hash_ranges_are_sorted() -> None:
     policy = ConsumerKeySharedPolicy(STICKY, sticky_ranges=[(10, 20), (0, 5)])
     assert policy.sticky_ranges == [(0, 5), (10, 20)]

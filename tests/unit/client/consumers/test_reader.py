@@ -48,7 +48,7 @@ async def broker() -> ModelBroker:
     return ModelBroker()
 
 
-async def test_a_reader_has_a_subscription_of_its_own_that_is_not_durable() -> None:
+async def test_a_reader_has_its_own_non_durable_subscription() -> None:
     broker = ModelBroker()
     await opened(broker, reader_name="me", subscription_role_prefix="role")
     asked = broker.subscribed
@@ -68,7 +68,9 @@ async def test_a_reader_has_a_subscription_of_its_own_that_is_not_durable() -> N
         ((1, -1), True, [b"1", b"2", b"3", b"4", b"5"]),
     ],
 )
-async def test_a_reader_begins_where_it_is_told(broker, place, inclusive, expected) -> None:
+async def test_a_reader_starts_behind_its_start_message_id_or_inclusively_at_its_message(
+    broker, place, inclusive, expected
+) -> None:
     for messages in (1, 3, 2):
         broker.publish(messages)
     start = MessageId(-1, LEDGER, place[0], place[1])
@@ -78,12 +80,12 @@ async def test_a_reader_begins_where_it_is_told(broker, place, inclusive, expect
     assert broker.subscribed.start_message_id.entryId == 1
 
 
-async def test_a_topic_without_messages_has_none_available() -> None:
+async def test_an_empty_topic_has_no_message_available() -> None:
     reader = await opened(ModelBroker())
     assert not await reader.has_message_available()
 
 
-async def test_a_listener_gets_what_is_read_and_nothing_else_does() -> None:
+async def test_a_listener_receives_every_message_and_read_next_is_refused() -> None:
     got: list[bytes] = []
     broker = ModelBroker().publish(2)
     reader = await opened(broker, reader_listener=lambda _, message: got.append(message.data()))
@@ -93,7 +95,7 @@ async def test_a_listener_gets_what_is_read_and_nothing_else_does() -> None:
     await reader.close()
 
 
-async def test_a_reader_that_loses_its_connection_goes_on_behind_what_was_read() -> None:
+async def test_a_reader_resumes_behind_the_last_read_message_after_a_lost_connection() -> None:
     broker = ModelBroker()
     for _ in range(2):
         broker.publish(3)
@@ -108,7 +110,7 @@ async def test_a_reader_that_loses_its_connection_goes_on_behind_what_was_read()
     assert broker.subscribed.start_message_id.batch_index == 1
 
 
-async def test_a_reader_tells_the_broker_how_far_it_is(broker: ModelBroker) -> None:
+async def test_a_reader_acknowledges_its_progress_cumulatively(broker: ModelBroker) -> None:
     broker.publish()
     broker.publish(2)
     reader = await opened(broker)
@@ -119,7 +121,9 @@ async def test_a_reader_tells_the_broker_how_far_it_is(broker: ModelBroker) -> N
     assert broker.left == []
 
 
-async def test_a_reader_waits_for_no_connection_to_tell_how_far_it_is(broker: ModelBroker) -> None:
+async def test_closing_a_disconnected_reader_does_not_wait_for_a_connection(
+    broker: ModelBroker,
+) -> None:
     broker.publish()
     reader = await opened(broker)
     await reader.read_next()
@@ -128,7 +132,7 @@ async def test_a_reader_waits_for_no_connection_to_tell_how_far_it_is(broker: Mo
     assert closing.done()
 
 
-async def test_seek_reads_again(broker: ModelBroker) -> None:
+async def test_seek_repeats_the_messages_behind_its_position(broker: ModelBroker) -> None:
     broker.publish(entries=3)
     reader = await opened(broker)
     await rest(reader)
@@ -139,7 +143,7 @@ async def test_seek_reads_again(broker: ModelBroker) -> None:
     assert await rest(reader) == [b"1", b"2"]
 
 
-async def test_at_the_end_only_what_comes_later_is_available(broker: ModelBroker) -> None:
+async def test_a_reader_from_latest_reads_only_later_messages(broker: ModelBroker) -> None:
     broker.publish()
     broker.entries[0].left = 0  # The subscription begins behind the entry.
     reader = await opened(broker, MessageId.latest)
@@ -149,7 +153,7 @@ async def test_at_the_end_only_what_comes_later_is_available(broker: ModelBroker
     assert await rest(reader) == [b"1"]
 
 
-async def test_at_the_end_with_the_message_itself_the_last_one_is_read(broker: ModelBroker) -> None:
+async def test_a_reader_from_latest_inclusive_reads_the_last_message(broker: ModelBroker) -> None:
     for _ in range(2):
         broker.publish()
         broker.entries[-1].left = 0
@@ -161,7 +165,7 @@ async def test_at_the_end_with_the_message_itself_the_last_one_is_read(broker: M
     assert await rest(reader) == [b"1"]
 
 
-async def test_partitions_are_asked_at_once_and_one_that_has_a_message_suffices() -> None:
+async def test_partitions_are_queried_concurrently_and_any_available_message_suffices() -> None:
     broker = ModelBroker(partition_count=2, delivers=False).publish()
     reader = await opened(broker)
     broker.hold = asyncio.Event()
@@ -179,7 +183,9 @@ async def test_partitions_are_asked_at_once_and_one_that_has_a_message_suffices(
     assert (asked, although_one_failed, although_one_is_away) == (2, True, True)
 
 
-async def test_the_end_and_its_seek_have_one_time_together(broker: ModelBroker) -> None:
+async def test_the_lookup_of_the_last_message_and_its_seek_share_the_operation_timeout(
+    broker: ModelBroker,
+) -> None:
     broker.publish()
     broker.entries[-1].left = 0
     reader = await opened(broker, MessageId.latest, start_message_id_inclusive=True)
@@ -194,13 +200,13 @@ async def test_the_end_and_its_seek_have_one_time_together(broker: ModelBroker) 
         await asking
 
 
-async def test_partitions_are_begun_at_their_ends_only() -> None:
+async def test_a_partitioned_topic_is_read_only_from_earliest_or_latest() -> None:
     broker = ModelBroker(partition_count=2)
     with pytest.raises(InvalidConfiguration, match="has 2 partitions"):
         await opened(broker, MessageId(-1, LEDGER, 0))
 
 
-async def test_reading_ends_with_its_time_or_the_reader(broker: ModelBroker) -> None:
+async def test_read_next_ends_at_its_timeout_or_when_the_reader_closes(broker: ModelBroker) -> None:
     reader = await opened(broker)
     timed, reading = await started(reader.read_next(10)), await started(reader.read_next())
     broker.clock.advance(0.01)
@@ -213,7 +219,9 @@ async def test_reading_ends_with_its_time_or_the_reader(broker: ModelBroker) -> 
     assert broker.memory.current_usage == 0
 
 
-async def test_what_nobody_will_get_is_no_message_that_is_available(broker: ModelBroker) -> None:
+async def test_compacted_or_broken_messages_are_not_reported_as_available(
+    broker: ModelBroker,
+) -> None:
     broker.store(compacted(3, {1, 2}), 3, is_batch=True)
     reader = await opened(broker)
     got = await rest(reader)
@@ -225,7 +233,7 @@ async def test_what_nobody_will_get_is_no_message_that_is_available(broker: Mode
     assert await rest(reader) == []
 
 
-async def test_a_refused_seek_reads_nothing_twice(broker: ModelBroker) -> None:
+async def test_a_refused_seek_repeats_no_message(broker: ModelBroker) -> None:
     broker.publish(3)
     broker.publish()
     reader = await opened(broker)
@@ -238,7 +246,7 @@ async def test_a_refused_seek_reads_nothing_twice(broker: ModelBroker) -> None:
 
 
 @pytest.mark.parametrize("start", [MessageId.latest, MessageId.earliest])
-async def test_what_came_and_was_not_read_comes_again_by_the_next_connection(broker, start) -> None:
+async def test_unread_messages_are_redelivered_after_a_lost_connection(broker, start) -> None:
     reader = await opened(broker, start)
     broker.publish(entries=2)
     broker.breaks()
@@ -250,7 +258,7 @@ async def test_what_came_and_was_not_read_comes_again_by_the_next_connection(bro
     assert await rest(reader) == [b"0", b"1"]
 
 
-async def test_a_time_is_sought_again_when_the_connection_is_lost(broker: ModelBroker) -> None:
+async def test_a_seek_to_a_time_is_repeated_after_a_lost_connection(broker: ModelBroker) -> None:
     broker.publish()
     reader = await opened(broker)
     broker.delivers = False
@@ -268,7 +276,7 @@ async def test_a_time_is_sought_again_when_the_connection_is_lost(broker: ModelB
     assert broker.commands[1].seek.message_publish_time == 1_000
 
 
-async def test_a_time_that_is_refused_then_is_sought_until_it_is_not(broker: ModelBroker) -> None:
+async def test_a_repeated_seek_to_a_time_is_retried_until_accepted(broker: ModelBroker) -> None:
     reader = await opened(broker)
     seeking = await started(reader.seek(1_000))
     broker.clock.advance(0.1)
@@ -285,7 +293,7 @@ async def test_a_time_that_is_refused_then_is_sought_until_it_is_not(broker: Mod
     assert [command.type for command in broker.commands] == expected
 
 
-async def test_nothing_is_available_behind_a_message_whose_chunks_did_not_all_come() -> None:
+async def test_an_expired_incomplete_chunked_message_is_no_longer_available() -> None:
     broker = ModelBroker()
     large = ChunkedMessage(OutgoingMessage(bytes(1_000), 1), PRODUCER, NOW, 300)
     broker.store(large.entry(0))

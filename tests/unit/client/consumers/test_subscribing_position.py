@@ -30,19 +30,21 @@ def head(entry_id: int, batch_size: int = 0) -> Any:
         (2, True, head(5, 3), False, 2),
     ],
 )
-def test_what_stands_before_it_is_skipped(index, inclusive, entry, skips, skipped) -> None:
+def test_messages_before_the_start_position_are_skipped(
+    index, inclusive, entry, skips, skipped
+) -> None:
     position = Position(MessageId(-1, 1, 5, index), inclusive)
     assert position.skips_entry(entry) is skips
     assert position.skipped_indexes(entry) == skipped
 
 
 @pytest.mark.parametrize("end", [MessageId.earliest, MessageId.latest])
-def test_an_end_of_the_topic_skips_nothing(end: MessageId) -> None:
+def test_the_earliest_and_latest_positions_skip_no_message(end: MessageId) -> None:
     position = Position(end, inclusive=False)
     assert (position.in_topic, position.skips_entry(head(5))) == (False, False)
 
 
-def test_a_chunked_message_is_wanted_from_its_first_chunk_or_behind_its_last() -> None:
+def test_a_chunked_message_is_positioned_at_its_first_chunk_or_behind_its_last_chunk() -> None:
     message_id = MessageId(-1, 1, 5, first_chunk=MessageId(-1, 1, 3))
     assert Position(message_id, inclusive=True).sent.entry == (1, 3)
     assert Position(message_id, inclusive=False).sent.entry == (1, 5)
@@ -50,7 +52,7 @@ def test_a_chunked_message_is_wanted_from_its_first_chunk_or_behind_its_last() -
     assert not Position(message_id, inclusive=True).is_last_chunk((1, 5))
 
 
-def test_progress_goes_on_behind_what_was_taken_last() -> None:
+def test_progress_resumes_behind_the_last_taken_message() -> None:
     progress = Progress(Position(MessageId.earliest, inclusive=True))
     assert progress.resume() == MessageId.earliest
     progress.last = head(5, 3), 1
@@ -58,6 +60,6 @@ def test_progress_goes_on_behind_what_was_taken_last() -> None:
     assert progress.start == Position(MessageId(-1, 1, 5, 1), inclusive=False)
 
 
-def test_progress_without_a_start_is_at_the_end() -> None:
+def test_progress_without_a_start_resumes_at_the_latest_message() -> None:
     assert Progress().resume() == MessageId.latest
     assert Progress().taken_id == MessageId.earliest

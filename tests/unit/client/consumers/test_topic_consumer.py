@@ -35,7 +35,7 @@ async def broker() -> ModelBroker:
     return ModelBroker()
 
 
-async def test_subscribe_says_everything_the_options_say(broker: ModelBroker) -> None:
+async def test_subscribe_carries_every_option_of_the_consumer(broker: ModelBroker) -> None:
     await opened(
         broker,
         consumer_type=ConsumerType.KeyShared,
@@ -63,7 +63,7 @@ async def test_subscribe_says_everything_the_options_say(broker: ModelBroker) ->
     assert not asked.HasField("consumer_epoch")
 
 
-async def test_permits_are_granted_when_it_is_subscribed_and_as_half_of_them_come_free() -> None:
+async def test_permits_are_granted_on_subscribe_and_when_half_of_the_queue_is_free() -> None:
     broker = ModelBroker().publish(entries=12)
     consumer = await opened(broker)
     await numbers(consumer, 5)
@@ -73,7 +73,7 @@ async def test_permits_are_granted_when_it_is_subscribed_and_as_half_of_them_com
     assert consumer.statistics().topics[0].permits_outstanding == 3
 
 
-async def test_a_refused_subscription_is_raised_and_leaves_nothing() -> None:
+async def test_a_refused_subscription_raises_and_releases_everything() -> None:
     broker = ModelBroker(refusals=[server_response_error(pb.ConsumerBusy, "taken")])
     with pytest.raises(ConsumerBusy):
         await opened(broker)
@@ -83,7 +83,7 @@ async def test_a_refused_subscription_is_raised_and_leaves_nothing() -> None:
     assert not broker.context.parts
 
 
-async def test_a_subscription_that_is_cancelled_is_given_up_at_the_broker_too() -> None:
+async def test_a_cancelled_subscription_is_closed_at_the_broker() -> None:
     broker = ModelBroker(hold=asyncio.Event())
     opening = await started(opened(broker))
     opening.cancel()
@@ -93,7 +93,7 @@ async def test_a_subscription_that_is_cancelled_is_given_up_at_the_broker_too() 
     assert not broker.cnx.attached.consumers
 
 
-async def test_a_consumer_that_fails_after_it_subscribed_is_closed_at_the_broker(
+async def test_a_consumer_that_fails_after_subscribing_is_closed_at_the_broker(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def fail(_: object) -> None:
@@ -106,7 +106,7 @@ async def test_a_consumer_that_fails_after_it_subscribed_is_closed_at_the_broker
     assert kinds(broker) == [Type.SUBSCRIBE, Type.CLOSE_CONSUMER]
 
 
-async def test_a_lost_connection_brings_everything_again_that_was_not_acknowledged() -> None:
+async def test_a_lost_connection_redelivers_every_unacknowledged_message() -> None:
     broker = ModelBroker().publish(entries=4)
     consumer = await opened(broker)
     await consumer.acknowledge(await consumer.receive())
@@ -127,7 +127,7 @@ async def test_a_lost_connection_brings_everything_again_that_was_not_acknowledg
 
 
 @pytest.mark.parametrize("receipts", [False, True])
-async def test_acknowledgements_that_wait_survive_an_unload(receipts: bool) -> None:
+async def test_pending_acknowledgements_survive_an_unload(receipts: bool) -> None:
     broker = ModelBroker().publish(entries=3)
     consumer = await opened(broker, ack_receipt_enabled=receipts)
     acknowledging = [
@@ -140,7 +140,7 @@ async def test_acknowledgements_that_wait_survive_an_unload(receipts: bool) -> N
     assert await numbers(consumer, 1) == [b"2"]
 
 
-async def test_parts_of_batches_that_wait_to_be_acknowledged_survive_an_unload() -> None:
+async def test_pending_batch_index_acknowledgements_survive_an_unload() -> None:
     broker = ModelBroker().publish(2)
     consumer = await opened(broker, batch_index_ack_enabled=True)
     await consumer.acknowledge(await consumer.receive())
@@ -150,7 +150,9 @@ async def test_parts_of_batches_that_wait_to_be_acknowledged_survive_an_unload()
     assert await numbers(consumer, 1) == [b"1"]
 
 
-async def test_acknowledgements_with_receipts_come_before_the_permits_too() -> None:
+async def test_acknowledgements_with_receipts_are_sent_before_permits_after_a_reconnection() -> (
+    None
+):
     # Given an acknowledgement waiting for a connection
     broker = ModelBroker().publish()
     consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=0)
@@ -173,7 +175,7 @@ class SecondWaits(asyncio.Event):
         return True if self.answers == 1 else await super().wait()
 
 
-async def test_a_connection_that_is_lost_over_such_a_receipt_is_followed_by_another() -> None:
+async def test_a_connection_lost_while_awaiting_a_receipt_is_replaced() -> None:
     broker = ModelBroker().publish()
     consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=0)
     message = await consumer.receive()
@@ -191,7 +193,7 @@ async def test_a_connection_that_is_lost_over_such_a_receipt_is_followed_by_anot
         await acknowledging
 
 
-async def test_a_message_that_is_larger_than_the_client_takes_stays_in_the_subscription(
+async def test_a_message_above_the_clients_size_limit_stays_in_the_subscription(
     broker: ModelBroker, caplog: pytest.LogCaptureFixture
 ) -> None:
     consumer = await opened(broker, consumer_type=ConsumerType.Shared)
@@ -208,7 +210,7 @@ async def test_a_message_that_is_larger_than_the_client_takes_stays_in_the_subsc
 
 
 @pytest.mark.parametrize("refusal", sorted(set(pb.ServerError.values())))
-async def test_no_refusal_of_a_later_attachment_ends_a_consumer(refusal: int) -> None:
+async def test_no_refusal_of_a_resubscription_ends_a_consumer(refusal: int) -> None:
     broker = ModelBroker()
     consumer = await opened(broker)
     receiving = await started(consumer.receive())
@@ -224,7 +226,9 @@ async def test_no_refusal_of_a_later_attachment_ends_a_consumer(refusal: int) ->
 
 
 @pytest.mark.parametrize(("inclusive", "expected"), [(False, b"4"), (True, b"3")])
-async def test_seek_goes_on_behind_a_message_or_with_it(inclusive: bool, expected: bytes) -> None:
+async def test_seek_resumes_behind_a_message_or_inclusively_at_the_message(
+    inclusive: bool, expected: bytes
+) -> None:
     broker = ModelBroker()
     for _ in range(3):
         broker.publish(3)
@@ -238,7 +242,7 @@ async def test_seek_goes_on_behind_a_message_or_with_it(inclusive: bool, expecte
     assert (await consumer.receive(1)).data() == expected
 
 
-async def test_seek_drops_what_is_queued_and_forgets_acknowledgements(broker: ModelBroker) -> None:
+async def test_seek_drops_queued_messages_and_pending_acknowledgements(broker: ModelBroker) -> None:
     broker.publish(entries=3)
     consumer = await opened(broker)
     await consumer.acknowledge(await consumer.receive())
@@ -249,7 +253,7 @@ async def test_seek_drops_what_is_queued_and_forgets_acknowledgements(broker: Mo
     assert broker.left == [0, 1, 2]
 
 
-async def test_a_refused_seek_loses_nothing(broker: ModelBroker) -> None:
+async def test_a_refused_seek_loses_no_message(broker: ModelBroker) -> None:
     broker.publish(entries=3)
     consumer = await opened(broker)
     broker.refusals = [server_response_error(pb.MetadataError, "no")]
@@ -259,7 +263,7 @@ async def test_a_refused_seek_loses_nothing(broker: ModelBroker) -> None:
     assert await numbers(consumer, 3) == [b"0", b"1", b"2"]
 
 
-async def test_closing_sends_acknowledgements_and_gives_everything_back() -> None:
+async def test_closing_sends_pending_acknowledgements_and_releases_memory() -> None:
     broker = ModelBroker().publish(entries=3)
     consumer = await opened(broker)
     await consumer.acknowledge(await consumer.receive())
@@ -275,7 +279,9 @@ async def test_closing_sends_acknowledgements_and_gives_everything_back() -> Non
     assert not broker.cnx.attached.consumers
 
 
-async def test_a_cancelled_close_leaves_nothing_behind_either(broker: ModelBroker) -> None:
+async def test_a_cancelled_close_releases_memory_and_closes_at_the_broker(
+    broker: ModelBroker,
+) -> None:
     broker.publish()
     consumer = await opened(broker)
     broker.hold = asyncio.Event()
@@ -288,7 +294,7 @@ async def test_a_cancelled_close_leaves_nothing_behind_either(broker: ModelBroke
     assert kinds(broker)[-1] == Type.CLOSE_CONSUMER
 
 
-async def test_a_close_that_is_cancelled_before_the_broker_was_told_tells_it() -> None:
+async def test_a_close_cancelled_while_awaiting_receipts_still_closes_at_the_broker() -> None:
     # Given an acknowledgement whose receipt is missing
     broker = ModelBroker().publish()
     consumer = await opened(broker, ack_receipt_enabled=True)
@@ -305,7 +311,9 @@ async def test_a_close_that_is_cancelled_before_the_broker_was_told_tells_it() -
 
 
 @pytest.mark.parametrize("loses", [ModelBroker.close_consumer, ModelBroker.breaks])
-async def test_closing_sends_what_was_acknowledged_by_the_next_connection(broker, loses) -> None:
+async def test_closing_without_a_connection_reconnects_to_send_acknowledgements(
+    broker, loses
+) -> None:
     broker.publish(entries=2)
     consumer = await opened(broker)
     await consumer.acknowledge(await consumer.receive())
@@ -319,7 +327,7 @@ async def test_closing_sends_what_was_acknowledged_by_the_next_connection(broker
     assert kinds(broker) == [Type.SUBSCRIBE, Type.ACK, Type.CLOSE_CONSUMER]
 
 
-async def test_closing_waits_for_all_together_as_long_as_for_one_operation() -> None:
+async def test_closing_is_bounded_by_a_single_operation_timeout() -> None:
     # Given an acknowledgement waiting for a connection that never opens
     broker = ModelBroker().publish()
     consumer = await opened(broker, ack_receipt_enabled=True)
@@ -336,7 +344,9 @@ async def test_closing_waits_for_all_together_as_long_as_for_one_operation() -> 
         await acknowledging
 
 
-async def test_unsubscribe_deletes_and_closes(broker: ModelBroker) -> None:
+async def test_unsubscribe_deletes_the_subscription_and_closes_the_consumer(
+    broker: ModelBroker,
+) -> None:
     consumer = await opened(broker)
     await consumer.unsubscribe(force=True)
     assert Type.UNSUBSCRIBE in kinds(broker)
@@ -344,7 +354,7 @@ async def test_unsubscribe_deletes_and_closes(broker: ModelBroker) -> None:
         await consumer.receive()
 
 
-async def test_unsubscribing_is_tried_again_by_a_consumer_that_the_broker_knows() -> None:
+async def test_unsubscribe_after_a_timeout_is_retried_by_a_resubscribed_consumer() -> None:
     # Given a broker that seeks, but answers too late
     broker = ModelBroker()
     consumer = await opened(broker)
@@ -366,7 +376,9 @@ async def test_unsubscribing_is_tried_again_by_a_consumer_that_the_broker_knows(
     ]
 
 
-async def test_unsubscribing_waits_for_receipts_in_its_own_time(broker: ModelBroker) -> None:
+async def test_awaiting_receipts_counts_towards_the_timeout_of_unsubscribe(
+    broker: ModelBroker,
+) -> None:
     broker.publish()
     consumer = await opened(broker, ack_receipt_enabled=True)
     broker.hold = asyncio.Event()
@@ -379,7 +391,7 @@ async def test_unsubscribing_waits_for_receipts_in_its_own_time(broker: ModelBro
         await acknowledging
 
 
-async def test_unsubscribing_and_leaving_have_one_time_together(broker: ModelBroker) -> None:
+async def test_unsubscribing_and_closing_share_the_operation_timeout(broker: ModelBroker) -> None:
     consumer = await opened(broker)
     hold = broker.hold = asyncio.Event()
     unsubscribing = await started(consumer.unsubscribe())
@@ -405,7 +417,7 @@ async def test_interceptors_are_closed_once_by_unsubscribing() -> None:
     assert closed == [interceptor]
 
 
-async def test_closing_waits_for_the_receipts_of_what_it_still_acknowledges() -> None:
+async def test_closing_waits_for_the_receipts_of_pending_acknowledgements() -> None:
     broker = ModelBroker().publish()
     consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=10_000)
     acknowledging = await started(consumer.acknowledge(await consumer.receive()))
@@ -415,7 +427,9 @@ async def test_closing_waits_for_the_receipts_of_what_it_still_acknowledges() ->
     assert kinds(broker)[-2:] == [Type.ACK, Type.CLOSE_CONSUMER]
 
 
-async def test_unsubscribing_acknowledges_before_and_nothing_after(broker: ModelBroker) -> None:
+async def test_pending_acknowledgements_are_sent_before_unsubscribe_and_none_after(
+    broker: ModelBroker,
+) -> None:
     broker.publish()
     consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=10_000)
     acknowledging = await started(consumer.acknowledge(await consumer.receive()))
@@ -424,7 +438,7 @@ async def test_unsubscribing_acknowledges_before_and_nothing_after(broker: Model
     assert kinds(broker)[-3:] == [Type.ACK, Type.UNSUBSCRIBE, Type.CLOSE_CONSUMER]
 
 
-async def test_what_was_acknowledged_before_a_refused_seek_stays_so(broker: ModelBroker) -> None:
+async def test_a_refused_seek_keeps_earlier_acknowledgements(broker: ModelBroker) -> None:
     broker.publish(entries=2)
     consumer = await opened(broker)
     await consumer.acknowledge(await consumer.receive())
@@ -436,7 +450,7 @@ async def test_what_was_acknowledged_before_a_refused_seek_stays_so(broker: Mode
     assert broker.left == [1]
 
 
-async def test_a_seek_that_is_cancelled_costs_no_acknowledgement_later(broker: ModelBroker) -> None:
+async def test_acknowledgements_after_a_cancelled_seek_are_sent(broker: ModelBroker) -> None:
     broker.publish(entries=2)
     consumer = await opened(broker)
     broker.hold = asyncio.Event()
@@ -451,7 +465,7 @@ async def test_a_seek_that_is_cancelled_costs_no_acknowledgement_later(broker: M
     assert broker.left == []
 
 
-async def test_a_seek_and_the_attachment_behind_it_have_one_time_together() -> None:
+async def test_a_seek_and_its_resubscription_share_the_operation_timeout() -> None:
     broker = ModelBroker()
     consumer = await opened(broker)
     hold = broker.hold = asyncio.Event()
@@ -465,7 +479,7 @@ async def test_a_seek_and_the_attachment_behind_it_have_one_time_together() -> N
         await seeking
 
 
-async def test_a_seek_that_fails_after_it_is_served_again_skips_nothing() -> None:
+async def test_a_seek_that_fails_after_a_resubscription_skips_no_message() -> None:
     # Given a broker that closes the consumer, and leaves the seek unanswered
     broker = ModelBroker().publish(entries=3)
     consumer = await opened(broker, ack_group_time_ms=0)
@@ -487,7 +501,7 @@ async def test_a_seek_that_fails_after_it_is_served_again_skips_nothing() -> Non
 
 
 @pytest.mark.parametrize("name", ["receive", "seek", "unsubscribe", "acknowledge"])
-async def test_closing_ends_what_is_under_way(broker: ModelBroker, name: str) -> None:
+async def test_closing_ends_every_operation_in_flight(broker: ModelBroker, name: str) -> None:
     broker.publish()
     consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=0)
     message = await consumer.receive()

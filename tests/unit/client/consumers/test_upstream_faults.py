@@ -21,7 +21,7 @@ FAULTS = {
     ),
     "memory is freed after the caller goes on": (
         f"{UNIT}/client/producers/test_upstream_cases.py",
-        "test_a_message_sent_again_when_it_failed_is_the_only_pending_one",
+        "test_a_message_resent_from_a_failure_callback_is_the_only_pending_message",
     ),
     "a double release turns the limit off": (
         f"{LIMIT}/test_reservation.py",
@@ -37,22 +37,25 @@ FAULTS = {
     ),
     "prefetch starves producers": (
         f"{UNIT}/client/memory/test_receiver_queue_fixed.py",
-        "test_a_share_for_producers_keeps_prefetch_from_starving_them",
+        "test_a_producer_share_prevents_prefetch_from_starving_producers",
     ),
     "who consumes and then produces waits for himself": (
         f"{PROPERTIES}/test_consume_then_produce.py",
         "test_with_a_producer_share_the_task_does_not_wait_for_itself",
     ),
-    "permits do not go by bytes": (BYTES, "test_permits_are_for_the_bytes_that_are_free"),
+    "permits do not go by bytes": (BYTES, "test_permits_are_limited_by_the_free_bytes"),
     "queues grow though messages are large": (
         f"{PROPERTIES}/test_uneven_entries.py",
         "test_usage_exceeds_the_limit_only_by_unpredictable_entry_sizes",
     ),
     "queues shrink once": (
         BYTES,
-        "test_every_queue_shrinks_again_and_again_while_memory_is_nearly_used_up",
+        "test_every_queue_shrinks_repeatedly_while_memory_is_nearly_exhausted",
     ),
-    "a queue that a listener empties does not grow": (__file__, "test_a_listeners_queue_grows"),
+    "a queue that a listener empties does not grow": (
+        __file__,
+        "test_the_queue_of_a_listener_grows_while_messages_arrive",
+    ),
     "an idle consumer keeps its room": (
         f"{LIMIT}/test_prefetch.py",
         "test_a_turn_without_arriving_entries_passes_on_to_a_waiting_consumer",
@@ -63,7 +66,7 @@ FAULTS = {
     ),
     "a limit below a batch's buffer blocks": (
         f"{UNIT}/client/producers/test_upstream_cases.py",
-        "test_a_limit_below_a_batch_blocks_nobody_for_ever",
+        "test_a_memory_limit_below_the_batch_size_does_not_block_forever",
     ),
     "producers of dead letters find the buffer full": (
         "tests/integration/client/test_memory_limit.py",
@@ -78,7 +81,7 @@ def test_every_fault_has_its_test(path: str, name: str) -> None:
     assert name in {getattr(one, "name", None) for one in tree.body}
 
 
-async def test_a_listeners_queue_grows() -> None:
+async def test_the_queue_of_a_listener_grows_while_messages_arrive() -> None:
     # Given a backlog, and a broker that sends on command
     broker = ModelBroker(delivers=False).publish(entries=20)
     consumer = await open_consumer(

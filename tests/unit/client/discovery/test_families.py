@@ -16,15 +16,15 @@ JAVA_CASES = [("java-watch" if SCRIPTS[name].watchers else "java-poll", name) fo
 
 
 @pytest.mark.parametrize(("family", "name"), CASES + JAVA_CASES)
-def test_requests_are_those_of_the_official_client(family, name):
+def test_requests_match_the_recordings_of_the_official_client(family, name):
     Replay(family, name, SEEN.get(family, JAVA)[name]).run()
 
 
 @pytest.mark.parametrize("name", [name for name in JAVA if not SCRIPTS[name].watchers])
-def test_a_watching_schedule_polls_where_nothing_can_be_watched(name):
+def test_a_watching_schedule_polls_a_broker_without_watches(name):
     Replay("java-watch", name, JAVA[name]).run()
 
 
-def test_a_family_that_is_not_there_is_refused():
+def test_an_unknown_client_family_is_refused():
     with pytest.raises(InvalidConfiguration, match="choose one of polite, java-watch"):
         schedule_of("rude", DiscoveryOptions("t"), ManualClock(), lambda _: None)

@@ -61,20 +61,20 @@ async def all_settled():
         await settle()
 
 
-async def test_topics_are_added_and_left(kept, consumer):
+async def test_topics_are_added_and_removed_as_wanted(kept, consumer):
     await kept.open({"a", "b"})
     kept.want({"b", "c"})
     await all_settled()
     assert consumer.topics == kept.topics == {"b", "c"}
 
 
-async def test_a_first_topic_that_fails_fails_the_opening(kept, consumer):
+async def test_a_failed_initial_topic_fails_the_opening(kept, consumer):
     consumer.errors["a"] = ConsumerBusy("a")
     with pytest.raises(ConsumerBusy):
         await kept.open({"a", "b"})
 
 
-async def test_an_opening_that_fails_waits_for_no_other_topic(kept, consumer):
+async def test_a_failed_opening_does_not_wait_for_other_topics(kept, consumer):
     consumer.holds["b"] = asyncio.Event()
     consumer.errors["a"] = ConsumerBusy("a")
     opening = asyncio.create_task(kept.open({"a", "b"}))
@@ -84,7 +84,7 @@ async def test_an_opening_that_fails_waits_for_no_other_topic(kept, consumer):
         await opening
 
 
-async def test_a_first_topic_that_is_gone_does_not(kept, consumer):
+async def test_a_deleted_initial_topic_does_not_fail_the_opening(kept, consumer):
     consumer.errors["a"] = TopicNotFound("a")
     await kept.open({"a", "b"})
     kept.want({"b"})
@@ -94,7 +94,9 @@ async def test_a_first_topic_that_is_gone_does_not(kept, consumer):
 
 
 @pytest.mark.parametrize("error", [ConsumerBusy("a"), TypeError("a schema of the program's")])
-async def test_what_fails_later_is_tried_again_each_time_later(kept, consumer, clock, error):
+async def test_a_topic_that_fails_later_is_retried_with_growing_delays(
+    kept, consumer, clock, error
+):
     await kept.open(set())
     consumer.errors["a"] = error
     kept.want({"a"})
@@ -109,9 +111,7 @@ async def test_what_fails_later_is_tried_again_each_time_later(kept, consumer, c
     assert consumer.topics == {"a"}
 
 
-async def test_what_reached_no_server_is_tried_again_when_a_connection_opens(
-    kept, consumer, patience
-):
+async def test_failed_topics_are_retried_when_a_connection_opens(kept, consumer, patience):
     await kept.open(set())
     consumer.errors = {"a": ConsumerBusy("a"), "b": NotConnected("b")}
     kept.want({"a", "b"})
@@ -122,13 +122,13 @@ async def test_what_reached_no_server_is_tried_again_when_a_connection_opens(
     assert consumer.topics == {"a", "b"}
 
 
-async def test_only_so_many_are_subscribed_to_at_a_time(kept, consumer):
+async def test_topics_are_subscribed_concurrently_up_to_a_limit(kept, consumer):
     await kept.open({str(number) for number in range(3 * AT_ONCE)})
     assert consumer.most_at_once == AT_ONCE
     assert len(consumer.topics) == 3 * AT_ONCE
 
 
-async def test_closed_it_changes_nothing_any_more(kept, consumer, clock):
+async def test_after_close_no_topic_is_added(kept, consumer, clock):
     await kept.open(set())
     kept.want({"a"})
     await kept.close()
@@ -137,7 +137,7 @@ async def test_closed_it_changes_nothing_any_more(kept, consumer, clock):
     assert consumer.topics == set()
 
 
-async def test_what_is_wanted_meanwhile_does_not_wait_for_a_topic_that_takes_long(kept, consumer):
+async def test_topics_wanted_meanwhile_do_not_wait_for_a_slow_topic(kept, consumer):
     await kept.open({"a"})
     hold = consumer.holds["slow"] = asyncio.Event()
     kept.want({"a", "slow"})

@@ -39,13 +39,13 @@ def refusing(failure):
     return world
 
 
-def test_the_first_listing_is_asked_for_at_once_with_the_pattern():
+def test_the_first_listing_is_requested_immediately_with_the_pattern():
     world = World("polite")
     world.start()
     assert world.asked == [(0.0, ListTopics(OPTIONS.pattern, None, {}))]
 
 
-def test_a_refused_first_listing_is_tried_again():
+def test_a_refused_first_listing_is_retried():
     world = World("polite", HURRIED)
     world.start()
     world.refuse(pb.TooManyRequests)
@@ -61,7 +61,7 @@ def test_a_forbidden_first_listing_fails_the_subscription():
     assert world.gave_up == pb.AuthorizationError
 
 
-def test_the_subscription_fails_when_time_is_up():
+def test_the_subscription_fails_within_the_operation_timeout_while_unreachable():
     world = World("polite", HURRIED)
     world.start()
     while world.gave_up is None:
@@ -71,7 +71,7 @@ def test_the_subscription_fails_when_time_is_up():
     assert 20 <= world.clock.now() <= 30
 
 
-def test_polls_send_the_hash_of_the_list():
+def test_polls_send_the_hash_of_the_last_listing():
     world = opened()
     world.clock.advance(1.5 * OPTIONS.period_seconds)
     assert world.pending == [
@@ -79,7 +79,7 @@ def test_polls_send_the_hash_of_the_list():
     ]
 
 
-def test_polls_of_consumers_that_started_together_are_spread():
+def test_polls_of_consumers_started_simultaneously_are_spread_over_the_period():
     worlds = [opened(seed=seed) for seed in range(100)]
     for world in worlds:
         world.clock.advance(1.5 * OPTIONS.period_seconds)
@@ -89,7 +89,7 @@ def test_polls_of_consumers_that_started_together_are_spread():
     assert times[-1] > 1.4 * OPTIONS.period_seconds
 
 
-def test_a_lost_connection_is_not_followed_by_a_listing_at_once():
+def test_a_reconnection_is_not_followed_by_an_immediate_listing():
     worlds = [opened(seed=seed) for seed in range(100)]
     for world in worlds:
         world.lose()
@@ -99,7 +99,7 @@ def test_a_lost_connection_is_not_followed_by_a_listing_at_once():
 
 
 @pytest.mark.parametrize("options", [OPTIONS, PLAIN])
-def test_losses_in_a_row_do_not_put_it_off_for_ever(options):
+def test_repeated_connection_losses_do_not_starve_discovery_requests(options):
     world = opened(options)
     for _ in range(50):
         world.clock.advance(0.05 * OPTIONS.period_seconds)
@@ -109,7 +109,7 @@ def test_losses_in_a_row_do_not_put_it_off_for_ever(options):
     assert len(world.asked) > 1
 
 
-def test_nothing_is_asked_for_half_a_period_behind_a_loss():
+def test_no_request_is_sent_for_half_a_period_after_a_lost_connection():
     worlds = [opened(options, seed) for seed in range(50) for options in (OPTIONS, PLAIN)]
     # When the due request is obsolete
     for world in worlds:
@@ -120,7 +120,7 @@ def test_nothing_is_asked_for_half_a_period_behind_a_loss():
     assert all(len(world.asked) == 1 for world in worlds)
 
 
-def test_a_watch_is_asked_for_within_a_period_and_polls_become_rare():
+def test_a_watch_is_requested_within_a_period_and_polls_become_rare():
     world = opened(OPTIONS)
     world.calm(OPTIONS.period_seconds)
     listings = len(world.listings)
@@ -129,7 +129,7 @@ def test_a_watch_is_asked_for_within_a_period_and_polls_become_rare():
     assert 3 <= len(world.listings) - listings <= 5
 
 
-def test_watches_of_consumers_that_lost_their_connection_together_are_spread():
+def test_watches_lost_simultaneously_are_reopened_spread_over_the_period():
     worlds = [watched(seed) for seed in range(100)]
     delays = []
     for world in worlds:
@@ -145,7 +145,7 @@ def test_watches_of_consumers_that_lost_their_connection_together_are_spread():
     assert 1.4 < max(delays) <= 1.5
 
 
-def test_an_outage_does_not_put_off_what_comes_behind_it():
+def test_a_watch_is_reopened_soon_after_a_long_outage():
     world = watched()
     world.lose()
     for _ in range(100):
@@ -156,14 +156,14 @@ def test_an_outage_does_not_put_off_what_comes_behind_it():
     assert world.watching
 
 
-def test_a_refused_watch_is_asked_for_later():
+def test_a_refused_watch_is_retried_later():
     world = refusing(pb.TooManyRequests)
     asked = len(world.asked)
     world.calm(OPTIONS.period_seconds)
     assert any(isinstance(action, OpenWatch) for _, action in world.asked[asked:])
 
 
-def test_a_forbidden_watch_is_not_asked_for_again_on_the_connection():
+def test_a_forbidden_watch_is_not_retried_on_the_same_connection():
     world = refusing(pb.NotAllowedError)
     asked = len(world.asked)
     world.calm(10 * OPTIONS.period_seconds)
@@ -171,13 +171,13 @@ def test_a_forbidden_watch_is_not_asked_for_again_on_the_connection():
 
 
 @pytest.mark.parametrize("options", [PLAIN, replace(OPTIONS, persistent=False)])
-def test_what_a_watch_cannot_tell_is_not_watched(options):
+def test_topics_filtered_by_properties_or_non_persistent_are_polled_and_never_watched(options):
     world = opened(options)
     world.calm(10 * OPTIONS.period_seconds)
     assert all(isinstance(action, ListTopics) for _, action in world.asked)
 
 
-def test_an_update_whose_hash_does_not_fit_lists_again():
+def test_an_update_with_a_mismatched_hash_causes_a_new_listing():
     world = watched()
     world.change("t-1", told=False)
     world.change("t-2")
@@ -185,7 +185,7 @@ def test_an_update_whose_hash_does_not_fit_lists_again():
     assert [type(one) for one in world.pending] == [ListTopics]
 
 
-def test_many_such_updates_do_not_put_it_off():
+def test_frequent_mismatched_updates_cause_a_single_listing():
     world = watched()
     world.change("t-1", told=False)
     listings = len(world.listings)
@@ -195,7 +195,7 @@ def test_many_such_updates_do_not_put_it_off():
     assert len(world.listings) - listings == 1
 
 
-def test_closing_ends_the_watch_and_asks_no_more():
+def test_closing_ends_the_watch_and_sends_no_more_requests():
     world = watched()
     asked = len(world.asked)
     world.schedule.close()

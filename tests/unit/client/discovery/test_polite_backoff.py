@@ -1,13 +1,13 @@
 from client.discovery.polite import FullJitter, GoBackoff, UnreachableRetries
 
 
-def test_go_doubles_and_adds_up_to_a_fifth():
+def test_the_go_backoff_doubles_and_adds_up_to_a_fifth():
     shortest, longest = GoBackoff(lambda: 0.0), GoBackoff(lambda: 1.0)
     assert [shortest.next() for _ in range(3)] == [0.1, 0.2, 0.4]
     assert [round(longest.next(), 2) for _ in range(3)] == [0.12, 0.24, 0.48]
 
 
-def test_no_delay_leaves_its_bounds_however_often_it_fails():
+def test_delays_stay_within_their_limits_after_any_number_of_failures():
     for jitter in (lambda: 0.0, lambda: 1.0):
         go, full = GoBackoff(jitter), FullJitter(0.1, 1.0, 3.0, jitter)
         for _ in range(3_000):
@@ -15,13 +15,13 @@ def test_no_delay_leaves_its_bounds_however_often_it_fails():
             assert 0.1 <= full.next() <= 3.0
 
 
-def test_a_server_that_is_not_there_is_tried_for_the_total_exactly():
+def test_an_unreachable_server_is_retried_exactly_for_the_total_time():
     retries = UnreachableRetries(3.0, lambda: 0.0)
     delays = [retries.next() for _ in range(7)]
     assert [delay and round(delay, 2) for delay in delays] == [0.1, 0.2, 0.4, 0.8, 1.5, None, None]
 
 
-def test_another_question_begins_anew():
+def test_a_reset_starts_the_retries_from_the_first_delay():
     retries = UnreachableRetries(1.0, lambda: 0.0)
     while retries.next() is not None:
         pass

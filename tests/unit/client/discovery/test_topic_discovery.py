@@ -130,12 +130,14 @@ def nothing_is_left(cluster, discovery):
     return not (discovery._tasks or cluster.clock.live or cluster.cnx.attached.watches)
 
 
-async def test_names_that_match_are_kept_and_no_others(cluster, discovery):
+async def test_only_matching_names_are_kept_from_a_listing(cluster, discovery):
     assert await listed(cluster, discovery, T1, OTHER, T2 + "-partition-0") == {T1, T2}
     assert discovery.names == {T1, T2 + "-partition-0"}
 
 
-async def test_closing_while_listing_ends_the_opening_and_leaves_nothing(cluster, discovery):
+async def test_closing_during_a_listing_fails_the_opening_and_leaves_no_task_or_timer(
+    cluster, discovery
+):
     opening = await started(discovery.open())
     await discovery.close()
     with pytest.raises(AlreadyClosed):
@@ -144,7 +146,7 @@ async def test_closing_while_listing_ends_the_opening_and_leaves_nothing(cluster
     assert nothing_is_left(cluster, discovery)
 
 
-async def test_cancelling_the_opening_and_closing_leaves_nothing(cluster, discovery):
+async def test_cancelling_the_opening_and_closing_leaves_no_task_or_timer(cluster, discovery):
     opening = await started(discovery.open())
     opening.cancel()
     await asyncio.wait([opening])
@@ -154,7 +156,7 @@ async def test_cancelling_the_opening_and_closing_leaves_nothing(cluster, discov
     assert nothing_is_left(cluster, discovery)
 
 
-async def test_closing_while_waiting_to_ask_again_asks_no_more(cluster, discovery):
+async def test_closing_during_a_retry_delay_sends_no_more_listings(cluster, discovery):
     opening = await started(discovery.open())
     refusal = ServerResponseError(pb.TooManyRequests, "full")
     cluster.cnx.listings[0].set_exception(refusal)
@@ -170,7 +172,9 @@ async def test_closing_while_waiting_to_ask_again_asks_no_more(cluster, discover
 
 
 @pytest.mark.parametrize("family", ["java-watch", "cpp"])
-async def test_a_refusal_that_is_final_is_the_error_of_the_opening(cluster, told, family):
+async def test_a_refused_listing_fails_the_opening_in_families_without_retries(
+    cluster, told, family
+):
     context = SimpleNamespace(cluster=cluster, clock=cluster.clock, watch_ids=count())
     mode = pb.CommandGetTopicsOfNamespace.PERSISTENT
     options = DiscoveryOptions(PATTERN.text)
@@ -184,7 +188,7 @@ async def test_a_refusal_that_is_final_is_the_error_of_the_opening(cluster, told
 
 
 @pytest.mark.parametrize("family", ["polite", "java-watch", "cpp", "go"])
-async def test_a_closed_client_is_asked_once(cluster, told, family):
+async def test_a_closed_client_is_not_retried(cluster, told, family):
     cluster.away = ClientClosedError("the client is closed")
     context = SimpleNamespace(cluster=cluster, clock=cluster.clock, watch_ids=count())
     mode = pb.CommandGetTopicsOfNamespace.PERSISTENT
@@ -198,7 +202,7 @@ async def test_a_closed_client_is_asked_once(cluster, told, family):
     assert nothing_is_left(cluster, discovery)
 
 
-async def test_closing_while_a_watch_is_asked_for_closes_it_once(cluster, discovery):
+async def test_closing_while_a_watch_opens_closes_the_watch_once(cluster, discovery):
     await listed(cluster, discovery, T1)
     cluster.clock.advance(60.0)
     await settle()
@@ -209,7 +213,7 @@ async def test_closing_while_a_watch_is_asked_for_closes_it_once(cluster, discov
     assert nothing_is_left(cluster, discovery)
 
 
-async def test_updates_are_told_until_it_is_closed(cluster, discovery, told):
+async def test_updates_are_reported_until_the_discovery_closes(cluster, discovery, told):
     await watched(cluster, discovery)
     watch = discovery._watch
     update = pb.CommandWatchTopicUpdate(new_topics=[T2], topics_hash=topics_hash([T1, T2]))
@@ -220,7 +224,7 @@ async def test_updates_are_told_until_it_is_closed(cluster, discovery, told):
     assert nothing_is_left(cluster, discovery)
 
 
-async def test_a_lost_connection_is_made_again_and_watched_once(cluster, discovery):
+async def test_a_lost_connection_is_replaced_and_watched_once(cluster, discovery):
     await watched(cluster, discovery)
     cluster.away = ConnectError("nobody listens")
     cluster.cnx.lose()
@@ -237,7 +241,7 @@ async def test_a_lost_connection_is_made_again_and_watched_once(cluster, discove
     assert nothing_is_left(cluster, discovery)
 
 
-async def test_a_connection_lost_while_listing_is_made_again_by_the_next_listing(
+async def test_a_connection_lost_during_a_listing_is_replaced_by_the_next_listing(
     cluster, discovery
 ):
     opening = await started(discovery.open())
@@ -251,7 +255,7 @@ async def test_a_connection_lost_while_listing_is_made_again_by_the_next_listing
     assert nothing_is_left(cluster, discovery)
 
 
-async def test_closing_while_connecting_again_connects_no_more(cluster, discovery):
+async def test_closing_during_a_reconnection_ends_connection_attempts(cluster, discovery):
     await watched(cluster, discovery)
     cluster.away = ConnectError("nobody listens")
     cluster.cnx.lose()
@@ -265,7 +269,7 @@ async def test_closing_while_connecting_again_connects_no_more(cluster, discover
 
 
 @pytest.mark.parametrize("changed", [False, True])
-async def test_an_answer_that_comes_behind_an_update_leaves_what_the_update_said(
+async def test_an_answer_older_than_an_update_does_not_overwrite_the_update(
     cluster, discovery, changed
 ):
     await watched(cluster, discovery)
@@ -285,7 +289,7 @@ async def test_an_answer_that_comes_behind_an_update_leaves_what_the_update_said
     await discovery.close()
 
 
-async def test_closing_while_subscribing_leaves_nothing(cluster):
+async def test_cancelling_a_pattern_consumer_while_subscribing_leaves_no_task_or_timer(cluster):
     memory = MemoryLimitController(1_000_000, clock=cluster.clock)
     context = ClientContext(cluster, memory, 30.0)
     opening = await started(open_pattern_consumer(context, PATTERN, "s", ConsumerOptions()))

@@ -49,7 +49,7 @@ def update(name):
     return pb.CommandWatchTopicUpdate(watcher_id=5, new_topics=[name])
 
 
-async def test_updates_that_come_with_the_answer_are_told_behind_it():
+async def test_updates_received_with_the_answer_are_reported_after_opened():
     told, cnx = Told(), Connection()
     opening = asyncio.create_task(told.watch.open(cnx, "p", "hash"))
     await asyncio.sleep(0)
@@ -62,7 +62,7 @@ async def test_updates_that_come_with_the_answer_are_told_behind_it():
     assert cnx.sent[0].watchTopicList.topics_hash == "hash"
 
 
-async def test_a_broker_without_watches_is_not_asked():
+async def test_a_broker_without_watches_receives_no_watch_request():
     told, cnx = Told(), Connection(watches=False)
     with pytest.raises(NotAllowedError):
         await told.watch.open(cnx, "p", None)
@@ -78,7 +78,7 @@ async def test_a_refused_watch_is_not_attached():
     assert told.watch.cnx is None
 
 
-async def test_a_lost_connection_is_told_once():
+async def test_a_lost_connection_is_reported_once():
     told, cnx = Told(), Connection()
     cnx.answer()
     await told.watch.open(cnx, "p", None)
@@ -88,7 +88,7 @@ async def test_a_lost_connection_is_told_once():
     assert len(cnx.sent) == 1
 
 
-async def test_closing_tells_the_broker():
+async def test_closing_sends_a_single_close_command_to_the_broker():
     told, cnx = Told(), Connection()
     cnx.answer()
     await told.watch.open(cnx, "p", None)

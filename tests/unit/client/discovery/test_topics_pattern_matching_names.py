@@ -36,13 +36,13 @@ def test_only_names_that_match_are_kept():
     assert (found.topics_hash, found.filtered, found.changed) == ("01020304", False, True)
 
 
-def test_the_answer_is_not_held_twice_while_it_is_read():
+def test_the_answer_is_released_while_its_names_are_read():
     answer = answer_of([f"{BASE}other-{number}" for number in range(NAMES_IN_A_STEP)])
     next(MatchingNames(answer, PATTERN).read())
     assert answer.rest == []
 
 
-def test_what_the_broker_filtered_is_taken_as_it_is():
+def test_names_filtered_by_the_broker_are_kept_unchecked():
     found, _ = read(answer_of([BASE + "u"], filtered=True))
     assert found.names == {BASE + "u"}
 
@@ -55,6 +55,6 @@ def test_an_unchanged_list_has_no_names():
 @pytest.mark.parametrize(
     "rest", [b"\x12\x05abc", b"\x12\x01\xff", b"\x15\x00\x00\x00\x00", b"\x12"]
 )
-def test_what_is_no_list_is_refused(rest):
+def test_a_malformed_listing_is_refused(rest):
     with pytest.raises(RemoteProtocolError):
         read(TopicsAnswer(len(rest), [memoryview(rest)], 0))

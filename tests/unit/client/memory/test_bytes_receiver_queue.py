@@ -54,7 +54,7 @@ async def grow(client: Client, consumer: ScriptedConsumer, size: int, entry_byte
 # -- growth -----------------------------------------------------------------------------------
 
 
-async def test_it_starts_with_one_and_does_not_grow_while_the_application_finds_messages() -> None:
+async def test_a_queue_does_not_grow_while_receives_find_messages() -> None:
     client = Client()
     consumer = client.subscribe()
     assert consumer.granted == [1]
@@ -68,7 +68,7 @@ async def test_it_starts_with_one_and_does_not_grow_while_the_application_finds_
     assert consumer.questions == 0
 
 
-async def test_it_grows_when_the_application_finds_nothing_and_more_is_pending() -> None:
+async def test_a_queue_grows_when_a_receive_finds_nothing_and_more_is_pending() -> None:
     consumer = Client().subscribe()
     consumer.publish(1, 10)
     assert not consumer.receive()
@@ -79,7 +79,7 @@ async def test_it_grows_when_the_application_finds_nothing_and_more_is_pending()
     assert consumer.permits == 2
 
 
-async def test_it_does_not_grow_when_nothing_is_pending() -> None:
+async def test_a_queue_does_not_grow_when_nothing_is_pending() -> None:
     consumer = Client().subscribe()
     consumer.receive()
     await settle()
@@ -87,7 +87,7 @@ async def test_it_does_not_grow_when_nothing_is_pending() -> None:
     assert consumer.queue.current_size == 1
 
 
-async def test_it_asks_once_a_second_and_one_question_at_a_time() -> None:
+async def test_the_backlog_is_queried_once_per_second_with_a_single_query_in_flight() -> None:
     client = Client()
     consumer = client.subscribe()
     for _ in range(10):
@@ -104,7 +104,7 @@ async def test_it_asks_once_a_second_and_one_question_at_a_time() -> None:
     assert consumer.questions == 2
 
 
-async def test_while_an_answer_counts_a_queue_that_was_filled_grows_without_another() -> None:
+async def test_a_filled_queue_grows_repeatedly_while_a_backlog_answer_is_valid() -> None:
     consumer = Client().subscribe()
     consumer.publish(1_000, 10)
     consumer.receive()
@@ -118,7 +118,7 @@ async def test_while_an_answer_counts_a_queue_that_was_filled_grows_without_anot
     assert consumer.queue.current_size >= 256
 
 
-async def test_a_queue_that_was_not_filled_since_does_not_grow_without_another_answer() -> None:
+async def test_a_queue_not_filled_since_its_growth_does_not_grow_without_a_new_answer() -> None:
     consumer = Client().subscribe()
     consumer.publish(1, 10)
     consumer.receive()
@@ -130,7 +130,7 @@ async def test_a_queue_that_was_not_filled_since_does_not_grow_without_another_a
     assert consumer.queue.current_size == 2
 
 
-async def test_an_answer_that_fails_is_no_answer() -> None:
+async def test_a_failed_backlog_query_does_not_grow_the_queue() -> None:
     client = Client()
     consumer = client.subscribe()
 
@@ -144,7 +144,7 @@ async def test_an_answer_that_fails_is_no_answer() -> None:
     await client.queues.close()
 
 
-async def test_it_does_not_grow_at_three_quarters_of_the_limit() -> None:
+async def test_a_queue_does_not_grow_at_three_quarters_of_the_memory_limit() -> None:
     client = Client(10 * MIB, producer_share=0.0)
     consumer = client.subscribe()
     consumer.answer = True
@@ -155,7 +155,7 @@ async def test_it_does_not_grow_at_three_quarters_of_the_limit() -> None:
     assert consumer.queue.current_size == 1
 
 
-async def test_it_grows_to_its_maximum() -> None:
+async def test_a_queue_grows_to_at_most_its_maximum_size() -> None:
     client = Client()
     consumer = client.subscribe(max_size=3)
     await grow(client, consumer, 3, 10)
@@ -164,11 +164,11 @@ async def test_it_grows_to_its_maximum() -> None:
     assert consumer.queue.current_size == 3
 
 
-def test_it_starts_large_enough_for_a_batch() -> None:
+def test_a_queue_starts_large_enough_for_a_batch_receive() -> None:
     assert Client().subscribe(batch=5).queue.current_size == 8
 
 
-async def test_of_several_topics_the_one_asked_for_is_that_of_the_last_message() -> None:
+async def test_only_the_topic_of_the_last_message_is_queried_among_several_topics() -> None:
     client = Client()
     open_queue = client.queues.opening(QueueOptions(max_size=100))
     consumers = [ScriptedConsumer() for _ in range(3)]
@@ -197,7 +197,7 @@ async def test_of_several_topics_the_one_asked_for_is_that_of_the_last_message()
 # -- shrinking --------------------------------------------------------------------------------
 
 
-async def test_every_queue_shrinks_again_and_again_while_memory_is_nearly_used_up() -> None:
+async def test_every_queue_shrinks_repeatedly_while_memory_is_nearly_exhausted() -> None:
     client = Client(10 * MIB)
     first, second = client.subscribe(), client.subscribe()
     await grow(client, first, 64, 10)
@@ -216,7 +216,7 @@ async def test_every_queue_shrinks_again_and_again_while_memory_is_nearly_used_u
     assert client.memory.statistics().triggers_fired_total == fired
 
 
-async def test_what_is_under_way_when_it_shrinks_comes_and_absorbs_permits() -> None:
+async def test_messages_in_flight_at_a_shrink_arrive_and_absorb_permits() -> None:
     client = Client()
     consumer = client.subscribe()
     await grow(client, consumer, 8, 10)
@@ -235,7 +235,7 @@ async def test_what_is_under_way_when_it_shrinks_comes_and_absorbs_permits() -> 
 # -- permits ----------------------------------------------------------------------------------
 
 
-async def test_permits_are_for_the_bytes_that_are_free() -> None:
+async def test_permits_are_limited_by_the_free_bytes() -> None:
     # Three quarters of 4 MiB, entries of 100 KiB.
     client = Client(4 * MIB)
     consumer = client.subscribe()
@@ -247,7 +247,7 @@ async def test_permits_are_for_the_bytes_that_are_free() -> None:
     assert client.memory.current_usage <= 3 * MIB
 
 
-async def test_a_batch_takes_the_room_of_an_entry_once() -> None:
+async def test_a_batch_takes_the_room_of_a_single_entry() -> None:
     # Batches of 100 messages in 100 KiB; a permit brings a whole batch.
     client = Client(4 * MIB)
     consumer = client.subscribe()
@@ -263,7 +263,7 @@ async def test_a_batch_takes_the_room_of_an_entry_once() -> None:
     assert consumer.permits > 900
 
 
-async def test_the_size_of_an_entry_rises_at_once_and_falls_slowly() -> None:
+async def test_the_estimated_entry_size_rises_immediately_and_falls_slowly() -> None:
     consumer = Client().subscribe()
     queue = consumer.queue
     assert isinstance(queue, BytesReceiverQueue)
@@ -277,7 +277,7 @@ async def test_the_size_of_an_entry_rises_at_once_and_falls_slowly() -> None:
     assert sizes == [1_600, 3_200, 3_100, 3_006]
 
 
-def test_consumers_that_do_not_fit_hold_no_permits_and_take_turns() -> None:
+def test_consumers_beyond_the_memory_limit_hold_no_permits_and_take_turns() -> None:
     # Capacity for three unknown entries.
     client = Client(4 * UNKNOWN_ENTRY_BYTES)
     consumers = [client.subscribe() for _ in range(5)]
@@ -289,7 +289,7 @@ def test_consumers_that_do_not_fit_hold_no_permits_and_take_turns() -> None:
     assert [consumer.permits for consumer in consumers] == [0, 1, 1, 1, 0]
 
 
-async def test_each_that_waits_gets_a_message_within_ten_seconds() -> None:
+async def test_every_consumer_with_a_message_receives_within_ten_seconds() -> None:
     # 1 byte for 200 consumers; the first 150 have no messages.
     client = Client(1)
     consumers = [client.subscribe() for _ in range(200)]
@@ -305,7 +305,7 @@ async def test_each_that_waits_gets_a_message_within_ten_seconds() -> None:
     assert [consumer.received for consumer in consumers] == [0] * 150 + [1] * 50
 
 
-def test_a_paused_consumer_stands_in_nobodys_way() -> None:
+def test_a_paused_consumer_does_not_block_other_consumers() -> None:
     client = Client(1)
     holder, paused, other = (client.subscribe() for _ in range(3))
     paused.queue.pause()
@@ -317,7 +317,7 @@ def test_a_paused_consumer_stands_in_nobodys_way() -> None:
     assert paused.permits == 1
 
 
-def test_without_a_limit_the_queue_is_fixed() -> None:
+def test_without_a_memory_limit_the_queue_is_fixed() -> None:
     client = Client(0)
     consumer = ScriptedConsumer()
     consumer.queue = client.queues.opening(QueueOptions())(consumer, 1_000)
@@ -329,7 +329,9 @@ def test_without_a_limit_the_queue_is_fixed() -> None:
 
 
 @pytest.mark.parametrize("until_acknowledged", [False, True])
-def test_messages_count_until_they_are_taken_or_acknowledged(*, until_acknowledged: bool) -> None:
+def test_messages_count_towards_memory_until_taken_or_acknowledged(
+    *, until_acknowledged: bool
+) -> None:
     client = Client()
     consumer = client.subscribe(until_acknowledged=until_acknowledged)
     consumer.publish(2, 100)
@@ -347,7 +349,7 @@ def test_messages_count_until_they_are_taken_or_acknowledged(*, until_acknowledg
     assert client.memory.statistics().reservations == 0
 
 
-async def test_a_question_ends_with_its_consumer() -> None:
+async def test_a_backlog_query_ends_when_its_consumer_closes() -> None:
     client = Client()
     consumer = client.subscribe()
     consumer.answer = True

@@ -22,7 +22,7 @@ def subscribed(
     return memory, consumer
 
 
-def test_permits_come_free_in_halves() -> None:
+def test_permits_are_granted_when_half_of_the_queue_is_free() -> None:
     _, consumer = subscribed(10)
     assert consumer.granted == [10]
     consumer.publish(100, 1)
@@ -34,7 +34,7 @@ def test_permits_come_free_in_halves() -> None:
     assert consumer.granted == [10, 5]
 
 
-def test_without_a_queue_each_message_is_asked_for() -> None:
+def test_without_a_queue_each_message_is_requested_singly() -> None:
     memory, consumer = subscribed(0)
     assert consumer.granted == []
     consumer.publish(2, 100)
@@ -45,7 +45,7 @@ def test_without_a_queue_each_message_is_asked_for() -> None:
     assert consumer.granted == [1]
 
 
-def test_without_a_queue_as_many_are_granted_as_wait() -> None:
+def test_without_a_queue_a_permit_is_granted_for_each_waiting_receive() -> None:
     _, consumer = subscribed(0)
     for consumer.waiting in range(3):
         consumer.receive()
@@ -55,7 +55,7 @@ def test_without_a_queue_as_many_are_granted_as_wait() -> None:
     assert consumer.permits == 3
 
 
-def test_without_a_queue_a_batch_is_granted_again_when_it_is_taken() -> None:
+def test_without_a_queue_a_permit_is_granted_again_after_a_whole_batch_is_taken() -> None:
     _, consumer = subscribed(0)
     consumer.publish(1, 100, 10)
     consumer.receive()
@@ -67,7 +67,7 @@ def test_without_a_queue_a_batch_is_granted_again_when_it_is_taken() -> None:
     assert consumer.permits == 1
 
 
-def test_without_a_queue_what_is_dropped_is_granted_again_to_who_waits() -> None:
+def test_without_a_queue_a_dropped_message_returns_its_permit_to_the_waiting_receive() -> None:
     _, consumer = subscribed(0)
     consumer.publish(1, 100)
     consumer.receive()
@@ -78,7 +78,7 @@ def test_without_a_queue_what_is_dropped_is_granted_again_to_who_waits() -> None
     assert consumer.permits == 1
 
 
-def test_without_a_queue_nothing_is_granted_until_it_goes_on() -> None:
+def test_without_a_queue_no_permit_is_granted_while_paused() -> None:
     _, consumer = subscribed(0)
     consumer.queue.pause()
     consumer.receive()
@@ -88,7 +88,7 @@ def test_without_a_queue_nothing_is_granted_until_it_goes_on() -> None:
     assert (granted, consumer.permits) == (0, 1)
 
 
-def test_a_paused_queue_grants_when_it_goes_on() -> None:
+def test_a_paused_queue_grants_permits_when_resumed() -> None:
     _, consumer = subscribed(2)
     consumer.publish(10, 1)
     consumer.deliver_all()
@@ -99,7 +99,7 @@ def test_a_paused_queue_grants_when_it_goes_on() -> None:
     assert consumer.granted == [2, 1]
 
 
-def test_what_it_holds_is_counted_until_it_closes() -> None:
+def test_queued_messages_count_towards_memory_until_the_queue_closes() -> None:
     memory, consumer = subscribed(2)
     consumer.publish(2, 100)
     consumer.deliver_all()
@@ -110,7 +110,7 @@ def test_what_it_holds_is_counted_until_it_closes() -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, DEFAULT_PRODUCER_SHARE])
-def test_a_share_for_producers_keeps_prefetch_from_starving_them(share: float) -> None:
+def test_a_producer_share_prevents_prefetch_from_starving_producers(share: float) -> None:
     memory, consumer = subscribed(10, share)
     consumer.publish(5, 300)
     consumer.deliver_all()

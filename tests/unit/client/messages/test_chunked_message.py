@@ -18,7 +18,7 @@ def chunked(payload: bytes | None, limit: int = LIMIT, **parts: object) -> Chunk
 
 
 @pytest.mark.parametrize("size", [LIMIT + 1, 2 * LIMIT, 10 * LIMIT])
-def test_a_large_message_is_cut_into_entries_that_the_broker_takes(size: int) -> None:
+def test_a_large_message_is_split_into_chunks_within_the_size_limit(size: int) -> None:
     message = chunked(DATA[:size], properties={"a": "1"}, partition_key="key")
     entries = [message.entry(number) for number in range(message.chunk_count)]
     assert b"".join(entry.payload for entry in entries) == DATA[:size]
@@ -34,20 +34,20 @@ def test_a_large_message_is_cut_into_entries_that_the_broker_takes(size: int) ->
     assert all(entry.payload for entry in entries)
 
 
-def test_the_parts_take_no_memory_beside_the_whole() -> None:
+def test_chunks_share_the_memory_of_the_whole_payload() -> None:
     message = chunked(DATA)
     parts = [message.entry(number).payload for number in range(message.chunk_count)]
     assert all(isinstance(part, memoryview) and part.obj is DATA for part in parts)
 
 
 @pytest.mark.parametrize("payload", [None, b"", DATA[:LIMIT]])
-def test_a_message_that_fits_is_sent_as_any_other(payload: bytes | None) -> None:
+def test_a_message_within_the_limit_is_sent_unchunked(payload: bytes | None) -> None:
     message = chunked(payload)
     assert message.chunk_count == 1
     assert message.entry(0) == message_entry(OutgoingMessage(payload, 3), PRODUCER, NOW)
 
 
-def test_it_is_compressed_before_it_is_cut() -> None:
+def test_a_message_is_compressed_before_chunking() -> None:
     producer = SendingProducer(1, "p", CompressionType.LZ4)
     message = ChunkedMessage(OutgoingMessage(b"x" * 10_000, 3), producer, NOW, LIMIT)
     assert message.chunk_count == 1
@@ -55,12 +55,12 @@ def test_it_is_compressed_before_it_is_cut() -> None:
     assert metadata.uncompressed_size == 10_000
 
 
-def test_a_chunk_says_in_its_command_that_it_is_one() -> None:
+def test_the_send_command_of_a_chunk_is_marked_as_chunk() -> None:
     head, _ = chunked(DATA).entry(1).send_frame(1)
     command = pb.BaseCommand.FromString(head[8 : 8 + int.from_bytes(head[4:8], "big")])
     assert command.send.is_chunk
 
 
-def test_metadata_that_leaves_no_room_is_refused() -> None:
+def test_metadata_that_leaves_no_room_for_payload_is_refused() -> None:
     with pytest.raises(MessageTooBig, match="make them shorter"):
         chunked(DATA, properties={"a": "x" * LIMIT})

@@ -81,7 +81,7 @@ def test_the_last_chunk_completes_the_message() -> None:
     assert not assembling.dropped
 
 
-def test_chunks_of_several_messages_may_be_mixed() -> None:
+def test_chunks_of_several_messages_may_be_interleaved() -> None:
     one, other = chunks_of(0, 10), chunks_of(1, 20, DATA[::-1])
     assembling = Assembling()
     found = [assembling.add(chunk) for pair in zip(one, other, strict=True) for chunk in pair]
@@ -89,7 +89,7 @@ def test_chunks_of_several_messages_may_be_mixed() -> None:
 
 
 @pytest.mark.parametrize("acknowledges", [False, True])
-def test_the_oldest_message_gives_way_to_a_new_one(acknowledges: bool) -> None:
+def test_the_oldest_incomplete_message_is_dropped_at_the_limit(acknowledges: bool) -> None:
     assembling = Assembling(most_messages=2, acknowledges_oldest=acknowledges)
     first, second, third = chunks_of(0, 10), chunks_of(1, 20), chunks_of(2, 30)
     assembling.add(*first[:2], second[0])
@@ -100,7 +100,7 @@ def test_the_oldest_message_gives_way_to_a_new_one(acknowledges: bool) -> None:
     assert assembling.is_empty
 
 
-def test_what_is_not_complete_in_time_is_acknowledged() -> None:
+def test_an_incomplete_message_is_acknowledged_when_expired() -> None:
     assembling = Assembling(expiry_seconds=60)
     second = chunks_of(1, 20)
     assembling.add(chunks_of(0, 10)[0])
@@ -114,7 +114,7 @@ def test_what_is_not_complete_in_time_is_acknowledged() -> None:
     assert assembling.is_empty
 
 
-def test_without_expiry_chunks_are_kept() -> None:
+def test_without_expiry_incomplete_chunks_are_kept() -> None:
     assembling = Assembling(expiry_seconds=0)
     chunks = chunks_of(0, 10)
     assembling.add(*chunks[:-1])
@@ -122,7 +122,7 @@ def test_without_expiry_chunks_are_kept() -> None:
     assert assembling.add(chunks[-1]) == DATA
 
 
-def test_any_number_of_messages_may_be_incomplete() -> None:
+def test_a_limit_of_0_allows_any_number_of_incomplete_messages() -> None:
     assembling = Assembling(most_messages=0)
     for number in range(50):
         assembling.add(chunks_of(number, 10 * number)[0])
@@ -130,14 +130,16 @@ def test_any_number_of_messages_may_be_incomplete() -> None:
     assert len(assembling.assembly) == 50
 
 
-def test_chunks_never_have_more_bytes_than_their_message_announced(assembling: Assembling) -> None:
+def test_a_chunk_beyond_the_announced_message_size_is_refused(assembling: Assembling) -> None:
     assembling.add(chunk(b"ab", num_chunks_from_msg=3))
     with pytest.raises(BrokenEntryError):
         assembling.add(chunk(b"abc", entry_id=2, chunk_id=1, num_chunks_from_msg=3))
     assert assembling.is_empty
 
 
-def test_a_gap_drops_what_came_before_and_behind(assembling: Assembling) -> None:
+def test_a_missing_chunk_drops_earlier_and_later_chunks_of_its_message(
+    assembling: Assembling,
+) -> None:
     chunks = chunks_of(0, 10)
     assert assembling.add(chunks[0], chunks[2]) is None
     assert assembling.dropped == [([10, 12], False)]
@@ -146,14 +148,14 @@ def test_a_gap_drops_what_came_before_and_behind(assembling: Assembling) -> None
     assert assembling.is_empty
 
 
-def test_an_old_chunk_without_a_beginning_is_acknowledged() -> None:
+def test_an_expired_chunk_without_its_first_chunk_is_acknowledged() -> None:
     assembling = Assembling(expiry_seconds=60)
     assembling.clock.advance(NOW / 1_000 + 61)
     assembling.add(chunks_of(0, 10)[1])
     assert assembling.dropped == [([11], True)]
 
 
-def test_a_chunk_that_the_broker_repeats_changes_nothing(assembling: Assembling) -> None:
+def test_a_chunk_redelivered_by_the_broker_is_ignored(assembling: Assembling) -> None:
     chunks = chunks_of(0, 10)
     assembling.add(*chunks[:2])
     assembling.add(chunks[1])
@@ -162,7 +164,7 @@ def test_a_chunk_that_the_broker_repeats_changes_nothing(assembling: Assembling)
     assert assembling.add(*chunks[2:]) == DATA
 
 
-def test_a_chunk_that_the_producer_repeats_is_acknowledged(assembling: Assembling) -> None:
+def test_a_chunk_sent_twice_by_the_producer_is_acknowledged(assembling: Assembling) -> None:
     chunks = chunks_of(0, 10)
     assembling.add(*chunks[:2])
     assembling.add(chunks_of(0, 90)[1])
@@ -170,14 +172,16 @@ def test_a_chunk_that_the_producer_repeats_is_acknowledged(assembling: Assemblin
     assert assembling.add(*chunks[2:]) == DATA
 
 
-def test_a_message_that_the_broker_repeats_begins_again(assembling: Assembling) -> None:
+def test_a_message_redelivered_by_the_broker_is_assembled_anew(assembling: Assembling) -> None:
     chunks = chunks_of(0, 10)
     assembling.add(*chunks[:2])
     assert assembling.add(*chunks_of(0, 10)) == DATA
     assert not assembling.dropped
 
 
-def test_a_message_that_the_producer_sends_anew_begins_again(assembling: Assembling) -> None:
+def test_a_message_sent_again_by_the_producer_replaces_its_incomplete_chunks(
+    assembling: Assembling,
+) -> None:
     assembling.add(*chunks_of(0, 10)[:2])
     assert assembling.add(*chunks_of(0, 20)) == DATA
     assert assembling.dropped == [([10, 11], True)]
@@ -193,7 +197,9 @@ def test_a_message_that_the_producer_sends_anew_begins_again(assembling: Assembl
         {"payload": b"ab", "num_chunks_from_msg": 3},
     ],
 )
-def test_a_chunk_that_does_not_fit_is_broken(second: dict[str, object]) -> None:
+def test_a_chunk_that_contradicts_its_message_is_refused_as_broken(
+    second: dict[str, object],
+) -> None:
     assembling = Assembling()
     assembling.add(chunk(b"ab"))
     with pytest.raises(BrokenEntryError, match="4 bytes in 2 chunks"):
@@ -210,14 +216,16 @@ def test_a_chunk_that_does_not_fit_is_broken(second: dict[str, object]) -> None:
         {"num_chunks_from_msg": MOST_CHUNKS + 1},
     ],
 )
-def test_a_message_that_announces_too_much_is_broken(fields: dict[str, object]) -> None:
+def test_a_message_with_an_invalid_size_or_too_many_chunks_is_refused(
+    fields: dict[str, object],
+) -> None:
     assembling = Assembling()
     with pytest.raises(BrokenEntryError, match="at most"):
         assembling.add(chunk(b"ab", **fields))
     assert assembling.is_empty
 
 
-def test_every_chunk_of_a_message_that_is_larger_than_the_client_takes_is_refused() -> None:
+def test_every_chunk_of_a_message_above_the_clients_size_limit_is_refused() -> None:
     assembling = Assembling()
     for number in range(2):
         with pytest.raises(TooLargeEntryError, match="raise memory_limit_bytes to its size"):
@@ -226,7 +234,7 @@ def test_every_chunk_of_a_message_that_is_larger_than_the_client_takes_is_refuse
     assert assembling.dropped == []
 
 
-def test_a_cleared_assembly_holds_nothing_and_waits_for_nothing(assembling: Assembling) -> None:
+def test_a_cleared_assembly_is_empty_and_expires_nothing(assembling: Assembling) -> None:
     assembling.add(chunks_of(0, 10)[0])
     assembling.assembly.clear()
     assembling.clock.advance(1_000)
@@ -234,7 +242,7 @@ def test_a_cleared_assembly_holds_nothing_and_waits_for_nothing(assembling: Asse
     assert not assembling.dropped
 
 
-def test_it_goes_on_after_it_was_cleared(assembling: Assembling) -> None:
+def test_expiry_continues_after_the_assembly_was_cleared(assembling: Assembling) -> None:
     assembling.add(chunks_of(0, 10)[0])
     assembling.assembly.clear()
     assembling.add(chunks_of(1, 20)[0])
@@ -243,7 +251,7 @@ def test_it_goes_on_after_it_was_cleared(assembling: Assembling) -> None:
 
 
 @pytest.mark.parametrize("known", [0, 1])
-def test_a_chunk_with_a_number_below_0_is_no_part_of_anything(known: int) -> None:
+def test_a_negative_chunk_id_drops_the_chunk_and_its_incomplete_message(known: int) -> None:
     assembling = Assembling()
     assembling.add(*[chunk(b"ab")] * known)
     assert assembling.add(chunk(b"ab", 2, chunk_id=-1)) is None

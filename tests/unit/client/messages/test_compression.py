@@ -28,12 +28,14 @@ OFFICIAL = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("data", [b"", b"x", TEXT])
-def test_what_is_compressed_comes_back(kind: CompressionType, data: bytes) -> None:
+def test_compressed_data_is_decompressed_unchanged(kind: CompressionType, data: bytes) -> None:
     assert decompress(kind.value, compress(kind, data), len(data)) == data
 
 
 @pytest.mark.parametrize(("kind", "payload"), OFFICIAL.items())
-def test_payloads_of_the_official_client_are_read(kind: CompressionType, payload: str) -> None:
+def test_payloads_of_the_official_client_are_decompressed(
+    kind: CompressionType, payload: str
+) -> None:
     assert decompress(kind.value, bytes.fromhex(payload), len(HELLO)) == HELLO
 
 
@@ -41,11 +43,11 @@ def test_payloads_of_the_official_client_are_read(kind: CompressionType, payload
     ("kind", "payload"),
     [(CompressionType.LZ4, "5068656c6c6f"), (CompressionType.SNAPPY, "051068656c6c6f")],
 )
-def test_nothing_stands_before_a_block(kind: CompressionType, payload: str) -> None:
+def test_compressed_blocks_have_no_extra_header(kind: CompressionType, payload: str) -> None:
     assert compress(kind, b"hello").hex() == payload
 
 
-def test_a_stream_without_its_end_is_broken() -> None:
+def test_a_truncated_zlib_stream_is_broken() -> None:
     stream = compress(CompressionType.ZLib, TEXT)[:-2]
     with pytest.raises(BrokenEntryError, match="cut short"):
         decompress(CompressionType.ZLib.value, stream, len(TEXT))
@@ -53,7 +55,9 @@ def test_a_stream_without_its_end_is_broken() -> None:
 
 @pytest.mark.parametrize("kind", REAL_KINDS)
 @pytest.mark.parametrize("wrong", [-1, 1, -len(TEXT)])
-def test_a_size_that_is_not_the_announced_one_is_broken(kind: CompressionType, wrong: int) -> None:
+def test_a_payload_of_another_size_than_announced_is_broken(
+    kind: CompressionType, wrong: int
+) -> None:
     block = compress(kind, TEXT)
     with pytest.raises(BrokenEntryError):
         decompress(kind.value, block, len(TEXT) + wrong)
@@ -61,13 +65,15 @@ def test_a_size_that_is_not_the_announced_one_is_broken(kind: CompressionType, w
 
 @pytest.mark.parametrize("kind", REAL_KINDS)
 @pytest.mark.parametrize("block", [b"", b"\xff" * 20, compress(CompressionType.ZLib, TEXT)[:20]])
-def test_damage_is_broken(kind: CompressionType, block: bytes) -> None:
+def test_damaged_compressed_data_is_broken(kind: CompressionType, block: bytes) -> None:
     with pytest.raises(BrokenEntryError):
         decompress(kind.value, block, 1_000)
 
 
 @pytest.mark.parametrize("kind", REAL_KINDS)
-def test_a_size_that_so_few_bytes_cannot_become_takes_no_memory(kind: CompressionType) -> None:
+def test_an_implausible_announced_size_is_refused_without_allocating_memory(
+    kind: CompressionType,
+) -> None:
     tracemalloc.start()
     try:
         with pytest.raises(BrokenEntryError) as caught:
@@ -78,7 +84,7 @@ def test_a_size_that_so_few_bytes_cannot_become_takes_no_memory(kind: Compressio
     assert caught.value.validation_error == pb.CommandAck.UncompressedSizeCorruption
 
 
-def test_a_bomb_takes_no_more_than_it_announces() -> None:
+def test_a_decompression_bomb_takes_no_more_memory_than_announced() -> None:
     bomb = zlib.compress(bytes(2**26))
     tracemalloc.start()
     try:
@@ -90,17 +96,17 @@ def test_a_bomb_takes_no_more_than_it_announces() -> None:
 
 
 @pytest.mark.parametrize("kind", REAL_KINDS)
-def test_the_largest_compression_there_is_comes_back(kind: CompressionType) -> None:
+def test_data_of_the_highest_compression_ratio_is_decompressed(kind: CompressionType) -> None:
     data = bytes(2**20)
     assert decompress(kind.value, compress(kind, data), len(data)) == data
 
 
-def test_an_unknown_compression_is_named() -> None:
+def test_an_unknown_compression_type_is_refused() -> None:
     with pytest.raises(BrokenEntryError, match="unknown compression: 9"):
         decompress(9, b"x", 1)
 
 
-def test_only_large_payloads_take_long() -> None:
+def test_only_large_payloads_are_classified_as_slow_to_compress() -> None:
     for kind in REAL_KINDS:
         assert not compressing_takes_long(kind, 10_000)
         assert not decompressing_takes_long(kind.value, 10_000)

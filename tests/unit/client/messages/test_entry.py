@@ -64,7 +64,7 @@ def test_a_batch_of_the_official_client_is_read() -> None:
     assert second.producer_name() == "p2"
 
 
-def test_a_message_in_no_batch_has_no_batch_index() -> None:
+def test_a_message_outside_a_batch_has_no_batch_index() -> None:
     entry = received(message_entry(OutgoingMessage(b"x", 7), PRODUCER, NOW), entry_id=9)
     (message,) = entry.take()
     assert message.message_id().entry == (1, 9)
@@ -73,7 +73,7 @@ def test_a_message_in_no_batch_has_no_batch_index() -> None:
     assert entry.left == 0
 
 
-def test_what_the_broker_says_of_an_entry_is_passed_over() -> None:
+def test_broker_entry_metadata_is_skipped() -> None:
     said = pb.BrokerEntryMetadata(index=5).SerializeToString()
     data = b"\x0e\x02" + struct.pack(">I", len(said)) + said + OFFICIAL_BATCH
     assert [one.data() for one in received(data).take()] == [b"a", b"bb"]
@@ -83,7 +83,7 @@ def test_an_entry_without_a_checksum_is_read() -> None:
     assert [one.data() for one in received(OFFICIAL_BATCH[6:]).take()] == [b"a", b"bb"]
 
 
-def test_a_batch_is_taken_step_by_step() -> None:
+def test_a_batch_is_taken_in_steps_of_limited_messages() -> None:
     entry = received(batch_of(plain(5)))
     steps = []
     while entry.left:
@@ -95,26 +95,26 @@ def test_a_batch_is_taken_step_by_step() -> None:
     ("ack_set", "left"),
     [([], {0, 1, 2}), ([0b101], {0, 2}), ([0], set()), ([-1], {0, 1, 2}), ([0b010, 7], {1})],
 )
-def test_messages_that_were_acknowledged_are_left_out(ack_set: list[int], left: set[int]) -> None:
+def test_acknowledged_messages_of_a_batch_are_omitted(ack_set: list[int], left: set[int]) -> None:
     entry = received(batch_of(plain(3)), ack_set=ack_set)
     messages = entry.take()
     assert {one.batch_index for one in messages} == left
     assert entry.left == 0
 
 
-def test_what_an_ack_set_does_not_reach_was_acknowledged() -> None:
+def test_messages_beyond_the_ack_set_count_as_acknowledged() -> None:
     entry = received(batch_of(plain(70)), ack_set=[-1])
     assert [one.batch_index for one in entry.take()] == list(range(64))
 
 
-def test_messages_that_compaction_removed_are_left_out() -> None:
+def test_compacted_messages_of_a_batch_are_omitted() -> None:
     payload = single(b"", compacted_out=True) + single(b"x")
     entry = received(with_checksum(metadata(num_messages_in_batch=2), payload))
     (message,) = entry.take()
     assert (message.data(), message.batch_index) == (b"x", 1)
 
 
-def test_texts_that_are_not_utf8_are_mended() -> None:
+def test_invalid_utf_8_in_message_metadata_is_replaced() -> None:
     head = b"\x12\x02\xff\xfex\x18\x01".replace(b"x", b"")
     payload = struct.pack(">I", len(head)) + head + b"a"
     entry = received(with_checksum(metadata(num_messages_in_batch=1), payload))
@@ -123,7 +123,7 @@ def test_texts_that_are_not_utf8_are_mended() -> None:
     assert message.partition_key() == "\ufffd\ufffd"
 
 
-def test_large_metadata_is_not_mended() -> None:
+def test_large_metadata_with_invalid_utf_8_is_refused() -> None:
     in_batch = b"\x18\x00" + b"\x12\x01\xff" * (MOST_MENDED_BYTES // 3)
     in_entry = metadata().SerializeToString() + b"\x32\x01\xff" * (MOST_MENDED_BYTES // 3)
     batch = struct.pack(">I", len(in_batch)) + in_batch
@@ -132,7 +132,7 @@ def test_large_metadata_is_not_mended() -> None:
     assert reason_of(struct.pack(">I", len(in_entry)) + in_entry) == Reason.BatchDeSerializeError
 
 
-def test_not_too_many_texts_are_mended_at_once() -> None:
+def test_the_number_of_repaired_messages_per_step_is_bounded() -> None:
     head = b"\x12\x7f" + b"\xff" * 127 + b"\x18\x00"
     one = struct.pack(">I", len(head)) + head
     count = MOST_BYTES_AT_ONCE // MENDED_BYTES // len(head) * 3 // 2
@@ -142,7 +142,7 @@ def test_not_too_many_texts_are_mended_at_once() -> None:
     assert len(messages) + len(entry.take()) == count
 
 
-def test_not_too_many_bytes_are_read_at_once() -> None:
+def test_the_bytes_read_per_step_are_bounded() -> None:
     payload = bytes(MOST_BYTES_AT_ONCE // 2)
     entry = received(batch_of([OutgoingMessage(payload, number) for number in range(5)]))
     assert [len(entry.take()) for _ in range(3)] == [2, 2, 1]
@@ -159,7 +159,7 @@ def test_large_metadata_may_have_many_properties(pairs: int) -> None:
         assert found.properties() == properties
 
 
-def test_large_metadata_that_is_mostly_fields_is_broken() -> None:
+def test_large_metadata_with_too_many_fields_is_broken() -> None:
     empty = b"\x0a\x00\x12\x00"
     in_entry = metadata().SerializeToString() + (b"\x22\x04" + empty) * 30_000
     in_batch = b"\x18\x00" + (b"\x0a\x04" + empty) * 30_000
@@ -175,14 +175,14 @@ def test_large_metadata_that_is_no_protobuf_is_broken() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 5, 6, 9, 12, 20])
-def test_an_entry_that_is_cut_short_is_broken(size: int) -> None:
+def test_a_truncated_entry_is_broken(size: int) -> None:
     assert reason_of(OFFICIAL_BATCH[:size]) in (
         Reason.ChecksumMismatch,
         Reason.BatchDeSerializeError,
     )
 
 
-def test_a_damaged_entry_does_not_match_its_checksum() -> None:
+def test_a_damaged_entry_fails_its_checksum() -> None:
     damaged = OFFICIAL_BATCH[:-1] + b"c"
     assert reason_of(damaged) == Reason.ChecksumMismatch
 
@@ -201,12 +201,12 @@ def test_a_damaged_entry_does_not_match_its_checksum() -> None:
         (1, b""),
     ],
 )
-def test_a_batch_that_lies_is_broken(count: int, payload: bytes) -> None:
+def test_a_batch_with_a_false_count_or_size_is_broken(count: int, payload: bytes) -> None:
     data = with_checksum(metadata(num_messages_in_batch=count), payload)
     assert reason_of(data) == Reason.BatchDeSerializeError
 
 
-def test_more_messages_than_a_batch_has_room_for_are_not_believed() -> None:
+def test_a_message_count_too_large_for_its_payload_is_refused() -> None:
     payload = single(b"") * 3
     # The entry is broken before memory of that size is allocated, and all permits are released
     assert len(received(with_checksum(metadata(num_messages_in_batch=3), payload)).take()) == 3
@@ -216,13 +216,13 @@ def test_more_messages_than_a_batch_has_room_for_are_not_believed() -> None:
         assert broken.value.messages == count
 
 
-def test_what_stands_behind_a_batch_is_not_looked_at() -> None:
+def test_bytes_after_the_last_message_of_a_batch_are_ignored() -> None:
     data = with_checksum(metadata(num_messages_in_batch=1), single(b"a") + b"more")
     # As other clients do
     assert [one.data() for one in received(data).take()] == [b"a"]
 
 
-def test_metadata_beyond_the_end_is_broken() -> None:
+def test_metadata_beyond_the_end_of_the_entry_is_broken() -> None:
     assert reason_of(b"\x00\x00\x00\xff\x0a") == Reason.BatchDeSerializeError
     assert reason_of(b"\x00\x00\x00\x01\x0a") == Reason.BatchDeSerializeError
 
@@ -232,27 +232,27 @@ def test_metadata_beyond_the_end_is_broken() -> None:
 
 
 @pytest.mark.parametrize("size", [-1, 30])
-def test_a_message_that_does_not_end_in_its_batch_is_not_taken(size: int) -> None:
+def test_a_message_that_ends_outside_its_batch_is_refused(size: int) -> None:
     payload = single(b"", payload_size=size) + single(b"")
     entry = received(with_checksum(metadata(num_messages_in_batch=2), payload))
     with pytest.raises(BrokenEntryError):
         entry.take(1)
 
 
-def test_metadata_whose_texts_are_not_utf8_is_mended() -> None:
+def test_invalid_utf_8_in_entry_metadata_is_replaced() -> None:
     head = metadata().SerializeToString() + b"\x32\x01\xff"
     (message,) = received(len(head).to_bytes(4, "big") + head + b"x").take()
     assert (message.data(), message.partition_key()) == (b"x", "\ufffd")
 
 
-def test_an_entry_that_announces_too_much_is_broken() -> None:
+def test_an_entry_above_the_uncompressed_size_limit_is_refused() -> None:
     source = replace(SOURCE, max_uncompressed_bytes=1_000)
     fields = {"compression": pb.ZLIB, "uncompressed_size": 1_001}
     data = with_checksum(metadata(**fields), zlib.compress(bytes(1_001)))
     assert reason_of(data, source=source) == Reason.UncompressedSizeCorruption
 
 
-def test_an_entry_may_be_decompressed_before_it_is_taken() -> None:
+def test_an_entry_may_be_decompressed_before_its_messages_are_taken() -> None:
     producer = SendingProducer(1, "p", CompressionType.ZLib)
     entry = received(message_entry(OutgoingMessage(bytes(1_000_000), 0), producer, NOW))
     assert entry.uncompressed_bytes == 1_000_000
@@ -261,7 +261,7 @@ def test_an_entry_may_be_decompressed_before_it_is_taken() -> None:
     assert entry.take()[0].data() == bytes(1_000_000)
 
 
-def test_an_entry_that_was_not_compressed_has_the_size_it_came_with() -> None:
+def test_an_uncompressed_entry_keeps_its_received_size() -> None:
     entry = received(message_entry(OutgoingMessage(b"hello", 0), PRODUCER, NOW))
     sizes = [entry.uncompressed_bytes]
     entry.uncompress()
@@ -275,11 +275,11 @@ def encrypted() -> bytes:
     return with_checksum(fields, b"secret")
 
 
-def test_an_encrypted_entry_is_broken() -> None:
+def test_an_encrypted_entry_is_refused_with_a_decryption_error() -> None:
     assert reason_of(encrypted()) == Reason.DecryptionError
 
 
-def test_an_encrypted_entry_is_delivered_as_it_is_where_it_is_wanted() -> None:
+def test_an_encrypted_entry_is_delivered_encrypted_when_accepted() -> None:
     source = replace(SOURCE, takes_encrypted=True)
     (message,) = received(encrypted(), source=source).take()
     assert message.data() == b"secret"
@@ -292,7 +292,7 @@ def test_an_encrypted_entry_is_delivered_as_it_is_where_it_is_wanted() -> None:
     assert context.compression_type() is CompressionType.LZ4
 
 
-def test_only_a_part_of_a_message_is_a_chunk() -> None:
+def test_only_unencrypted_parts_of_a_message_count_as_chunks() -> None:
     chunk, only = metadata(num_chunks_from_msg=2), metadata(num_chunks_from_msg=1)
     sealed = metadata(num_chunks_from_msg=2)
     sealed.encryption_keys.add(key="k", value=b"v")

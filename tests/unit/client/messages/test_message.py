@@ -9,7 +9,7 @@ FULL = OutgoingMessage(b"x", 3, {"a": "1"}, "key", "order", 5)
 NULL = OutgoingMessage(None, 4, partition_key="key")
 
 
-def test_a_message_alone_and_one_in_a_batch_have_the_same_parts() -> None:
+def test_single_and_batched_messages_have_the_same_attributes() -> None:
     (alone,) = received(message_entry(FULL, PRODUCER, NOW)).take()
     (batched,) = received(batch_of([FULL])).take()
     for message in (alone, batched):
@@ -26,20 +26,20 @@ def test_a_message_alone_and_one_in_a_batch_have_the_same_parts() -> None:
 
 
 @pytest.mark.parametrize("batched", [False, True])
-def test_a_null_value_has_no_value_and_no_bytes(batched: bool) -> None:
+def test_a_null_value_is_none_with_empty_data(batched: bool) -> None:
     entry = batch_of([NULL]) if batched else message_entry(NULL, PRODUCER, NOW)
     (message,) = received(entry).take()
     assert message.has_null_value()
     assert (message.data(), message.value(), message.partition_key()) == (b"", None, "key")
 
 
-def test_a_value_is_what_the_schema_makes_of_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_value_returns_the_message_decoded_by_its_schema(monkeypatch: pytest.MonkeyPatch) -> None:
     (message,) = received(message_entry(FULL, PRODUCER, NOW)).take()
     monkeypatch.setattr(BYTES, "decode_message", lambda one: (one, "decoded"), raising=False)
     assert message.value() == (message, "decoded")
 
 
-def test_the_schema_version_is_text_and_number() -> None:
+def test_the_schema_version_is_available_as_text_and_number() -> None:
     producer = SendingProducer(1, "p", schema_version=(200).to_bytes(8, "big"))
     for entry in (message_entry(FULL, producer, NOW), batch_of([FULL], producer)):
         (message,) = received(entry).take()
@@ -47,7 +47,7 @@ def test_the_schema_version_is_text_and_number() -> None:
         assert message.int_schema_version() == 200
 
 
-def test_without_a_schema_there_is_no_version() -> None:
+def test_without_a_schema_the_schema_version_is_empty_and_minus_1() -> None:
     (message,) = received(batch_of([FULL])).take()
     assert (message.schema_version(), message.int_schema_version()) == ("", -1)
 
@@ -56,7 +56,9 @@ def test_without_a_schema_there_is_no_version() -> None:
     ("key", "is_base64", "found"),
     [("a2V5", True, b"key"), ("a2V5", False, b"a2V5"), ("no base64!", True, b"no base64!")],
 )
-def test_a_key_of_bytes_is_read(key: str, is_base64: bool, found: bytes) -> None:
+def test_a_base64_partition_key_is_decoded_to_bytes(
+    key: str, is_base64: bool, found: bytes
+) -> None:
     metadata = pb.MessageMetadata(
         producer_name="p",
         sequence_id=0,
@@ -69,6 +71,6 @@ def test_a_key_of_bytes_is_read(key: str, is_base64: bool, found: bytes) -> None
     assert message.partition_key_bytes() == found
 
 
-def test_a_message_shows_where_it_stands() -> None:
+def test_the_repr_of_a_message_shows_its_id_topic_and_size() -> None:
     (message,) = received(message_entry(FULL, PRODUCER, NOW)).take()
     assert repr(message) == f"<Message (1,2,-1,-1) of {TOPIC}, 1 bytes>"

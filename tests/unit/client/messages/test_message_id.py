@@ -17,7 +17,7 @@ OFFICIAL = {
 
 
 @pytest.mark.parametrize(("place", "data"), OFFICIAL.items())
-def test_bytes_of_an_id_are_those_of_the_official_client(place, data) -> None:
+def test_serialized_ids_equal_the_official_clients(place, data) -> None:
     message_id = MessageId(*place)
     assert message_id.serialize().hex() == data
     read = MessageId.deserialize(bytes.fromhex(data), "t")
@@ -26,13 +26,13 @@ def test_bytes_of_an_id_are_those_of_the_official_client(place, data) -> None:
     assert (read.partition(), read.ledger_id(), read.entry_id(), read.batch_index()) == place
 
 
-def test_the_ends_of_a_topic_have_the_official_bytes() -> None:
+def test_earliest_and_latest_have_the_official_clients_bytes() -> None:
     assert MessageId.earliest.serialize().hex() == OFFICIAL[(-1, -1, -1, -1)]
     assert MessageId.latest.serialize().hex() == OFFICIAL[(-1, LARGEST, LARGEST, -1)]
     assert MessageId.earliest < MessageId(-1, 0, 0) < MessageId.latest
 
 
-def test_ids_of_batches_and_chunks_keep_all_they_know() -> None:
+def test_serialized_ids_keep_batch_size_and_first_chunk() -> None:
     first = MessageId(1, 2, 3)
     message_id = MessageId(1, 2, 5, 4, batch_size=9, first_chunk=first)
     read = MessageId.deserialize(message_id.serialize())
@@ -41,12 +41,12 @@ def test_ids_of_batches_and_chunks_keep_all_they_know() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"\x08", b"\x08\x01", b"\xff" * 5, b"hello"])
-def test_what_is_no_id_is_refused(data: bytes) -> None:
+def test_invalid_serialized_ids_are_refused(data: bytes) -> None:
     with pytest.raises(ValueError, match="no message id"):
         MessageId.deserialize(data)
 
 
-def test_ids_are_in_order_by_ledger_entry_and_batch_index() -> None:
+def test_ids_are_ordered_by_ledger_entry_and_batch_index() -> None:
     ids = [MessageId(-1, *place) for place in product([0, 1], [0, 2], [-1, 0, 3])]
     assert sorted({*ids}) == ids
     for (at, one), (place, other) in product(enumerate(ids), repeat=2):
@@ -56,10 +56,10 @@ def test_ids_are_in_order_by_ledger_entry_and_batch_index() -> None:
     assert len({*ids, MessageId(-1, 0, 0, -1, batch_size=3)}) == len(ids)
 
 
-def test_an_id_is_shown_as_the_official_client_shows_it() -> None:
+def test_the_text_of_an_id_equals_the_official_clients() -> None:
     assert str(MessageId(3, 1, 2, 4)) == "(1,2,3,4)"
 
 
-def test_an_id_is_in_order_with_ids_alone() -> None:
+def test_comparing_an_id_with_another_type_is_refused() -> None:
     with pytest.raises(TypeError, match="not supported between instances of 'MessageId' and 'int'"):
         assert MessageId.earliest < 5  # type: ignore[operator]

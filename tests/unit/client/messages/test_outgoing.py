@@ -8,7 +8,7 @@ from proto.frames import encode_payload_command
 from tests.support.messages.entries import NOW, PRODUCER, batch_of, plain
 
 
-def test_a_message_has_all_its_parts_in_its_metadata() -> None:
+def test_message_metadata_contains_every_attribute_of_the_message() -> None:
     message = OutgoingMessage(b"x", 3, {"a": "1"}, "key", "order", 5, 9, ["east", "west"])
     entry = message_entry(message, PRODUCER, NOW)
     expected = pb.MessageMetadata(
@@ -34,11 +34,11 @@ def test_a_message_has_all_its_parts_in_its_metadata() -> None:
         (OutgoingMessage(b"", 0, replication_clusters=["a"]), False),
     ],
 )
-def test_what_a_broker_reads_of_each_message_is_in_no_batch(message, fits) -> None:
+def test_delayed_or_selectively_replicated_messages_are_not_batched(message, fits) -> None:
     assert message.fits_batch is fits
 
 
-def test_the_frame_is_the_one_every_part_of_the_house_writes() -> None:
+def test_the_send_frame_of_a_batch_equals_the_general_encoding() -> None:
     entry = batch_of(plain(2))
     head, payload = entry.send_frame(8)
     send = pb.CommandSend(producer_id=8, sequence_id=0, num_messages=2, highest_sequence_id=1)
@@ -47,7 +47,7 @@ def test_the_frame_is_the_one_every_part_of_the_house_writes() -> None:
     assert payload is entry.payload
 
 
-def test_a_message_alone_counts_one_and_names_no_highest_number() -> None:
+def test_the_send_command_of_a_single_message_has_no_highest_sequence_id() -> None:
     entry = message_entry(OutgoingMessage(b"hello", 4), PRODUCER, NOW)
     head, payload = entry.send_frame(1)
     send = pb.CommandSend(producer_id=1, sequence_id=4, num_messages=1)

@@ -31,19 +31,19 @@ from tests.support.peers.scripted_broker import ScriptedBroker
         ({"batching_enabled": "no"}, "batching_enabled is True or False, not 'no'"),
     ],
 )
-def test_what_is_out_of_range_is_named(arguments: dict[str, Any], text: str) -> None:
+def test_an_invalid_option_is_refused_with_its_name(arguments: dict[str, Any], text: str) -> None:
     with pytest.raises(InvalidConfiguration, match=text):
         ProducerOptions(**arguments)
 
 
 @pytest.mark.parametrize("argument", ["encryption_key", "crypto_key_reader"])
-def test_encryption_is_refused(argument: str) -> None:
+def test_encryption_options_are_refused(argument: str) -> None:
     arguments: dict[str, Any] = {argument: "key"}
     with pytest.raises(OperationNotSupported, match="does not encrypt"):
         ProducerOptions(**arguments)
 
 
-def test_no_send_timeout_is_none() -> None:
+def test_a_send_timeout_of_0_is_no_timeout() -> None:
     assert ProducerOptions(send_timeout_millis=0).send_timeout_seconds is None
     assert ProducerOptions(send_timeout_millis=1_500).send_timeout_seconds == 1.5
 
@@ -69,7 +69,9 @@ def test_no_send_timeout_is_none() -> None:
         ("content", 5, "without a schema content is bytes, not int"),
     ],
 )
-async def test_an_argument_of_the_wrong_kind_is_named(argument, value, text) -> None:
+async def test_an_argument_of_the_wrong_type_is_refused_with_its_name(
+    argument, value, text
+) -> None:
     broker = ScriptedBroker()
     producer = await broker.producer()
     with pytest.raises((TypeError, ValueError), match=text):
@@ -77,7 +79,7 @@ async def test_an_argument_of_the_wrong_kind_is_named(argument, value, text) -> 
     assert broker.memory.current_usage == 0
 
 
-async def test_an_ordering_key_may_be_any_bytes() -> None:
+async def test_an_ordering_key_may_contain_any_bytes() -> None:
     broker = ScriptedBroker()
     producer = await broker.producer()
     producer.send_nowait(b"", ordering_key="\udcff", partition_key="ü")
@@ -85,7 +87,7 @@ async def test_an_ordering_key_may_be_any_bytes() -> None:
     assert (sent.metadata.ordering_key, sent.metadata.partition_key) == (b"\xff", "ü")
 
 
-async def test_content_may_be_any_bytes() -> None:
+async def test_content_may_be_any_bytes_like_object() -> None:
     broker = ScriptedBroker()
     producer = await broker.producer()
     for content in (b"a", bytearray(b"b"), memoryview(b"c")):
@@ -93,7 +95,7 @@ async def test_content_may_be_any_bytes() -> None:
     assert broker.contents == [b"a", b"b", b"c"]
 
 
-async def test_a_block_closes_its_producer() -> None:
+async def test_an_async_with_block_closes_its_producer() -> None:
     broker = ScriptedBroker()
     async with await broker.producer() as producer:
         assert producer.is_connected()

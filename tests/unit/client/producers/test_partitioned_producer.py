@@ -44,7 +44,7 @@ def indexes(router: Router, count: int, size: int = 0) -> list[int]:
     return [router.partition(message(size), 3) for _ in range(count)]
 
 
-async def test_every_partition_gets_its_producer() -> None:
+async def test_every_partition_has_its_own_producer() -> None:
     broker = ScriptedBroker(partition_count=3)
     producer = await partitioned(broker)
     topics = sorted(one.topic for one in broker.producers)
@@ -56,7 +56,7 @@ async def test_every_partition_gets_its_producer() -> None:
     assert not producer.is_connected()
 
 
-async def test_messages_go_round_and_their_ids_name_the_partition() -> None:
+async def test_messages_are_routed_round_robin_and_their_ids_name_the_partition() -> None:
     broker = ScriptedBroker(partition_count=3)
     producer = await partitioned(broker)
     results = [producer.send_nowait(b"%d" % number) for number in range(6)]
@@ -69,14 +69,14 @@ async def test_messages_go_round_and_their_ids_name_the_partition() -> None:
     await producer.close()
 
 
-async def test_one_partition_that_refuses_is_enough_and_none_is_left() -> None:
+async def test_a_refused_partition_fails_the_opening_and_detaches_every_producer() -> None:
     broker = ScriptedBroker(partition_count=3, refusals=[None, refusal(pb.ProducerBusy)])
     with pytest.raises(ProducerBusy):
         await partitioned(broker)
     assert not broker.cnx.attached.producers
 
 
-async def test_leaving_what_was_opened_takes_no_time_beyond_the_opening() -> None:
+async def test_a_failed_opening_closes_its_partitions_within_the_operation_timeout() -> None:
     # Given two partitions, of which one is refused late, and a broker that answers no leaving
     broker = ScriptedBroker(
         partition_count=2,
@@ -96,7 +96,7 @@ async def test_leaving_what_was_opened_takes_no_time_beyond_the_opening() -> Non
     assert not broker.cnx.attached.producers
 
 
-async def test_lazy_partitions_are_attached_with_their_first_message() -> None:
+async def test_lazy_partitions_are_attached_by_their_first_message() -> None:
     broker = ScriptedBroker(partition_count=5, holds=asyncio.Event())
     producer = await partitioned(
         broker,
@@ -118,7 +118,7 @@ async def test_lazy_partitions_are_attached_with_their_first_message() -> None:
     await producer.close()
 
 
-async def test_a_lazy_partition_that_refuses_fails_its_messages_and_is_tried_again() -> None:
+async def test_a_refused_lazy_partition_fails_its_messages_and_is_retried() -> None:
     broker = ScriptedBroker(partition_count=1, refusals=[refusal(pb.ProducerBusy)])
     producer = await partitioned(broker, lazy_start_partitioned_producers=True)
     failed = producer.send_nowait(b"0")
@@ -130,7 +130,7 @@ async def test_a_lazy_partition_that_refuses_fails_its_messages_and_is_tried_aga
     assert broker.memory.current_usage == 1
 
 
-async def test_whatever_ends_a_lazy_partitions_start_it_is_tried_again() -> None:
+async def test_a_lazy_partition_is_retried_after_any_error() -> None:
     broker = ScriptedBroker(partition_count=1, refusals=[KeyError("a schema's own")])
     producer = await partitioned(broker, lazy_start_partitioned_producers=True)
     failed = producer.send_nowait(b"0")
@@ -141,7 +141,7 @@ async def test_whatever_ends_a_lazy_partitions_start_it_is_tried_again() -> None
     assert broker.contents == [b"1"]
 
 
-async def test_flush_waits_for_all_partitions_and_tells_what_one_failed_with() -> None:
+async def test_flush_waits_for_every_partition_and_raises_a_partitions_error() -> None:
     broker = ScriptedBroker(partition_count=2)
     producer = await partitioned(broker)
     results = [producer.send_nowait(b"%d" % number) for number in range(2)]
@@ -158,7 +158,7 @@ async def test_flush_waits_for_all_partitions_and_tells_what_one_failed_with() -
         await producer.flush()
 
 
-async def test_a_send_that_is_cancelled_leaves_the_line_of_its_partition_alone(monkeypatch) -> None:
+async def test_a_cancelled_send_is_withdrawn_only_from_its_partition(monkeypatch) -> None:
     asked: list[str] = []
     withdraw = TopicProducer.withdraw
 
@@ -178,7 +178,9 @@ async def test_a_send_that_is_cancelled_leaves_the_line_of_its_partition_alone(m
 
 
 @pytest.mark.parametrize("errors", [[], [refusal(pb.ServiceNotReady)], [RuntimeError("odd")]])
-async def test_partitions_that_come_are_used(errors: list[Exception]) -> None:
+async def test_new_partitions_are_used_even_when_an_update_fails_first(
+    errors: list[Exception],
+) -> None:
     broker = ScriptedBroker(partition_count=1)
     producer = await partitioned(broker)
     broker.partition_count = 2
@@ -194,7 +196,7 @@ async def test_partitions_that_come_are_used(errors: list[Exception]) -> None:
     await producer.close()
 
 
-async def test_a_closed_producer_takes_nothing_and_closes_every_partition() -> None:
+async def test_a_closed_producer_refuses_sends_and_closes_every_partition() -> None:
     broker = ScriptedBroker(partition_count=2)
     producer = await partitioned(broker)
     await producer.close()
@@ -205,7 +207,7 @@ async def test_a_closed_producer_takes_nothing_and_closes_every_partition() -> N
     assert len(closes) == 2
 
 
-async def test_partitions_are_asked_for_until_somebody_knows_them() -> None:
+async def test_the_partition_lookup_is_retried_until_answered() -> None:
     later = refusal(pb.ServiceNotReady)
     broker = ScriptedBroker(partition_count=1, lookup_refusals=[later, later])
     opening = await started(partitioned(broker))
@@ -216,7 +218,7 @@ async def test_partitions_are_asked_for_until_somebody_knows_them() -> None:
 
 
 @pytest.mark.parametrize("partitions", [0, 1])
-async def test_the_question_for_partitions_and_the_attachment_have_one_time_together(
+async def test_partition_lookup_and_attachment_share_the_operation_timeout(
     partitions: int,
 ) -> None:
     broker = ScriptedBroker(
@@ -235,30 +237,30 @@ async def test_the_question_for_partitions_and_the_attachment_have_one_time_toge
         await opening
 
 
-async def test_a_question_for_partitions_that_is_not_allowed_is_not_asked_again() -> None:
+async def test_an_unauthorized_partition_lookup_is_not_retried() -> None:
     broker = ScriptedBroker(lookup_refusals=[refusal(pb.AuthorizationError)])
     with pytest.raises(AuthorizationError):
         await partitioned(broker)
 
 
-async def test_a_name_that_is_no_topic_is_refused() -> None:
+async def test_an_invalid_topic_name_is_refused() -> None:
     with pytest.raises(InvalidTopicName):
         await open_producer(ScriptedBroker().context(), "a/b", ProducerOptions())
 
 
-async def test_keys_go_where_the_official_client_sends_them() -> None:
+async def test_a_key_is_routed_by_its_hash_modulo_the_partitions() -> None:
     for scheme in HashingScheme:
         router = Router(ProducerOptions(hashing_scheme=scheme), TOPIC, ManualClock(), 0)
         for key in ("", "a", "anna", "ünï"):
             assert router.partition(message(key=key), 7) == key_hash(scheme, key) % 7
 
 
-async def test_without_batches_each_message_goes_to_the_next() -> None:
+async def test_without_batching_messages_are_routed_round_robin() -> None:
     router = Router(ProducerOptions(batching_enabled=False), TOPIC, ManualClock(), 0)
     assert indexes(router, 4) == [1, 2, 0, 1]
 
 
-async def test_with_batches_a_partition_is_kept_until_one_would_be_sent() -> None:
+async def test_with_batching_a_partition_is_kept_until_a_batch_would_be_sent() -> None:
     clock = ManualClock()
     by_count = Router(ProducerOptions(batching_max_messages=2), TOPIC, clock, 0)
     assert indexes(by_count, 5) == [0, 0, 1, 1, 2]
@@ -270,12 +272,12 @@ async def test_with_batches_a_partition_is_kept_until_one_would_be_sent() -> Non
     assert indexes(by_time, 2) == [1, 1]
 
 
-async def test_a_single_partition_is_kept() -> None:
+async def test_single_partition_routing_keeps_its_partition() -> None:
     options = ProducerOptions(message_routing_mode=PartitionsRoutingMode.UseSinglePartition)
     assert indexes(Router(options, TOPIC, ManualClock(), 7), 3) == [1, 1, 1]
 
 
-async def test_the_programs_router_sees_the_message() -> None:
+async def test_a_custom_router_receives_the_message_and_partition_count() -> None:
     seen = []
 
     def route(message: Message, partitions: int) -> int:
@@ -290,7 +292,7 @@ async def test_the_programs_router_sees_the_message() -> None:
     assert one.sequence_id == -1
 
 
-async def test_a_router_that_names_no_partition_is_told() -> None:
+async def test_an_invalid_partition_or_a_missing_custom_router_is_refused() -> None:
     router = Router(ProducerOptions(message_router=lambda *_: 3), TOPIC, ManualClock())
     with pytest.raises(InvalidConfiguration, match="partition 3: there are 0 to 2"):
         router.partition(message(), 3)
@@ -312,7 +314,9 @@ async def test_a_router_that_names_no_partition_is_told() -> None:
         (9, 0, 2, 9),
     ],
 )
-def test_partitions_share_the_places(pending: int, across: int, partitions: int, each: int) -> None:
+def test_partitions_share_the_limit_of_pending_messages(
+    pending: int, across: int, partitions: int, each: int
+) -> None:
     options = ProducerOptions(
         max_pending_messages=pending, max_pending_messages_across_partitions=across
     )

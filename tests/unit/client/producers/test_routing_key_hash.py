@@ -25,7 +25,7 @@ OFFICIAL = {
 
 
 @pytest.mark.parametrize(("key", "partitions"), OFFICIAL.items())
-def test_a_key_goes_where_the_official_client_sends_it(key, partitions) -> None:
+def test_boost_hash_selects_the_partition_of_the_official_client(key, partitions) -> None:
     found = key_hash(HashingScheme.BoostHash, key)
     assert (found % 1_009, found % 997) == partitions
 
@@ -35,17 +35,17 @@ def test_a_key_goes_where_the_official_client_sends_it(key, partitions) -> None:
     # Java's own answers, without the sign.
     [("", 0), ("a", 97), ("hello", 99162322), ("polygenelubricants", 0), ("😀", 1772899)],
 )
-def test_a_key_is_hashed_as_java_hashes(key: str, expected: int) -> None:
+def test_java_string_hash_equals_the_hash_of_java(key: str, expected: int) -> None:
     assert key_hash(HashingScheme.JavaStringHash, key) == expected
 
 
 @pytest.mark.parametrize(
     ("key", "expected"), [("", 0), ("test", 0xBA6BD213 & 0x7FFFFFFF), ("k1", 2_110_152_746)]
 )
-def test_a_key_is_hashed_by_murmur(key: str, expected: int) -> None:
+def test_murmur3_hash_equals_the_reference_values(key: str, expected: int) -> None:
     assert key_hash(HashingScheme.Murmur3_32Hash, key) == expected
 
 
 @pytest.mark.parametrize("scheme", list(HashingScheme))
-def test_a_key_that_is_no_unicode_has_a_hash(scheme: HashingScheme) -> None:
+def test_a_key_that_is_no_valid_unicode_is_hashed(scheme: HashingScheme) -> None:
     assert 0 <= key_hash(scheme, "a\udcff") < 2**31

@@ -38,7 +38,9 @@ async def broker() -> ScriptedBroker:
     return ScriptedBroker()
 
 
-async def test_it_asks_for_the_producer_that_the_program_wants(broker: ScriptedBroker) -> None:
+async def test_the_producer_command_carries_the_options_of_the_producer(
+    broker: ScriptedBroker,
+) -> None:
     await broker.producer(
         producer_name="mine", properties={"a": "b"}, access_mode=ProducerAccessMode.Exclusive
     )
@@ -50,7 +52,7 @@ async def test_it_asks_for_the_producer_that_the_program_wants(broker: ScriptedB
     assert not command.HasField("schema")
 
 
-async def test_a_name_from_the_broker_is_sent_again_with_the_next_epoch() -> None:
+async def test_a_broker_assigned_name_is_sent_again_with_the_next_epoch() -> None:
     broker = ScriptedBroker(topic_epoch=5)
     producer = await broker.producer()
     assert not broker.producers[0].HasField("producer_name")
@@ -70,7 +72,9 @@ async def pass_time(broker: ScriptedBroker, seconds: float) -> None:
     await settle()
 
 
-async def test_what_has_no_receipt_is_sent_again_in_order(broker: ScriptedBroker) -> None:
+async def test_messages_without_a_receipt_are_resent_in_order_after_a_reconnection(
+    broker: ScriptedBroker,
+) -> None:
     producer = await broker.producer()
     results = [producer.send_nowait(b"%d" % number) for number in range(4)]
     broker.answers(1)
@@ -84,7 +88,7 @@ async def test_what_has_no_receipt_is_sent_again_in_order(broker: ScriptedBroker
     assert producer.last_sequence_id() == 4
 
 
-async def test_a_broker_that_closes_the_producer_names_where_it_is_served_now() -> None:
+async def test_a_producer_closed_by_the_broker_with_a_new_url_reconnects_immediately() -> None:
     broker = ScriptedBroker()
     producer = await broker.producer()
     producer.send_nowait(b"x")
@@ -94,7 +98,7 @@ async def test_a_broker_that_closes_the_producer_names_where_it_is_served_now() 
     assert broker.contents == [b"x", b"x"]
 
 
-async def test_numbers_go_on_behind_those_that_the_broker_knows() -> None:
+async def test_sequence_ids_continue_after_the_last_known_to_the_broker() -> None:
     broker = ScriptedBroker(last_sequence_id=41)
     producer = await broker.producer(producer_name="mine")
     assert producer.last_sequence_id() == 41
@@ -105,7 +109,7 @@ async def test_numbers_go_on_behind_those_that_the_broker_knows() -> None:
     assert broker.sent[0].send.sequence_id == 42
 
 
-async def test_the_program_chooses_the_first_number_and_each() -> None:
+async def test_initial_and_explicit_sequence_ids_are_used() -> None:
     broker = ScriptedBroker(last_sequence_id=41)
     producer = await broker.producer(initial_sequence_id=99)
     producer.send_nowait(b"")
@@ -115,7 +119,7 @@ async def test_the_program_chooses_the_first_number_and_each() -> None:
     assert producer.last_sequence_id() == 500
 
 
-async def test_a_receipt_of_a_message_that_has_failed_is_passed_over() -> None:
+async def test_the_receipt_of_a_timed_out_message_is_ignored() -> None:
     broker = ScriptedBroker()
     producer = await broker.producer(send_timeout_millis=1_000)
     late = producer.send_nowait(b"late")
@@ -128,7 +132,9 @@ async def test_a_receipt_of_a_message_that_has_failed_is_passed_over() -> None:
     assert second.result().entry_id() == 1
 
 
-async def test_a_receipt_before_an_earlier_one_ends_the_connection(broker: ScriptedBroker) -> None:
+async def test_a_receipt_out_of_order_closes_the_connection_and_resends(
+    broker: ScriptedBroker,
+) -> None:
     producer = await broker.producer()
     producer.send_nowait(b"0")
     producer.send_nowait(b"1")
@@ -138,7 +144,7 @@ async def test_a_receipt_before_an_earlier_one_ends_the_connection(broker: Scrip
     assert broker.contents == [b"0", b"1"]
 
 
-async def test_a_message_that_is_not_allowed_fails_alone(broker: ScriptedBroker) -> None:
+async def test_a_message_refused_as_not_allowed_fails_alone(broker: ScriptedBroker) -> None:
     producer = await broker.producer()
     first, second = producer.send_nowait(b"0"), producer.send_nowait(b"1")
     broker.refuses(broker.sent[0].send, pb.NotAllowedError, "too large for the policy")
@@ -148,7 +154,7 @@ async def test_a_message_that_is_not_allowed_fails_alone(broker: ScriptedBroker)
     assert second.exception() is None
 
 
-async def test_a_message_that_is_not_allowed_fails_before_those_that_are_being_stored() -> None:
+async def test_a_refused_chunked_message_fails_while_its_neighbours_are_still_pending() -> None:
     # The second of three is in parts
     broker = ScriptedBroker(max_message_size=1_000)
     producer = await broker.producer(chunking_enabled=True)
@@ -163,7 +169,7 @@ async def test_a_message_that_is_not_allowed_fails_before_those_that_are_being_s
     assert broker.memory.current_usage == 0
 
 
-async def test_a_batch_that_is_not_allowed_fails_whole(broker: ScriptedBroker) -> None:
+async def test_a_batch_refused_as_not_allowed_fails_completely(broker: ScriptedBroker) -> None:
     producer = await broker.producer(batching_enabled=True, batching_max_messages=2)
     results = [producer.send_nowait(b"0"), producer.send_nowait(b"1")]
     broker.refuses(broker.sent[0].send, pb.NotAllowedError)
@@ -171,7 +177,7 @@ async def test_a_batch_that_is_not_allowed_fails_whole(broker: ScriptedBroker) -
     assert broker.memory.current_usage == 0
 
 
-async def test_other_refusals_pass_and_the_message_is_sent_again(broker: ScriptedBroker) -> None:
+async def test_a_message_refused_for_another_reason_is_resent(broker: ScriptedBroker) -> None:
     producer = await broker.producer()
     result = producer.send_nowait(b"x")
     broker.refuses(broker.sent[0].send, pb.PersistenceError)
@@ -186,7 +192,9 @@ async def test_other_refusals_pass_and_the_message_is_sent_again(broker: Scripte
     ("code", "error"),
     [(pb.TopicTerminatedError, TopicTerminated), (pb.ProducerFenced, ProducerFenced)],
 )
-async def test_some_refusals_of_coming_back_are_final(code, error) -> None:
+async def test_a_final_refusal_on_reconnection_fails_pending_and_later_messages(
+    code, error
+) -> None:
     broker = ScriptedBroker(refusals=[None, refusal(code)])
     producer = await broker.producer()
     result = producer.send_nowait(b"x")
@@ -198,14 +206,14 @@ async def test_some_refusals_of_coming_back_are_final(code, error) -> None:
     assert broker.memory.current_usage == 0
 
 
-async def test_a_name_that_is_taken_is_told_at_once() -> None:
+async def test_a_producer_name_in_use_is_refused_immediately() -> None:
     broker = ScriptedBroker(refusals=[refusal(pb.ProducerBusy, "taken")])
     with pytest.raises(ProducerBusy, match="taken"):
         await broker.producer()
     assert not broker.cnx.attached.producers
 
 
-async def test_a_quota_that_is_exceeded_fails_what_is_pending_and_no_more() -> None:
+async def test_an_exceeded_quota_fails_pending_messages_only() -> None:
     full = refusal(pb.ProducerBlockedQuotaExceededException)
     broker = ScriptedBroker(refusals=[None, full])
     producer = await broker.producer()
@@ -225,7 +233,7 @@ class Forgetting(dict[int, object]):
         """No-op."""
 
 
-async def test_exclusive_access_is_waited_for_without_end() -> None:
+async def test_exclusive_access_is_awaited_without_a_timeout() -> None:
     broker = ScriptedBroker(is_ready=False)
     opening = await started(broker.producer(access_mode=ProducerAccessMode.WaitForExclusive))
     broker.clock.advance(1_000.0)
@@ -236,7 +244,7 @@ async def test_exclusive_access_is_waited_for_without_end() -> None:
     assert (await opening).is_connected()
 
 
-async def test_who_is_closed_while_it_waits_for_exclusive_access_asks_again() -> None:
+async def test_a_producer_closed_while_awaiting_exclusive_access_requests_access_again() -> None:
     broker = ScriptedBroker(is_ready=False)
     opening = await started(broker.producer(access_mode=ProducerAccessMode.WaitForExclusive))
     broker.is_ready = True
@@ -247,7 +255,7 @@ async def test_who_is_closed_while_it_waits_for_exclusive_access_asks_again() ->
     assert len(broker.producers) == 2
 
 
-async def test_a_connection_that_is_lost_with_the_answer_that_a_producer_waits_is_tried_again(
+async def test_a_connection_lost_together_with_the_queued_answer_is_retried(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Given a not-ready answer arriving together with the end of the connection
@@ -261,7 +269,7 @@ async def test_a_connection_that_is_lost_with_the_answer_that_a_producer_waits_i
     assert (await opening).is_connected()
 
 
-async def test_whoever_waits_no_more_for_exclusive_access_tells_the_broker() -> None:
+async def test_a_cancelled_wait_for_exclusive_access_closes_the_producer_at_the_broker() -> None:
     broker = ScriptedBroker(is_ready=False)
     opening = await started(broker.producer(access_mode=ProducerAccessMode.WaitForExclusive))
     opening.cancel()
@@ -271,7 +279,7 @@ async def test_whoever_waits_no_more_for_exclusive_access_tells_the_broker() -> 
     assert not broker.cnx.attached.producers
 
 
-async def test_closing_sends_what_is_open_and_waits_for_its_receipts() -> None:
+async def test_closing_sends_open_batches_and_waits_for_receipts() -> None:
     broker = ScriptedBroker()
     producer = await broker.producer(batching_enabled=True)
     result = producer.send_nowait(b"last")
@@ -286,7 +294,7 @@ async def test_closing_sends_what_is_open_and_waits_for_its_receipts() -> None:
     assert len(closes) == 1
 
 
-async def test_closing_fails_those_that_wait_and_what_has_no_receipt_in_time() -> None:
+async def test_closing_fails_waiting_sends_and_messages_without_a_receipt_in_time() -> None:
     broker = ScriptedBroker()
     producer = await broker.producer(max_pending_messages=1)
     pending = producer.send_nowait(b"pending")
@@ -305,7 +313,7 @@ def closes(broker: ScriptedBroker) -> int:
     return sum(one.type == pb.BaseCommand.CLOSE_PRODUCER for one in commands)
 
 
-async def test_a_broker_that_answers_no_more_is_told_that_the_producer_is_gone() -> None:
+async def test_closing_at_a_silent_broker_still_sends_close_producer() -> None:
     broker = ScriptedBroker()
     producer = await broker.producer()
     producer.send_nowait(b"x")
@@ -316,7 +324,7 @@ async def test_a_broker_that_answers_no_more_is_told_that_the_producer_is_gone()
     assert not broker.cnx.attached.producers
 
 
-async def test_a_close_that_is_cancelled_ends_at_once_and_tells_the_broker() -> None:
+async def test_a_cancelled_close_ends_immediately_and_closes_at_the_broker() -> None:
     broker = ScriptedBroker()
     producer = await broker.producer()
     result = producer.send_nowait(b"x")
@@ -330,7 +338,7 @@ async def test_a_close_that_is_cancelled_ends_at_once_and_tells_the_broker() -> 
     assert closes(broker) == 1
 
 
-async def test_who_closes_once_more_waits_with_the_first_and_costs_no_message() -> None:
+async def test_a_second_close_waits_for_the_first_and_loses_no_message() -> None:
     broker = ScriptedBroker()
     context = broker.context()
     producer = await broker.producer()
@@ -346,7 +354,7 @@ async def test_who_closes_once_more_waits_with_the_first_and_costs_no_message() 
 
 
 @pytest.mark.parametrize("code", [pb.TopicTerminatedError, pb.ProducerFenced])
-async def test_a_refusal_that_is_final_ends_the_producer_at_the_broker_too(broker, code) -> None:
+async def test_a_final_refusal_closes_the_producer_at_the_broker_once(broker, code) -> None:
     producer = await broker.producer()
     producer.send_nowait(b"x")
     broker.refuses(broker.sent[0].send, code)
@@ -355,7 +363,7 @@ async def test_a_refusal_that_is_final_ends_the_producer_at_the_broker_too(broke
     assert closes(broker) == 1
 
 
-async def test_a_late_receipt_is_not_taken_for_that_of_what_is_sent_again() -> None:
+async def test_a_late_receipt_does_not_confirm_a_resent_chunk() -> None:
     # A message in three chunks, of which the second fails
     broker = ScriptedBroker(max_message_size=1_000)
     producer = await broker.producer(chunking_enabled=True)
@@ -376,7 +384,9 @@ async def test_a_late_receipt_is_not_taken_for_that_of_what_is_sent_again() -> N
     assert result.result().entry_id() == 3
 
 
-async def test_frames_stay_here_while_the_connection_takes_no_more(broker: ScriptedBroker) -> None:
+async def test_frames_are_held_back_while_the_connection_is_not_writable(
+    broker: ScriptedBroker,
+) -> None:
     producer = await broker.producer()
     broker.cnx.takes_no_more()
     for number in range(3):
@@ -386,7 +396,7 @@ async def test_frames_stay_here_while_the_connection_takes_no_more(broker: Scrip
     assert broker.contents == [b"0", b"1", b"2"]
 
 
-async def test_flush_waits_for_what_was_sent_before(broker: ScriptedBroker) -> None:
+async def test_flush_waits_only_for_messages_sent_before(broker: ScriptedBroker) -> None:
     producer = await broker.producer(batching_enabled=True, batching_max_publish_delay_ms=60_000)
     producer.send_nowait(b"before")
     flushing = await started(producer.flush())
@@ -397,7 +407,7 @@ async def test_flush_waits_for_what_was_sent_before(broker: ScriptedBroker) -> N
     assert flushing.done()
 
 
-async def test_flush_tells_of_a_message_that_was_not_sent_and_of_a_producer_that_has_ended(
+async def test_flush_raises_the_error_of_a_failed_message_or_an_ended_producer(
     broker: ScriptedBroker,
 ) -> None:
     producer = await broker.producer(send_timeout_millis=1_000)
@@ -412,7 +422,7 @@ async def test_flush_tells_of_a_message_that_was_not_sent_and_of_a_producer_that
         await producer.flush()
 
 
-async def test_one_timer_watches_all_sends(broker: ScriptedBroker) -> None:
+async def test_every_send_times_out_at_its_own_time(broker: ScriptedBroker) -> None:
     producer = await broker.producer(send_timeout_millis=1_000)
     first = producer.send_nowait(b"0")
     broker.clock.advance(0.6)
@@ -425,7 +435,7 @@ async def test_one_timer_watches_all_sends(broker: ScriptedBroker) -> None:
     assert producer.statistics().send_timeouts_total == 2
 
 
-async def test_very_many_messages_whose_time_is_up_fail_in_several_turns() -> None:
+async def test_many_timed_out_messages_fail_in_several_turns() -> None:
     broker = ScriptedBroker(limit_bytes=1 << 30)
     producer = await broker.producer(max_pending_messages=0, send_timeout_millis=1_000)
     results = [producer.send_nowait(b"") for _ in range(MOST_AT_ONCE + 1)]
@@ -438,7 +448,7 @@ async def test_very_many_messages_whose_time_is_up_fail_in_several_turns() -> No
     assert results[-1].done()
 
 
-async def test_very_many_messages_of_a_producer_that_ends_fail_in_several_turns() -> None:
+async def test_many_messages_of_an_ended_producer_fail_in_several_turns() -> None:
     broker = ScriptedBroker(limit_bytes=1 << 30)
     producer = await broker.producer(max_pending_messages=0)
     results = [producer.send_nowait(b"") for _ in range(MOST_AT_ONCE + 1)]
@@ -449,7 +459,7 @@ async def test_very_many_messages_of_a_producer_that_ends_fail_in_several_turns(
     assert broker.memory.current_usage == 0
 
 
-async def test_closing_returns_when_very_many_messages_have_failed() -> None:
+async def test_closing_returns_after_very_many_messages_have_failed() -> None:
     broker = ScriptedBroker(limit_bytes=1 << 30, holds=asyncio.Event())
     producer, opening = broker.opening(max_pending_messages=0)
     await settle()
@@ -459,7 +469,7 @@ async def test_closing_returns_when_very_many_messages_have_failed() -> None:
     assert all(one.done() for one in results)
 
 
-async def test_a_send_that_waits_for_its_place_has_the_same_time(broker: ScriptedBroker) -> None:
+async def test_a_send_waiting_for_a_place_has_the_same_send_timeout(broker: ScriptedBroker) -> None:
     producer = await broker.producer(max_pending_messages=1, send_timeout_millis=1_000)
     producer.send_nowait(b"0")
     broker.clock.advance(0.9)
@@ -473,7 +483,7 @@ async def test_a_send_that_waits_for_its_place_has_the_same_time(broker: Scripte
         await waiting
 
 
-async def test_a_send_that_is_cancelled_in_line_holds_nothing() -> None:
+async def test_a_send_cancelled_while_waiting_holds_no_memory() -> None:
     broker = ScriptedBroker(limit_bytes=10)
     producer = await broker.producer()
     held = broker.memory.reserve_nowait(11)
@@ -489,7 +499,7 @@ async def test_a_send_that_is_cancelled_in_line_holds_nothing() -> None:
     assert not behind.done()
 
 
-async def test_a_send_that_is_cancelled_later_is_on_its_way_and_held() -> None:
+async def test_a_send_cancelled_in_flight_holds_memory_until_its_receipt() -> None:
     broker = ScriptedBroker()
     producer = await broker.producer()
     send = await started(producer.send(b"x"))
@@ -500,7 +510,7 @@ async def test_a_send_that_is_cancelled_later_is_on_its_way_and_held() -> None:
     assert broker.memory.current_usage == 0
 
 
-async def test_memory_is_given_back_before_the_program_goes_on() -> None:
+async def test_memory_is_released_before_the_send_completes() -> None:
     broker = ScriptedBroker(limit_bytes=10)
     producer = await broker.producer()
     usages = []
@@ -511,7 +521,7 @@ async def test_memory_is_given_back_before_the_program_goes_on() -> None:
     assert usages == [0]
 
 
-async def test_without_places_memory_bounds_small_messages_too() -> None:
+async def test_without_a_place_limit_memory_bounds_even_empty_messages() -> None:
     broker = ScriptedBroker(limit_bytes=10_240)
     producer = await broker.producer(max_pending_messages=0)
     sent = 0
@@ -522,7 +532,7 @@ async def test_without_places_memory_bounds_small_messages_too() -> None:
     assert sent == 11
 
 
-async def test_everything_about_a_message_stands_in_its_metadata() -> None:
+async def test_message_metadata_carries_every_argument_of_send() -> None:
     broker = ScriptedBroker(schema_version=b"\1")
     producer = await broker.producer(compression_type=CompressionType.ZLib)
     producer.send_nowait(
@@ -546,7 +556,7 @@ async def test_everything_about_a_message_stands_in_its_metadata() -> None:
     assert list(other.replicate_to) == ["__local__"]
 
 
-async def test_a_message_that_is_to_be_delivered_later_is_in_no_batch() -> None:
+async def test_a_delayed_message_is_not_batched() -> None:
     broker = ScriptedBroker()
     producer = await broker.producer(batching_enabled=True)
     for content, later in ((b"0", None), (b"1", 99), (b"2", None)):
@@ -555,7 +565,7 @@ async def test_a_message_that_is_to_be_delivered_later_is_in_no_batch() -> None:
     assert [one.contents for one in broker.sent] == [[b"0"], [b"1"], [b"2"]]
 
 
-async def test_a_producer_not_opened_holds_nothing() -> None:
+async def test_a_producer_whose_opening_was_cancelled_is_not_attached() -> None:
     broker = ScriptedBroker(holds=asyncio.Event())
     context = broker.context()
     producer = TopicProducer(context, TOPIC, ProducerOptions())
@@ -567,7 +577,7 @@ async def test_a_producer_not_opened_holds_nothing() -> None:
     assert not broker.cnx.attached.producers
 
 
-async def test_large_parts_are_made_in_a_turn_each_and_nobody_overtakes_them() -> None:
+async def test_large_chunks_are_encoded_over_several_turns_and_not_overtaken() -> None:
     broker = ScriptedBroker(max_message_size=2 * LARGE_PART_BYTES, limit_bytes=1 << 30)
     producer = await broker.producer(chunking_enabled=True)
     large = producer.send_nowait(bytes(5 * LARGE_PART_BYTES))
@@ -582,7 +592,7 @@ async def test_large_parts_are_made_in_a_turn_each_and_nobody_overtakes_them() -
     assert len(broker.sent) == 7
 
 
-async def test_nobody_looks_for_other_parts_of_a_message_that_has_one(monkeypatch) -> None:
+async def test_a_refused_unchunked_message_causes_no_scan_of_pending_entries(monkeypatch) -> None:
     monkeypatch.setattr(
         PendingEntries, "drop_parts_of", lambda *_: pytest.fail("looks at all entries")
     )
@@ -593,7 +603,7 @@ async def test_nobody_looks_for_other_parts_of_a_message_that_has_one(monkeypatc
     assert isinstance(result.exception(), NotAllowedError)
 
 
-async def test_each_part_of_a_message_counts_its_own_properties() -> None:
+async def test_each_chunk_counts_the_properties_towards_memory() -> None:
     broker = ScriptedBroker(max_message_size=1_000)
     producer = await broker.producer(chunking_enabled=True)
     producer.send_nowait(bytes(1_001), {"a": "x" * 800})
@@ -607,7 +617,7 @@ async def test_each_part_of_a_message_counts_its_own_properties() -> None:
     assert broker.memory.current_usage == 0
 
 
-async def test_a_partition_is_named_in_the_ids(broker: ScriptedBroker) -> None:
+async def test_a_message_id_names_its_partition(broker: ScriptedBroker) -> None:
     producer = await broker.producer(topic=f"{TOPIC}-partition-3")
     result = producer.send_nowait(b"x")
     broker.answers()
@@ -616,7 +626,7 @@ async def test_a_partition_is_named_in_the_ids(broker: ScriptedBroker) -> None:
 
 
 @pytest.mark.parametrize("choice", [{}, {"chunking_enabled": True}, {"batching_enabled": True}])
-async def test_a_large_message_is_compressed_beside_the_loop_and_nobody_overtakes_it(
+async def test_a_large_message_is_compressed_in_a_thread_and_not_overtaken(
     broker: ScriptedBroker, choice: dict[str, Any]
 ) -> None:
     producer = await broker.producer(compression_type=CompressionType.ZLib, **choice)
@@ -634,7 +644,7 @@ async def test_a_large_message_is_compressed_beside_the_loop_and_nobody_overtake
 
 
 @pytest.mark.parametrize("waits", [False, True])
-async def test_a_large_message_that_is_closed_over_is_sent_if_anybody_waits_for_it(
+async def test_a_message_being_compressed_at_close_is_sent_unless_the_close_is_cancelled(
     monkeypatch: pytest.MonkeyPatch, waits: bool
 ) -> None:
     goes_on = threading.Event()
@@ -663,7 +673,7 @@ async def test_a_large_message_that_is_closed_over_is_sent_if_anybody_waits_for_
     assert producer.statistics().pending_messages == 0
 
 
-async def test_a_large_message_that_cannot_be_compressed_fails(monkeypatch) -> None:
+async def test_a_failed_compression_fails_its_message_and_releases_memory(monkeypatch) -> None:
     def broken(*_: object) -> None:
         raise MemoryError("no room")
 
@@ -675,12 +685,12 @@ async def test_a_large_message_that_cannot_be_compressed_fails(monkeypatch) -> N
     assert broker.memory.current_usage == 0
 
 
-async def test_a_producer_shows_its_name_and_its_topic() -> None:
+async def test_the_repr_of_a_producer_shows_its_name_and_topic() -> None:
     producer = await ScriptedBroker().producer()
     assert repr(producer) == f"<Producer {producer.producer_name()} of {producer.topic()}>"
 
 
-async def test_what_a_closed_producer_did_not_send_is_logged_with_its_number(
+async def test_the_number_of_unsent_messages_is_logged_at_close(
     broker: ScriptedBroker, caplog: pytest.LogCaptureFixture
 ) -> None:
     producer = await broker.producer()

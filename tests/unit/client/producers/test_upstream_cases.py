@@ -63,7 +63,7 @@ CASES = {
 }
 
 
-def test_every_case_is_named() -> None:
+def test_every_upstream_case_is_named_in_a_docstring() -> None:
     found = set()
     for node in ast.parse(Path(__file__).read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -76,7 +76,7 @@ async def filled(producer: Producer, count: int, size: int) -> list[asyncio.Futu
     return [producer.send_nowait(bytes(size)) for _ in range(count)]
 
 
-async def test_messages_are_rejected_until_the_link_recovers() -> None:
+async def test_messages_are_rejected_until_the_connection_recovers() -> None:
     """Upstream: MemoryLimitTest.testRejectMessages"""
     broker = ScriptedBroker(limit_bytes=100 * KIB)
     producer = await broker.producer(block_if_queue_full=False)
@@ -93,7 +93,7 @@ async def test_messages_are_rejected_until_the_link_recovers() -> None:
     producer.send_nowait(b"again")
 
 
-async def test_producers_of_two_topics_share_the_limit() -> None:
+async def test_producers_of_two_topics_share_the_memory_limit() -> None:
     """Upstream: MemoryLimitTest.testRejectMessagesOnMultipleTopics"""
     broker = ScriptedBroker(limit_bytes=100 * KIB)
     first, second = await broker.producer(), await broker.producer("persistent://a/b/c")
@@ -108,7 +108,7 @@ async def test_producers_of_two_topics_share_the_limit() -> None:
         producer.send_nowait(bytes(KIB))
 
 
-async def test_a_message_that_is_refused_for_its_size_holds_nothing() -> None:
+async def test_a_message_refused_for_its_size_holds_no_memory() -> None:
     """Upstream: ProducerMemoryLimitTest.testProducerInvalidMessageMemoryRelease
 
     The error is the official Python client's.
@@ -122,7 +122,7 @@ async def test_a_message_that_is_refused_for_its_size_holds_nothing() -> None:
 
 
 @pytest.mark.parametrize("batching", [False, True])
-async def test_messages_whose_time_is_up_hold_nothing(batching: bool) -> None:
+async def test_timed_out_messages_hold_no_memory(batching: bool) -> None:
     """Upstream: ProducerMemoryLimitTest.testProducerTimeoutMemoryRelease and
     Upstream: ProducerMemoryLimitTest.testProducerBatchSendTimeoutMemoryRelease
     """
@@ -139,7 +139,9 @@ async def test_messages_whose_time_is_up_hold_nothing(batching: bool) -> None:
     assert [type(one.exception()) for one in results] == [Timeout, Timeout]
 
 
-async def test_a_batch_that_cannot_be_built_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_batch_that_cannot_be_built_holds_no_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Upstream: ProducerMemoryLimitTest.testBatchMessageOOMMemoryRelease"""
 
     def no_memory(*_: object, **__: object) -> None:
@@ -154,7 +156,7 @@ async def test_a_batch_that_cannot_be_built_holds_nothing(monkeypatch: pytest.Mo
     assert (broker.memory.current_usage, producer.statistics().pending_messages) == (0, 0)
 
 
-async def test_a_closed_producer_holds_nothing() -> None:
+async def test_a_closed_producer_holds_no_memory() -> None:
     """Upstream: ProducerMemoryLimitTest.testProducerCloseMemoryRelease"""
     broker = ScriptedBroker()
     producer = await broker.producer()
@@ -165,7 +167,7 @@ async def test_a_closed_producer_holds_nothing() -> None:
     assert isinstance(result.exception(), AlreadyClosed)
 
 
-async def test_a_limit_below_a_batch_blocks_nobody_for_ever() -> None:
+async def test_a_memory_limit_below_the_batch_size_does_not_block_forever() -> None:
     """Upstream: ProducerMemoryLimitTest.testProducerBlockReserveMemory"""
     broker = ScriptedBroker(limit_bytes=KIB)
     producer = await broker.producer(
@@ -184,7 +186,7 @@ async def test_a_limit_below_a_batch_blocks_nobody_for_ever() -> None:
     assert broker.memory.current_usage == 0
 
 
-async def test_two_clients_share_one_limit() -> None:
+async def test_two_clients_share_a_memory_limit() -> None:
     """Upstream: ProducerMemoryLimitTest.testMultiPulsarClientProducerShareMemoryLimitController"""
     one, other = ScriptedBroker(limit_bytes=600), ScriptedBroker()
     other.memory = one.memory
@@ -206,7 +208,7 @@ async def test_two_clients_share_one_limit() -> None:
 
 
 @pytest.mark.parametrize("state", [TopicTerminated, ProducerFenced, AlreadyClosed])
-async def test_what_a_state_that_is_final_ends_is_released_once(state) -> None:
+async def test_memory_of_messages_ended_by_a_final_state_is_released_once(state) -> None:
     """Upstream: ProducerImplTest.testProcessOpSendMsgInTerminalStateReleasesMemoryOnce"""
     broker = ScriptedBroker()
     producer = await broker.producer()
@@ -226,7 +228,7 @@ async def test_what_a_state_that_is_final_ends_is_released_once(state) -> None:
     assert broker.memory.current_usage == other.size
 
 
-async def test_a_message_sent_again_when_it_failed_is_the_only_pending_one() -> None:
+async def test_a_message_resent_from_a_failure_callback_is_the_only_pending_message() -> None:
     """Upstream: ProducerImplTest.testFailPendingMessagesSyncRetry"""
     broker = ScriptedBroker()
     producer = await broker.producer(max_pending_messages=2, send_timeout_millis=1_000)
@@ -240,7 +242,7 @@ async def test_a_message_sent_again_when_it_failed_is_the_only_pending_one() -> 
 
 
 @pytest.mark.parametrize("following", [False, True])
-async def test_a_producer_closed_because_a_value_does_not_fit_writes_no_more(following) -> None:
+async def test_a_producer_closed_after_an_encoding_failure_writes_no_more(following) -> None:
     """Upstream: ProducerMemoryLeakTest.testSchemaFailureCallbackStopsRecovery
 
     Here values are encoded before memory is reserved.
@@ -270,7 +272,7 @@ class Broken:
         return None
 
 
-async def test_a_message_that_consumers_of_the_same_memory_limit_refuse_is_refused_at_once(
+async def test_a_message_above_the_size_limit_of_consumers_is_refused_immediately(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(send_queue, "largest_message_bytes", lambda _: 10)
@@ -281,7 +283,7 @@ async def test_a_message_that_consumers_of_the_same_memory_limit_refuse_is_refus
     assert broker.memory.current_usage == 0
 
 
-async def test_a_producer_closed_because_a_message_is_too_large_holds_nothing() -> None:
+async def test_a_producer_closed_from_an_oversize_callback_holds_no_memory() -> None:
     """Upstream: ProducerMemoryLeakTest.testDeferredOversizedMessageClosesProducerInCallback"""
     broker = ScriptedBroker(max_message_size=10)
     producer = await broker.producer(max_pending_messages=10)
@@ -297,7 +299,9 @@ async def test_a_producer_closed_because_a_message_is_too_large_holds_nothing() 
 
 @pytest.mark.parametrize("block", [False, True])
 @pytest.mark.parametrize("rejected", [0, 1, 2])
-async def test_a_part_that_cannot_be_written_ends_its_message(block, rejected, monkeypatch) -> None:
+async def test_a_chunk_that_cannot_be_written_fails_its_message(
+    block, rejected, monkeypatch
+) -> None:
     """Upstream: ProducerMemoryLeakTest.testChunkedSendStopsAfterRejectedWrite
 
     Differs: upstream keeps the preceding chunks pending though their memory is free; here the
@@ -325,7 +329,7 @@ async def test_a_part_that_cannot_be_written_ends_its_message(block, rejected, m
     await producer.close()
 
 
-async def test_a_send_cancelled_between_two_parts_goes_on_and_ends_with_its_producer() -> None:
+async def test_a_send_cancelled_between_chunks_continues_until_its_producer_closes() -> None:
     """Upstream: ProducerMemoryLeakTest.testInterruptedChunkedSendReleasesUnbuiltChunks
 
     Differs: sent chunks are useless without the rest, so the rest is sent as well.
@@ -345,7 +349,7 @@ async def test_a_send_cancelled_between_two_parts_goes_on_and_ends_with_its_prod
     assert broker.memory.current_usage == 0
 
 
-async def test_a_full_queue_refuses_and_holds_nothing_in_the_end() -> None:
+async def test_a_full_queue_refuses_sends_and_holds_no_memory_after_close() -> None:
     """Upstream: ProducerMemoryLeakTest.testSendQueueIsFull"""
     broker = ScriptedBroker()
     producer = await broker.producer(max_pending_messages=1)
@@ -363,7 +367,7 @@ async def test_a_full_queue_refuses_and_holds_nothing_in_the_end() -> None:
     ("size", "limit", "compression"),
     [(1, 5, CompressionType.NONE), (1, 6, CompressionType.LZ4)],
 )
-async def test_a_message_above_the_limit_is_refused(size, limit, compression) -> None:
+async def test_a_message_above_the_size_limit_is_refused(size, limit, compression) -> None:
     """Upstream: ProducerMemoryLeakTest.testSendMessageSizeExceeded"""
     broker = ScriptedBroker(max_message_size=limit)
     producer = await broker.producer(compression_type=compression)
@@ -374,7 +378,7 @@ async def test_a_message_above_the_limit_is_refused(size, limit, compression) ->
 
 
 @pytest.mark.parametrize(("limit", "refused"), [(1, True), (3, True), (40, False)])
-async def test_a_batch_above_the_limit_is_refused(limit: int, refused: bool) -> None:
+async def test_a_batch_above_the_size_limit_is_refused(limit: int, refused: bool) -> None:
     """Upstream: ProducerMemoryLeakTest.testBatchedSendMessageSizeExceeded
 
     The numbers are our batches'.
@@ -388,7 +392,7 @@ async def test_a_batch_above_the_limit_is_refused(limit: int, refused: bool) -> 
     assert broker.memory.current_usage == 0
 
 
-async def test_a_closed_producer_takes_nothing() -> None:
+async def test_a_closed_producer_refuses_sends() -> None:
     """Upstream: ProducerMemoryLeakTest.testSendAfterClosedProducer"""
     broker = ScriptedBroker()
     producer = await broker.producer()
@@ -398,7 +402,7 @@ async def test_a_closed_producer_takes_nothing() -> None:
     assert broker.memory.current_usage == 0
 
 
-async def test_a_value_that_does_not_fit_leaves_its_neighbours_alone() -> None:
+async def test_a_value_that_cannot_be_encoded_does_not_affect_other_messages() -> None:
     """Upstream: ProducerMemoryLeakTest.testBrokenSchema"""
     broker = ScriptedBroker()
     producer = await broker.producer(schema=Broken())
@@ -411,7 +415,7 @@ async def test_a_value_that_does_not_fit_leaves_its_neighbours_alone() -> None:
     assert broker.memory.current_usage == 0
 
 
-async def test_more_parts_than_places_fail_together() -> None:
+async def test_a_nowait_send_of_more_chunks_than_places_fails() -> None:
     """Upstream: ProducerMemoryLeakTest.testChunksEnqueueFailed"""
     broker = ScriptedBroker(max_message_size=1_000)
     producer = await broker.producer(chunking_enabled=True, max_pending_messages=2)
@@ -421,7 +425,7 @@ async def test_more_parts_than_places_fail_together() -> None:
     assert broker.memory.current_usage == 0
 
 
-async def test_more_parts_than_places_go_one_after_the_other() -> None:
+async def test_chunks_beyond_the_pending_limit_are_sent_one_after_another() -> None:
     """Upstream: ProducerMemoryLeakTest.testChunksBlockedByTheirOwnPlaces (#17446)"""
     broker = ScriptedBroker(max_message_size=100)
     producer = await broker.producer(chunking_enabled=True, max_pending_messages=3)
@@ -438,7 +442,7 @@ async def test_more_parts_than_places_go_one_after_the_other() -> None:
 
 
 @pytest.mark.parametrize("method", ["before_send", "on_send_acknowledgement", "on_close"])
-async def test_an_interceptor_that_raises_costs_nothing(method: str, caplog) -> None:
+async def test_a_raising_interceptor_is_logged_and_fails_no_send(method: str, caplog) -> None:
     """Upstream: ProducerMemoryLeakTest.testInterceptorError"""
     broker = ScriptedBroker()
     producer = await broker.producer(interceptors=(Raising(method),))

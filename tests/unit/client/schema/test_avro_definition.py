@@ -56,13 +56,15 @@ def nested(depth: int) -> Any:
         (["null", "int"], "b", "expected int; R.a is <b> of type <class 'str'> expected null"),
     ],
 )
-def test_a_value_that_does_not_fit_is_named(kind: Any, value: object, sentence: str) -> None:
+def test_a_value_that_does_not_fit_is_refused_with_its_field(
+    kind: Any, value: object, sentence: str
+) -> None:
     with pytest.raises(ValueError, match=f"the value does not fit its schema: .*{sentence}"):
         record(kind).written({"a": value})
 
 
 @pytest.mark.parametrize("outermost", [{"type": "map"}, ["null", {"type": "map"}]], ids=str)
-def test_what_is_no_record_is_parsed_once(outermost: Any) -> None:
+def test_a_non_record_schema_is_parsed_once(outermost: Any) -> None:
     # A default spelled as text in JSON
     inner = {**EMPTY, "fields": [{"name": "a", "type": "bytes", "default": "\xff"}]}
     maps = outermost[-1] if isinstance(outermost, list) else outermost
@@ -72,7 +74,7 @@ def test_what_is_no_record_is_parsed_once(outermost: Any) -> None:
     assert found.read(data) == found.read(data, found) == {"k": {"a": b"\xff"}}
 
 
-def test_a_field_that_is_not_there_is_null_or_its_default_and_one_too_many_is_refused() -> None:
+def test_a_missing_field_becomes_null_or_its_default_and_an_extra_field_is_refused() -> None:
     assert record(["null", "int"]).written({}) == b"\x00"
     assert record("bytes", default="\xff").written({}) == b"\x02\xff"
     with pytest.raises(ValueError, match="None expected int"):
@@ -81,7 +83,7 @@ def test_a_field_that_is_not_there_is_null_or_its_default_and_one_too_many_is_re
         record(["null", "int"]).written({"b": 1})
 
 
-def test_the_record_of_a_union_is_the_one_that_has_the_fields() -> None:
+def test_a_record_in_a_union_is_selected_by_its_fields() -> None:
     one, two = (
         {"type": "record", "name": name, "fields": [{"name": field, "type": "int"}]}
         for name, field in (("One", "a"), ("Two", "b"))
@@ -89,7 +91,7 @@ def test_the_record_of_a_union_is_the_one_that_has_the_fields() -> None:
     assert record([one, two]).written({"a": {"b": 1}}) == b"\x02\x02"
 
 
-def test_values_are_as_deep_as_the_bound() -> None:
+def test_values_are_nested_at_most_to_the_depth_limit() -> None:
     found = definition(NODE)
     data = found.written(as_avro(nested(MAX_DEPTH)))
     assert found.read(data) == nested(MAX_DEPTH)
@@ -118,7 +120,7 @@ def long_chain() -> dict[str, Any]:
     ],
     ids=["node", "array", "endless", "chain"],
 )
-def test_bytes_that_are_too_deep_are_refused_and_do_not_end_the_process(source: Any) -> None:
+def test_bytes_nested_too_deeply_are_refused_without_crashing(source: Any) -> None:
     found = definition(source)
     assert found.is_deep
     with pytest.raises(ValueError, match="maximum recursion depth exceeded"):
@@ -128,7 +130,7 @@ def test_bytes_that_are_too_deep_are_refused_and_do_not_end_the_process(source: 
 @pytest.mark.parametrize(
     "items", ["null", EMPTY, *({"type": "fixed", "name": "Z", "size": size} for size in (0, -1))]
 )
-def test_an_array_of_what_takes_no_bytes_is_refused(items: Any) -> None:
+def test_an_array_of_items_without_bytes_is_refused(items: Any) -> None:
     with pytest.raises(ValueError, match="the items of an array take no bytes: give them a field"):
         record({"type": "array", "items": items})
 
@@ -145,7 +147,7 @@ def test_an_array_of_what_takes_no_bytes_is_refused(items: Any) -> None:
     ],
     ids=str,
 )
-def test_bytes_that_announce_more_than_there_is_are_refused(kind: Any, count: int) -> None:
+def test_an_announced_length_beyond_the_data_is_refused(kind: Any, count: int) -> None:
     data = definition("long").written(count)
     with pytest.raises(ValueError, match="bytes cannot be read as Avro: they end too early"):
         record(kind).read(data)
@@ -159,12 +161,14 @@ def test_bytes_that_announce_more_than_there_is_are_refused(kind: Any, count: in
     ],
     ids=["2^62 items", "a number of a million bytes"],
 )
-def test_what_the_reader_lacks_is_passed_over_within_the_bytes(data: bytes, sentence: str) -> None:
+def test_skipping_a_field_unknown_to_the_reader_stays_within_the_data(
+    data: bytes, sentence: str
+) -> None:
     with pytest.raises(ValueError, match=sentence):
         record(BOOLEANS).read(data, NOTHING)
 
 
-def test_the_length_of_a_block_is_not_believed() -> None:
+def test_the_declared_length_of_a_block_is_ignored() -> None:
     # A block of one item, with a declared length of -3 bytes
     data = b"\x01\x05\x01\x00"
     assert record(BOOLEANS).read(data, NOTHING) == {}
@@ -180,14 +184,14 @@ def test_the_length_of_a_block_is_not_believed() -> None:
         (ENUM, "B", {**ENUM, "symbols": ["A", "C"], "default": "C"}, "C"),
     ],
 )
-def test_a_value_is_made_to_fit_the_reader(writer, value, reader, found) -> None:
+def test_a_value_is_converted_to_the_readers_type(writer, value, reader, found) -> None:
     written = record(writer)
     read = written.read(written.written({"a": value}), record(reader))
     assert read == {"a": found}
     assert type(read["a"]) is type(found)
 
 
-def test_what_cannot_fit_the_reader_is_refused() -> None:
+def test_a_value_that_cannot_be_converted_to_the_reader_is_refused() -> None:
     written = record(["null", "int"])
     with pytest.raises(ValueError, match="bytes cannot be read as Avro: schema mismatch"):
         written.read(b"\x00", record("int"))
@@ -197,14 +201,14 @@ def test_what_cannot_fit_the_reader_is_refused() -> None:
         )
 
 
-def test_each_value_has_a_default_of_its_own() -> None:
+def test_every_decoded_value_has_its_own_copy_of_a_default() -> None:
     writer = definition({"type": "record", "name": "R", "fields": []})
     reader = record({"type": "array", "items": "int"}, default=[1])
     writer.read(b"", reader)["a"].append(2)
     assert writer.read(b"", reader) == {"a": [1]}
 
 
-def test_a_record_that_holds_itself_may_be_renamed() -> None:
+def test_a_recursive_record_may_be_renamed() -> None:
     older = definition(
         {
             **NODE,
@@ -230,6 +234,6 @@ def test_a_record_that_holds_itself_may_be_renamed() -> None:
         '{"type": "array", "items": ' * 3000 + '"int"' + "}" * 3000,
     ],
 )
-def test_what_is_no_definition_is_refused(text: str) -> None:
+def test_an_invalid_definition_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="the definition breaks Avro's rules"):
         AvroDefinition(text)

@@ -83,7 +83,7 @@ WHOLE = Whole(
 DEFINITION = {"type": "record", "name": "Pair", "fields": [{"name": "a", "type": "long"}]}
 
 
-def test_a_record_is_what_the_avro_library_writes() -> None:
+def test_a_record_is_encoded_like_the_avro_library() -> None:
     buffer = io.BytesIO()
     definition = avro.schema.make_avsc_object(Order.schema())
     fields = {
@@ -98,7 +98,7 @@ def test_a_record_is_what_the_avro_library_writes() -> None:
     assert data == buffer.getvalue()
 
 
-def test_what_was_encoded_beside_the_loop_is_sent_as_it_is() -> None:
+def test_already_encoded_bytes_are_sent_unchanged() -> None:
     schema = AvroSchema(Order)
     data = schema.encode(ORDER)
     assert schema.encode(data) is data
@@ -107,14 +107,14 @@ def test_what_was_encoded_beside_the_loop_is_sent_as_it_is() -> None:
 @pytest.mark.parametrize(
     "value", [ORDER, WHOLE, Model(parts={"a": Part("tea", Size.SMALL)})], ids=lambda v: type(v)
 )
-def test_what_is_encoded_is_decoded(value: object) -> None:
+def test_an_encoded_value_is_decoded_unchanged(value: object) -> None:
     schema = AvroSchema(type(value))
     found = schema.decode(schema.encode(value))
     assert type(found) is type(value)
     assert found == value
 
 
-def test_a_definition_takes_dicts() -> None:
+def test_a_definition_without_a_class_encodes_and_decodes_dicts() -> None:
     schema = AvroSchema(None, DEFINITION)
     assert schema.encode({"a": -1}) == b"\x01"
     assert schema.decode(b"\x01") == {"a": -1}
@@ -126,7 +126,7 @@ def message(data: bytes, schema: Schema) -> Message:
     return Message(entry, None, data, -1)
 
 
-def test_an_older_version_is_read_by_its_own_definition() -> None:
+def test_an_older_schema_version_is_read_by_its_own_definition() -> None:
     class Older(Record):
         count = Integer(required=True)
         gone = String()
@@ -143,7 +143,7 @@ def test_an_older_version_is_read_by_its_own_definition() -> None:
     assert found == Newer(count=3, added="new")
 
 
-def test_a_record_that_was_renamed_is_the_same() -> None:
+def test_a_renamed_record_is_still_readable() -> None:
     def version(name: str, namespace: str | None) -> AvroSchema:
         definition: dict[str, Any] = {**DEFINITION, "name": name}
         if namespace is not None:
@@ -157,7 +157,7 @@ def test_a_record_that_was_renamed_is_the_same() -> None:
     assert found == {"a": 5}
 
 
-def test_another_type_of_schema_is_refused() -> None:
+def test_a_schema_of_another_type_is_refused() -> None:
     info = JsonSchema(Order).schema_info()
     assert info is not None
     with pytest.raises(ValueError, match="the topic's schema is Json, not Avro"):
@@ -173,7 +173,7 @@ def test_another_type_of_schema_is_refused() -> None:
         ("1", "the definition breaks Avro's rules"),
     ],
 )
-def test_a_definition_that_is_none_is_refused(text: str, sentence: str) -> None:
+def test_an_invalid_writer_definition_is_refused(text: str, sentence: str) -> None:
     info = pb.Schema(name="", type=pb.Schema.Avro, schema_data=text.encode())
     with pytest.raises(ValueError, match=sentence):
         AvroSchema(None, {"type": "record", "name": "R", "fields": []}).decoding_of(info)
@@ -182,7 +182,7 @@ def test_a_definition_that_is_none_is_refused(text: str, sentence: str) -> None:
 @pytest.mark.parametrize(
     ("record_cls", "definition"), [(None, None), (dict, DEFINITION), (int, None)]
 )
-def test_it_takes_a_class_or_a_definition(record_cls, definition) -> None:
+def test_unsupported_classes_and_missing_definitions_are_refused(record_cls, definition) -> None:
     with pytest.raises(TypeError, match="AvroSchema takes a Record, a dataclass"):
         AvroSchema(record_cls, definition)
 
@@ -205,7 +205,7 @@ def test_bytes_that_do_not_fit_are_refused(data: bytes) -> None:
         AvroSchema(Order).decode(data)
 
 
-def test_the_broker_is_told_the_definition() -> None:
+def test_schema_info_carries_the_avro_definition() -> None:
     info = AvroSchema(Order).schema_info()
     assert info is not None
     assert (info.name, info.type) == ("AVRO", pb.Schema.Avro)

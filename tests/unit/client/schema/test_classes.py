@@ -62,7 +62,7 @@ class Model(BaseModel):
     tags: list[str] = Field(default_factory=list)
 
 
-def test_the_definition_of_a_dataclass() -> None:
+def test_a_dataclass_is_converted_to_an_avro_record() -> None:
     found = derived(Order, as_json=True)
     line = {
         "type": "record",
@@ -101,7 +101,7 @@ def test_the_definition_of_a_dataclass() -> None:
     avro.schema.make_avsc_object(found.definition)
 
 
-def test_the_definition_of_a_model() -> None:
+def test_a_pydantic_model_is_converted_to_an_avro_record() -> None:
     found = derived(Model, as_json=True)
     assert found.definition == {
         "type": "record",
@@ -115,7 +115,7 @@ def test_the_definition_of_a_model() -> None:
     assert found.read is None
 
 
-def test_a_class_that_holds_itself_is_named_once() -> None:
+def test_a_recursive_class_is_defined_once() -> None:
     found = derived(Node, as_json=True)
     assert found.definition["fields"][1] == {
         "name": "next",
@@ -124,7 +124,7 @@ def test_a_class_that_holds_itself_is_named_once() -> None:
     }
 
 
-def test_times_are_text_in_json_and_numbers_in_avro() -> None:
+def test_times_are_strings_in_json_and_logical_types_in_avro() -> None:
     kinds = [
         [one["type"] for one in derived(Times, as_json=as_json).definition["fields"]]
         for as_json in (True, False)
@@ -139,7 +139,7 @@ def test_times_are_text_in_json_and_numbers_in_avro() -> None:
     ]
 
 
-def test_names_become_members_where_there_are_enums() -> None:
+def test_enum_names_are_read_back_as_enum_members() -> None:
     read = derived(Order, as_json=False).read
     assert read is not None
     line = {"item": "tea", "sizes": ["SMALL"]}
@@ -166,13 +166,13 @@ def test_names_become_members_where_there_are_enums() -> None:
         (Size | int | None, "Odd.one: in a union an enum stands only with None"),
     ],
 )
-def test_what_no_definition_can_say_is_refused_by_name(kind: Any, sentence: str) -> None:
+def test_an_unsupported_field_type_is_refused_with_its_name(kind: Any, sentence: str) -> None:
     odd = dataclass(type("Odd", (), {"__annotations__": {"one": kind}}))
     with pytest.raises(TypeError, match=sentence):
         derived(odd, as_json=False)
 
 
-def test_two_classes_of_one_name_are_refused() -> None:
+def test_two_classes_of_the_same_name_are_refused() -> None:
     other = dataclass(type("Line", (), {"__annotations__": {"one": int}}))
     both = dataclass(type("Both", (), {"__annotations__": {"a": Line, "b": other}}))
     with pytest.raises(TypeError, match="two classes that are named Line: rename one of them"):
@@ -183,5 +183,5 @@ def test_two_classes_of_one_name_are_refused() -> None:
     ("kind", "described"),
     [(Order, True), (Model, True), (Record, False), (dict, False), (Order("a"), False)],
 )
-def test_dataclasses_and_models_are_described(kind: object, described: bool) -> None:
+def test_only_dataclasses_and_models_are_described(kind: object, described: bool) -> None:
     assert is_described(kind) is described

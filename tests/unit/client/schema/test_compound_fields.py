@@ -15,34 +15,34 @@ class Line(Record):
     item = String()
 
 
-def test_an_enum_takes_members_names_and_values() -> None:
+def test_an_enum_field_accepts_members_names_and_values() -> None:
     field = CustomEnum(Level)
     found = [field.validate_type("level", one) for one in (Level.LOW, "LOW", 1)]
     assert found == [Level.LOW] * 3
 
 
-def test_an_enum_names_what_it_has() -> None:
+def test_an_invalid_enum_value_is_refused_with_the_members() -> None:
     with pytest.raises(TypeError, match=r"level is one of Level \(LOW, HIGH\), not 'MID'"):
         CustomEnum(Level).validate_type("level", "MID")
 
 
-def test_an_enum_takes_no_other_class() -> None:
+def test_an_enum_field_of_another_class_is_refused() -> None:
     with pytest.raises(TypeError, match="CustomEnum takes an Enum, not 'LOW'"):
         CustomEnum("LOW")  # type: ignore[arg-type] - that it is refused is the point
 
 
 @pytest.mark.parametrize("kind", [Line, Line()])
-def test_a_class_stands_for_its_instance_in_arrays_and_maps(kind: Element) -> None:
+def test_a_record_class_equals_its_instance_in_arrays_and_maps(kind: Element) -> None:
     assert Array(kind).schema() == {"type": "array", "items": Line.schema()}
     assert Map(kind).schema() == {"type": "map", "values": Line.schema()}
 
 
-def test_an_array_takes_a_field_only() -> None:
+def test_an_array_of_a_non_field_is_refused() -> None:
     with pytest.raises(TypeError, match="an Array's type is a Record or a Field such as"):
         Array(int)  # type: ignore[arg-type] - that it is refused is the point
 
 
-def test_an_array_has_the_whole_definition_of_its_enum() -> None:
+def test_an_array_contains_the_full_definition_of_its_enum() -> None:
     # The official client writes "enum", which is no Avro type
     class Plain(Enum):
         A = "A"

@@ -34,7 +34,7 @@ class Model(BaseModel):
     count: int = Field(default=1, alias="Count")
 
 
-def test_a_record_is_json_without_spaces() -> None:
+def test_a_record_is_encoded_as_compact_json() -> None:
     schema = JsonSchema(Line)
     line = Line(item="tea", size=Size.SMALL, raw=b"x")
     data = schema.encode(line)
@@ -42,7 +42,7 @@ def test_a_record_is_json_without_spaces() -> None:
     assert schema.decode(data) == line
 
 
-def test_a_dataclass_is_json() -> None:
+def test_a_dataclass_is_encoded_as_compact_json() -> None:
     schema = JsonSchema(Order)
     order = Order("anna", Part("tea", [Size.SMALL]))
     data = schema.encode(order)
@@ -50,20 +50,20 @@ def test_a_dataclass_is_json() -> None:
     assert schema.decode(data) == order
 
 
-def test_a_model_is_json_by_its_aliases() -> None:
+def test_a_pydantic_model_is_encoded_by_its_aliases() -> None:
     schema = JsonSchema(Model)
     data = schema.encode(Model(Count=2))
     assert data == b'{"Count":2}'
     assert schema.decode(data) == Model(Count=2)
 
 
-def test_what_does_not_fit_a_class_is_refused() -> None:
+def test_json_that_does_not_fit_the_class_is_refused() -> None:
     with pytest.raises(ValueError, match="customer"):
         JsonSchema(Order).decode(b'{"customer": 1}')
 
 
 @pytest.mark.parametrize(("data", "error"), [(b"[1]", TypeError), (b"{", ValueError)])
-def test_what_is_no_record_is_refused(data: bytes, error: type[Exception]) -> None:
+def test_invalid_json_or_a_non_object_is_refused(data: bytes, error: type[Exception]) -> None:
     with pytest.raises(error):
         JsonSchema(Line).decode(data)
 
@@ -73,13 +73,13 @@ def test_a_value_of_another_class_is_refused() -> None:
         JsonSchema(Order).encode({"customer": "anna"})
 
 
-def test_a_definition_may_be_given() -> None:
+def test_an_explicit_definition_is_used_in_schema_info() -> None:
     definition = {"type": "record", "name": "Order", "fields": []}
     info = JsonSchema(Order, definition).schema_info()
     assert info is not None
     assert json.loads(info.schema_data) == definition
 
 
-def test_it_takes_no_other_class() -> None:
+def test_an_unsupported_class_is_refused() -> None:
     with pytest.raises(TypeError, match="takes a Record, a dataclass or a pydantic model, not <cl"):
         JsonSchema(dict)

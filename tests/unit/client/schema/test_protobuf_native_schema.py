@@ -8,7 +8,7 @@ import proto.PulsarApi_pb2 as pb
 from client.schema import ProtobufNativeSchema
 
 
-def test_the_definition_has_the_file_of_the_class() -> None:
+def test_the_definition_contains_the_file_descriptor_of_the_class() -> None:
     info = ProtobufNativeSchema(pb.KeyValue).schema_info()
     assert info is not None
     definition = json.loads(info.schema_data)
@@ -18,7 +18,7 @@ def test_the_definition_has_the_file_of_the_class() -> None:
     assert [file.name for file in whole.file] == [definition["rootFileDescriptorName"]]
 
 
-def test_what_is_encoded_is_decoded() -> None:
+def test_an_encoded_message_is_decoded_unchanged() -> None:
     schema = ProtobufNativeSchema(pb.KeyValue)
     value = pb.KeyValue(key="a", value="b")
     assert schema.decode(schema.encode(value)) == value

@@ -24,7 +24,7 @@ class Order(Record):
     sizes = Array(CustomEnum(Size))
 
 
-def test_dicts_become_records_however_deep() -> None:
+def test_nested_dicts_become_records() -> None:
     order = Order(
         line={"item": "tea"}, lines=[{"count": 2}], by_name={"a": [{"item": "mint"}]}, sizes=[1]
     )
@@ -35,19 +35,19 @@ def test_dicts_become_records_however_deep() -> None:
     assert made.sizes == [Size.SMALL]
 
 
-def test_a_record_that_nobody_gave_is_each_ones_own() -> None:
+def test_a_default_record_is_not_shared_between_instances() -> None:
     one: Any = Order()
     one.line.item = "tea"
     other: Any = Order()
     assert other.line.item is None
 
 
-def test_a_field_that_is_not_there_cannot_be_set() -> None:
+def test_setting_an_unknown_field_is_refused() -> None:
     with pytest.raises(AttributeError, match="Line has no field size: item, count"):
         Line().size = 1  # type: ignore[attr-defined] - that it is refused is the point
 
 
-def test_what_is_no_field_is_left_out() -> None:
+def test_unknown_constructor_arguments_are_ignored() -> None:
     assert Line(item="tea", colour="green") == Line(item="tea")
 
 
@@ -57,11 +57,11 @@ def test_records_are_equal_by_their_values() -> None:
     assert Line() != "Line"
 
 
-def test_a_record_shows_its_values() -> None:
+def test_the_repr_of_a_record_shows_its_values() -> None:
     assert repr(Line(item="tea")) == "Line(item='tea', count=1)"
 
 
-def test_a_class_that_holds_itself_is_named_once() -> None:
+def test_a_recursive_record_is_defined_once() -> None:
     class Node(Record):
         text = String()
 
@@ -70,7 +70,7 @@ def test_a_class_that_holds_itself_is_named_once() -> None:
     assert definition["fields"][1] == {"name": "next", "type": ["null", "Node"]}
 
 
-def test_fields_may_have_the_names_of_methods() -> None:
+def test_field_names_may_equal_method_names() -> None:
     class Odd(Record):
         type = String()  # type: ignore[assignment] - it is a field here
         values = Integer()
@@ -79,7 +79,7 @@ def test_fields_may_have_the_names_of_methods() -> None:
     assert as_avro(odd) == {"type": "a", "values": 1}
 
 
-def test_avro_has_names_and_dicts() -> None:
+def test_as_avro_returns_enum_names_and_dicts() -> None:
     found = as_avro(Order(customer="anna", line=None, lines=[{}], sizes=[Size.SMALL]))
     assert found == {
         "customer": "anna",
@@ -90,7 +90,7 @@ def test_avro_has_names_and_dicts() -> None:
     }
 
 
-def test_the_default_of_a_record_is_a_dict_in_its_definition() -> None:
+def test_a_default_record_is_a_dict_in_the_definition() -> None:
     class Basket(Record):
         line = Line(default=Line(item="tea"), required_default=True, required=True)
 

@@ -50,7 +50,7 @@ class Order(Record):
     own = Own()
 
 
-def test_attributes_have_the_types_of_values() -> None:
+def test_record_attributes_have_the_types_of_their_values() -> None:
     order = Order(id=1)
     assert_type(order.id, int)
     assert_type(order.cents, int)
@@ -67,7 +67,7 @@ def test_attributes_have_the_types_of_values() -> None:
     assert order.id + 1 == 2
 
 
-def test_attributes_take_what_becomes_a_value() -> None:
+def test_attributes_accept_convertible_values() -> None:
     order = Order(id=1)
     order.id = 5
     order.id += 1
@@ -80,12 +80,12 @@ def test_attributes_take_what_becomes_a_value() -> None:
     assert (order.id, order.customer, order.size) == (6, "anna", Size.LARGE)
 
 
-def test_the_class_has_the_fields() -> None:
+def test_class_attributes_are_the_fields() -> None:
     assert_type(Order.id, Integer)
     assert Order.id.type() == "int"
 
 
-def test_type_checkers_refuse_what_a_record_refuses() -> None:
+def test_type_checkers_refuse_the_values_that_a_record_refuses() -> None:
     order = Order(id=1)
     with pytest.raises(TypeError):
         order.id = "x"  # type: ignore[assignment]

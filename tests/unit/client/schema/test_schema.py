@@ -4,19 +4,19 @@ import proto.PulsarApi_pb2 as pb
 from client.schema import BytesSchema, Schema, StringSchema
 
 
-def test_bytes_are_bytes_and_the_broker_is_told_nothing() -> None:
+def test_a_bytes_schema_passes_bytes_and_has_no_schema_info() -> None:
     schema = BytesSchema()
     assert schema.encode(b"a") == schema.decode(b"a") == b"a"
     assert schema.schema_info() is None
 
 
-def test_text_is_utf_8() -> None:
+def test_a_string_schema_encodes_utf_8() -> None:
     schema = StringSchema()
     assert schema.encode("ü") == b"\xc3\xbc"
     assert schema.decode(b"\xc3\xbc") == "ü"
 
 
-def test_a_schema_of_ones_own_tells_the_broker_its_definition() -> None:
+def test_a_custom_schema_has_its_definition_in_schema_info() -> None:
     schema = Schema(dict, pb.Schema.Json, {"type": "record"}, "mine")
     info = schema.schema_info()
     assert info == pb.Schema(

@@ -99,7 +99,7 @@ def versions(schema: Tagged, broker: Broker) -> TopicVersions:
     return schema.writer_schemas(broker, TOPIC)  # type: ignore[arg-type]
 
 
-async def test_a_version_is_asked_for_once(versions, schema, broker) -> None:
+async def test_a_schema_version_is_requested_once(versions, schema, broker) -> None:
     first, second, other = (entry(schema, one) for one in (V0, V0, V1))
     assert not versions.known(first)
     await versions.learn(first)
@@ -109,14 +109,16 @@ async def test_a_version_is_asked_for_once(versions, schema, broker) -> None:
     assert broker.asked == [(TOPIC, V0), (TOPIC, V1)]
 
 
-def test_without_a_version_the_schema_itself_reads(versions: TopicVersions, schema: Tagged) -> None:
+def test_a_message_without_a_version_is_decoded_by_the_schema_itself(
+    versions: TopicVersions, schema: Tagged
+) -> None:
     head = entry(schema, b"")
     assert versions.known(head)
     assert value(head) == (b"itself", b"x")
 
 
 @pytest.mark.parametrize("failure", ["refused", "unreadable"])
-async def test_a_value_whose_version_is_not_told_is_not_guessed_and_the_version_is_asked_for_again(
+async def test_an_unavailable_version_raises_an_error_and_is_requested_again_later(
     versions: TopicVersions, schema: Tagged, broker: Broker, failure: str
 ) -> None:
     head = entry(schema, V0)
@@ -136,14 +138,16 @@ async def test_a_value_whose_version_is_not_told_is_not_guessed_and_the_version_
     assert value(later) == (V0, b"x")
 
 
-async def test_the_versions_that_are_not_known_have_a_bound(versions, schema, broker) -> None:
+async def test_the_number_of_remembered_unavailable_versions_is_bounded(
+    versions, schema, broker
+) -> None:
     broker.answer.error_code = pb.TopicNotFound
     for number in range(3 * MAX_VERSIONS):
         await versions.learn(entry(schema, number.to_bytes(8, "big")))
     assert len(versions._unknown) <= MAX_VERSIONS
 
 
-async def test_a_version_is_asked_for_again_when_its_broker_is_away(
+async def test_a_version_request_is_retried_when_the_broker_is_unreachable(
     versions: TopicVersions, schema: Tagged, broker: Broker
 ) -> None:
     head = entry(schema, V0)
@@ -155,7 +159,7 @@ async def test_a_version_is_asked_for_again_when_its_broker_is_away(
     assert value(head) == (V0, b"x")
 
 
-async def test_the_version_unused_for_longest_is_forgotten(versions, schema, broker) -> None:
+async def test_the_least_recently_used_version_is_forgotten(versions, schema, broker) -> None:
     numbers = [number.to_bytes(8, "big") for number in range(MAX_VERSIONS + 1)]
     for number in numbers[:-1]:
         await versions.learn(entry(schema, number))
@@ -166,17 +170,17 @@ async def test_the_version_unused_for_longest_is_forgotten(versions, schema, bro
     assert len(broker.asked) == MAX_VERSIONS + 1
 
 
-async def test_the_newest_version_is_asked_for_without_a_number(broker: Broker) -> None:
+async def test_the_newest_version_is_requested_with_an_empty_version(broker: Broker) -> None:
     await get_schema(broker, TOPIC, b"")  # type: ignore[arg-type]
     assert broker.asked == [(TOPIC, b"")]
 
 
-async def test_the_brokers_refusal_is_raised(broker: Broker) -> None:
+async def test_a_refused_version_request_raises_the_brokers_error(broker: Broker) -> None:
     broker.answer.error_code = pb.TopicNotFound
     broker.answer.error_message = "no such topic"
     with pytest.raises(TopicNotFound, match="no such topic"):
         await get_schema(broker, TOPIC, V0)  # type: ignore[arg-type]
 
 
-def test_other_schemas_need_no_versions(broker: Broker) -> None:
+def test_a_string_schema_needs_no_writer_versions(broker: Broker) -> None:
     assert StringSchema().writer_schemas(broker, TOPIC) is None  # type: ignore[arg-type]

@@ -31,12 +31,14 @@ def decoded(info: pb.Schema, data: bytes) -> object:
         ("Double", struct.pack(">d", 0.1), 0.1),
     ],
 )
-def test_values_are_read_by_their_type(kind: str, data: bytes, value: object) -> None:
+def test_values_are_decoded_by_the_topics_schema_type(
+    kind: str, data: bytes, value: object
+) -> None:
     info = pb.Schema(name="", type=pb.Schema.Type.Value(kind), schema_data=b"")
     assert decoded(info, data) == value
 
 
-def test_avro_becomes_a_dict() -> None:
+def test_an_avro_value_is_decoded_to_a_dict() -> None:
     schema = AvroSchema(None, PAIR)
     info = schema.schema_info()
     assert info is not None
@@ -48,12 +50,12 @@ def test_a_number_of_the_wrong_length_is_refused() -> None:
         decoded(pb.Schema(name="", type=pb.Schema.Int32, schema_data=b""), b"abc")
 
 
-def test_values_of_other_types_stay_bytes() -> None:
+def test_values_of_unsupported_schema_types_stay_bytes() -> None:
     info = pb.Schema(name="", type=pb.Schema.Protobuf, schema_data=b"")
     assert decoded(info, b"a") == b"a"
 
 
-def test_it_reads_only() -> None:
+def test_an_auto_consume_schema_cannot_encode() -> None:
     assert AutoConsumeSchema().schema_info() is None
     with pytest.raises(TypeError, match="give a producer the topic's own schema"):
         AutoConsumeSchema().encode(b"a")

@@ -77,13 +77,13 @@ class OneClient:
         return client_statistics(self.parts, self.memory)
 
 
-def test_a_client_has_the_figures_of_its_parts() -> None:
+def test_client_statistics_contain_the_producers_consumers_and_memory() -> None:
     found = OneClient().statistics()
     assert (found.producers, found.consumers) == ((PRODUCER,), (CONSUMER,))
     assert (found.memory.usage_bytes, found.memory.oldest_waiter_seconds) == (150, 3.0)
 
 
-def test_who_waits_for_what_is_said() -> None:
+def test_waiting_lists_every_waiting_producer_and_consumer_with_its_cause() -> None:
     said = [str(one) for one in OneClient().statistics().waiting()]
     assert said == [
         "producer 'p' of t waits for a slot in its queue, or memory (2)",
@@ -93,13 +93,13 @@ def test_who_waits_for_what_is_said() -> None:
     ]
 
 
-def test_nobody_waits_in_a_client_at_rest() -> None:
+def test_an_idle_client_lists_no_waiter() -> None:
     client = OneClient()
     client.parts = [OnePart(ProducerStatistics("t", is_connected=True))]
     assert list(client.statistics().waiting()) == []
 
 
-async def test_prometheus_shows_all_of_them() -> None:
+async def test_prometheus_exports_memory_producer_and_consumer_figures() -> None:
     client = OneClient()
     registry = CollectorRegistry()
     registry.register(ClientMetrics(client, "mine"))
@@ -117,7 +117,7 @@ async def test_prometheus_shows_all_of_them() -> None:
         assert line in text.splitlines()
 
 
-async def test_consumers_of_one_name_are_added_up() -> None:
+async def test_figures_of_consumers_with_the_same_name_are_summed() -> None:
     client = OneClient()
     client.parts.append(OnePart(CONSUMER))
     registry = CollectorRegistry()
@@ -126,7 +126,7 @@ async def test_consumers_of_one_name_are_added_up() -> None:
     assert registry.get_sample_value("floodgate_client_consumer_queue_size", names) == 24
 
 
-async def test_opentelemetry_shows_the_same() -> None:
+async def test_opentelemetry_exports_every_instrument() -> None:
     reader = InMemoryMetricReader()
     provider = MeterProvider([reader])
     create_instruments(provider.get_meter("test"), OneClient(), "mine")
@@ -145,7 +145,7 @@ async def test_opentelemetry_shows_the_same() -> None:
     provider.shutdown()
 
 
-async def test_clients_without_a_name_are_told_apart() -> None:
+async def test_clients_without_a_name_have_distinct_metric_labels() -> None:
     clients = OneClient(), OneClient()
     registry = CollectorRegistry()
     for client in clients:
@@ -157,7 +157,7 @@ async def test_clients_without_a_name_are_told_apart() -> None:
     assert registry.get_sample_value("floodgate_client_memory_limit_bytes", {"client": name}) == 100
 
 
-async def test_a_reading_of_opentelemetry_asks_the_client_once() -> None:
+async def test_an_opentelemetry_collection_reads_the_client_statistics_once() -> None:
     client = Mock(statistics=Mock(side_effect=OneClient().statistics))
     reader = InMemoryMetricReader()
     provider = MeterProvider([reader])
@@ -168,21 +168,21 @@ async def test_a_reading_of_opentelemetry_asks_the_client_once() -> None:
     provider.shutdown()
 
 
-async def test_another_thread_reads_in_the_loop() -> None:
+async def test_a_read_from_another_thread_runs_in_the_event_loop() -> None:
     client = OneClient()
     reader = StatisticsReader(client)
     found = await asyncio.to_thread(reader.read)
     assert replace(found, memory=client.memory.statistics()) == client.statistics()
 
 
-async def test_what_fails_in_the_loop_fails_in_the_thread() -> None:
+async def test_an_error_in_the_event_loop_is_raised_in_the_reading_thread() -> None:
     client = OneClient()
     del client.parts
     with pytest.raises(AttributeError):
         await asyncio.to_thread(StatisticsReader(client).read)
 
 
-def test_a_loop_that_has_ended_is_said() -> None:
+def test_reading_after_the_event_loop_ended_raises_timeout_error() -> None:
     async def made() -> StatisticsReader:
         return StatisticsReader(OneClient())
 
@@ -197,7 +197,7 @@ def test_a_loop_that_has_ended_is_said() -> None:
     asyncio.run(elsewhere())
 
 
-async def test_of_a_loop_that_has_ended_there_are_no_metrics() -> None:
+async def test_no_metrics_are_exported_after_the_event_loop_ended() -> None:
     registry, reader = CollectorRegistry(), InMemoryMetricReader()
     provider = MeterProvider([reader])
 
@@ -212,7 +212,7 @@ async def test_of_a_loop_that_has_ended_there_are_no_metrics() -> None:
     provider.shutdown()
 
 
-def test_every_instrument_has_a_name_and_a_value() -> None:
+def test_every_instrument_has_a_unique_name_and_a_single_value() -> None:
     statistics = OneClient().statistics()
     assert len({one.prometheus_name for one in INSTRUMENTS}) == len(INSTRUMENTS)
     assert {len(list(one.read(statistics))) for one in INSTRUMENTS} == {1}

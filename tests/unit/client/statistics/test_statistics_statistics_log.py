@@ -41,7 +41,7 @@ class Logged:
         return lines
 
 
-async def test_every_part_has_its_line_each_time(caplog: pytest.LogCaptureFixture) -> None:
+async def test_every_part_is_logged_at_each_interval(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, StatisticsLog.__module__)
     logged = Logged(600)
     logged.log.start()
@@ -56,7 +56,9 @@ async def test_every_part_has_its_line_each_time(caplog: pytest.LogCaptureFixtur
 
 
 @pytest.mark.parametrize(("seconds", "level"), [(0, logging.INFO), (600, logging.WARNING)])
-async def test_nothing_is_logged_that_nobody_wants(caplog, seconds: float, level: int) -> None:
+async def test_nothing_is_logged_when_the_interval_is_0_or_the_log_level_is_higher(
+    caplog, seconds: float, level: int
+) -> None:
     caplog.set_level(level, StatisticsLog.__module__)
     logged = Logged(seconds)
     logged.log.start()

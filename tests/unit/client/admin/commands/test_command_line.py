@@ -116,7 +116,9 @@ ASKED = {
 
 
 @pytest.mark.parametrize("line", ASKED)
-def test_pulsar_admins_words_ask_what_pulsar_admin_asks(line, stand_in, run) -> None:
+def test_a_pulsar_admin_command_line_sends_the_same_request_as_pulsar_admin(
+    line, stand_in, run
+) -> None:
     asked, body = ASKED[line]
     stand_in.answers[asked] = DONE
     assert run(*line.split())[0] == 0
@@ -135,7 +137,9 @@ def test_pulsar_admins_words_ask_what_pulsar_admin_asks(line, stand_in, run) -> 
         ("-td persistent --property a=1", {f"{PERSISTENT}?properties=a%3D1"}),
     ],
 )
-def test_a_listing_asks_for_what_its_options_say(words, lines, stand_in, run) -> None:
+def test_the_options_of_a_topic_listing_select_domains_and_query_parameters(
+    words, lines, stand_in, run
+) -> None:
     stand_in.answers.update(dict.fromkeys(lines, given([])))
     assert run("topics", "list", "acme/orders", *words.split())[0] == 0
     assert set(stand_in.lines) == lines
@@ -144,29 +148,35 @@ def test_a_listing_asks_for_what_its_options_say(words, lines, stand_in, run) ->
 # -- output ---------------------------------------------------------------------------------------
 
 
-def test_names_go_out_one_a_line(stand_in: StandInAdmin, run: Run) -> None:
+def test_listed_names_are_printed_one_per_line(stand_in: StandInAdmin, run: Run) -> None:
     stand_in.answers = {PERSISTENT: given(["p1", "p2"]), NON_PERSISTENT: given(["n1"])}
     assert run("topics", "list", "acme/orders") == (0, "p1\np2\nn1\n", "")
 
 
 @pytest.mark.parametrize("names", [[], ["one"], ["one", "two", 'a"b\n']])
-def test_names_are_one_array_in_json(names: list[str], stand_in: StandInAdmin, run: Run) -> None:
+def test_listed_names_are_a_single_array_in_json(
+    names: list[str], stand_in: StandInAdmin, run: Run
+) -> None:
     stand_in.answers = {PERSISTENT: given(names), NON_PERSISTENT: given(names)}
     status, out, _ = run("topics", "list", "acme/orders", "--json")
     assert (status, json.loads(out)) == (0, names * 2)
 
 
-def test_a_name_cannot_command_the_terminal(stand_in: StandInAdmin, run: Run) -> None:
+def test_terminal_control_characters_in_a_name_are_escaped(
+    stand_in: StandInAdmin, run: Run
+) -> None:
     stand_in.answers["GET /admin/v2/tenants"] = given(["ok", "a\x1b[2Jb\nc"])
     assert run("tenants", "list")[1] == "ok\na\\x1b[2Jb\\nc\n"
 
 
-def test_a_refusal_cannot_command_the_terminal(stand_in: StandInAdmin, run: Run) -> None:
+def test_terminal_control_characters_in_a_refusal_are_escaped(
+    stand_in: StandInAdmin, run: Run
+) -> None:
     stand_in.answers["GET /admin/v2/tenants"] = refused(412, "no\x1b[2J")
     assert "no\\x1b[2J" in run("tenants", "list")[2]
 
 
-def test_an_object_is_two_aligned_columns(stand_in: StandInAdmin, run: Run) -> None:
+def test_an_object_is_printed_as_two_aligned_columns(stand_in: StandInAdmin, run: Run) -> None:
     body = {"a": 1, "long": {"er": True, "list": ["x", "y"]}, "none": None, "empty": []}
     stand_in.answers["GET /admin/v2/tenants/acme"] = given(body)
     assert run("tenants", "get", "acme")[1] == (
@@ -174,33 +184,39 @@ def test_an_object_is_two_aligned_columns(stand_in: StandInAdmin, run: Run) -> N
     )
 
 
-def test_a_very_long_key_does_not_push_all_values_away(stand_in: StandInAdmin, run: Run) -> None:
+def test_a_very_long_key_does_not_widen_the_key_column_beyond_its_limit(
+    stand_in: StandInAdmin, run: Run
+) -> None:
     long = "k" * 100
     stand_in.answers["GET /admin/v2/brokers/configuration/values"] = given({long: "1", "b": "2"})
     out = run("brokers", "get-all-dynamic-config")[1]
     assert out == f"b{' ' * (MAX_KEY_COLUMNS - 1)}  2\n{long}  1\n"
 
 
-def test_policies_that_are_not_set_are_left_out_for_people_only(stand_in, run) -> None:
+def test_unset_policies_are_omitted_from_text_output_but_not_from_json(stand_in, run) -> None:
     body = {"set": 1, "not_set": None}
     stand_in.answers["GET /admin/v2/namespaces/acme/orders"] = given(body)
     assert run("namespaces", "policies", "acme/orders")[1] == "set  1\n"
     assert json.loads(run("namespaces", "policies", "acme/orders", "--json")[1]) == body
 
 
-def test_bundles_are_ranges_that_a_listing_takes(stand_in: StandInAdmin, run: Run) -> None:
+def test_bundle_boundaries_are_printed_as_ranges_one_per_line(
+    stand_in: StandInAdmin, run: Run
+) -> None:
     body = {"boundaries": ["0x0", "0x8", "0xf"], "numBundles": 2}
     stand_in.answers["GET /admin/v2/namespaces/acme/orders/bundles"] = given(body)
     assert run("namespaces", "bundles", "acme/orders")[1] == "0x0_0x8\n0x8_0xf\n"
 
 
-def test_the_cluster_that_is_asked_is_marked(stand_in: StandInAdmin, run: Run) -> None:
+def test_clusters_list_marks_the_current_cluster(stand_in: StandInAdmin, run: Run) -> None:
     stand_in.answers["GET /admin/v2/clusters"] = given(["one", "two"])
     stand_in.answers["GET /admin/v2/brokers/configuration/runtime"] = given({"clusterName": "two"})
     assert run("clusters", "list", "-c")[1] == "one\ntwo(*)\n"
 
 
-def test_a_change_is_said_in_a_sentence(stand_in: StandInAdmin, run: Run) -> None:
+def test_a_change_is_confirmed_in_a_sentence_or_as_a_json_object(
+    stand_in: StandInAdmin, run: Run
+) -> None:
     stand_in.answers[f"PUT {TOPIC}"] = DONE
     assert run("topics", "create", "acme/orders/eu")[1] == "Created persistent://acme/orders/eu.\n"
     out = run("topics", "create", "acme/orders/eu", "--json")[1]
@@ -228,7 +244,7 @@ def test_a_change_is_said_in_a_sentence(stand_in: StandInAdmin, run: Run) -> Non
         ),
     ],
 )
-def test_a_text_is_bare_for_people_and_a_member_for_machines(
+def test_a_single_value_is_printed_bare_and_as_a_named_member_in_json(
     words: str, path: str, answer: bytes, out: str, value: object, stand_in: StandInAdmin, run: Run
 ) -> None:
     stand_in.answers[f"GET {path}"] = Given((answer,))
@@ -236,7 +252,9 @@ def test_a_text_is_bare_for_people_and_a_member_for_machines(
     assert json.loads(run(*words.split(), "--json")[1]) == value
 
 
-def test_the_limiters_table_is_the_servers(stand_in: StandInAdmin, run: Run) -> None:
+def test_the_limiter_is_printed_as_the_servers_table_or_its_json(
+    stand_in: StandInAdmin, run: Run
+) -> None:
     path = "GET /admin/v2/floodgate/limiter"
     stand_in.answers[f"{path}?format=table"] = Given((b"HEAP\n  0 of 1\n",))
     stand_in.answers[path] = given({"heap": 0})
@@ -244,7 +262,9 @@ def test_the_limiters_table_is_the_servers(stand_in: StandInAdmin, run: Run) -> 
     assert json.loads(run("floodgate", "limiter", "--json")[1]) == {"heap": 0}
 
 
-def test_an_import_says_what_it_read(stand_in: StandInAdmin, run: Run) -> None:
+def test_an_import_reports_the_numbers_of_topics_and_namespaces_and_its_duration(
+    stand_in: StandInAdmin, run: Run
+) -> None:
     body = {"topics": 12_345, "namespaces": 1, "seconds": 0.26}
     stand_in.answers["POST /admin/v2/floodgate/import"] = given(body)
     out = run("floodgate", "import", "/data")[1]
@@ -252,7 +272,9 @@ def test_an_import_says_what_it_read(stand_in: StandInAdmin, run: Run) -> None:
     assert json.loads(stand_in.asked[0].body) == {"path": "/data"}
 
 
-def test_a_request_is_any_call_and_shows_whatever_is_answered(stand_in, run) -> None:
+def test_the_request_command_sends_any_method_path_query_and_body_and_prints_the_answer(
+    stand_in, run
+) -> None:
     asked = f"POST {TOPIC}/a%20b?c=%C3%A9&d=1%2C2&e="
     stand_in.answers[asked] = given({"a": {"b": None}})
     stand_in.answers["GET /metrics"] = Given((b"up 1\n",))
@@ -280,13 +302,13 @@ def test_a_fault_is_set_from_the_command_line_or_a_file(from_file, stand_in, run
 
 
 @pytest.mark.parametrize("words", ["", "[]", "{", "@/nowhere/at/all"])
-def test_what_is_no_fault_is_not_even_asked_for(words, stand_in, run) -> None:
+def test_an_invalid_fault_is_refused_without_a_request(words, stand_in, run) -> None:
     status, out, err = run("faults", "set", words)
     assert (status, out, stand_in.asked) == (2, "", [])
     assert words[:10] in err
 
 
-def test_the_faults_that_are_set_are_a_line_each(stand_in: StandInAdmin, run: Run) -> None:
+def test_faults_list_prints_one_line_per_fault(stand_in: StandInAdmin, run: Run) -> None:
     found = [{"id": f"fault-{one}", **DROP, "seen": 5, "fired": one} for one in (1, 2)]
     stand_in.answers[f"GET {FAULTS}"] = given(found)
     assert run("faults", "list")[1] == "".join(
@@ -295,7 +317,7 @@ def test_the_faults_that_are_set_are_a_line_each(stand_in: StandInAdmin, run: Ru
     assert json.loads(run("faults", "list", "--json")[1]) == found
 
 
-def test_one_fault_or_all_are_cleared_and_a_broker_is_reset(stand_in, run) -> None:
+def test_a_single_fault_or_all_faults_are_cleared_and_a_broker_is_reset(stand_in, run) -> None:
     for asked in (f"DELETE {FAULTS}/fault-1", f"DELETE {FAULTS}", "POST /admin/v2/floodgate/reset"):
         stand_in.answers[asked] = Given((b"",), status=204)
     assert run("faults", "clear", "fault-1")[1] == "Cleared fault-1.\n"
@@ -303,7 +325,7 @@ def test_one_fault_or_all_are_cleared_and_a_broker_is_reset(stand_in, run) -> No
     assert run("floodgate", "reset")[1] == "Reset the broker.\n"
 
 
-def test_an_empty_id_clears_no_fault(stand_in: StandInAdmin, run: Run) -> None:
+def test_clearing_faults_with_an_empty_id_is_refused(stand_in: StandInAdmin, run: Run) -> None:
     status, _, err = run("faults", "clear", "")
     assert status == 2
     assert "'' names no fault: give its ID, or leave it out to clear all" in err
@@ -312,7 +334,7 @@ def test_an_empty_id_clears_no_fault(stand_in: StandInAdmin, run: Run) -> None:
 @pytest.mark.parametrize(
     "words", ["topics list acme/orders", "brokers get-runtime-config", "tenants list --json"]
 )
-def test_who_stops_reading_ends_any_answer_without_a_failure(
+def test_a_closed_pipe_ends_any_listing_with_status_0_and_no_error_output(
     words: str,
     stand_in: StandInAdmin,
     monkeypatch: pytest.MonkeyPatch,
@@ -331,14 +353,16 @@ def test_who_stops_reading_ends_any_answer_without_a_failure(
     assert capfd.readouterr().err == ""
 
 
-def test_a_closed_standard_output_is_written_nowhere(stand_in, monkeypatch, capfd) -> None:
+def test_a_closed_standard_output_is_no_error(stand_in, monkeypatch, capfd) -> None:
     stand_in.answers["GET /admin/v2/tenants"] = given(["acme"])
     assert status_with(None, "tenants list", monkeypatch) == 0
     sys.stdout.close()
     assert capfd.readouterr().err == ""
 
 
-def test_a_full_disk_is_one_sentence(stand_in: StandInAdmin, monkeypatch, capfd) -> None:
+def test_a_full_disk_is_reported_in_a_single_sentence(
+    stand_in: StandInAdmin, monkeypatch, capfd
+) -> None:
     stand_in.answers["GET /admin/v2/tenants"] = given(["acme"])
     with Path("/dev/full").open("w") as full:
         assert status_with(full, "tenants list", monkeypatch) == 1
@@ -359,7 +383,7 @@ def status_with(output: TextIO | None, words: str, monkeypatch: pytest.MonkeyPat
 # -- errors ---------------------------------------------------------------------------------------
 
 
-def test_a_refusal_is_one_sentence_with_the_servers_reason_and_a_hint(stand_in, run) -> None:
+def test_a_refusal_is_reported_with_the_servers_reason_and_a_hint(stand_in, run) -> None:
     stand_in.answers["PUT /admin/v2/namespaces/none/n"] = refused(404, "Tenant does not exist")
     assert run("namespaces", "create", "none/n") == (
         1,
@@ -380,7 +404,7 @@ def test_a_refusal_in_json_has_status_and_reason(stand_in: StandInAdmin, run: Ru
     }
 
 
-def test_nobody_at_the_address_is_told_how_to_name_another(run: Run) -> None:
+def test_an_unreachable_server_is_reported_with_a_hint_at_the_admin_url_option(run: Run) -> None:
     assert run("--admin-url", "http://127.0.0.1:1", "tenants", "list") == (
         1,
         "",
@@ -390,7 +414,7 @@ def test_nobody_at_the_address_is_told_how_to_name_another(run: Run) -> None:
     )
 
 
-def test_a_list_that_breaks_off_is_an_error_after_what_came(stand_in, run) -> None:
+def test_an_interrupted_listing_prints_its_received_names_and_then_an_error(stand_in, run) -> None:
     line = LISTING.format("persistent")
     stand_in.answers[line] = Given((b'["one","two"', b',"thr'), breaks=True)
     status, out, err = run("topics", "list", "acme/orders", "-td", "persistent")
@@ -416,7 +440,9 @@ def test_a_list_that_breaks_off_is_an_error_after_what_came(stand_in, run) -> No
         ("--request-timeout 0 tenants list", "Input should be greater than or equal to 1"),
     ],
 )
-def test_a_wrong_command_line_is_told_and_nobody_is_asked(words, sentence, stand_in, run) -> None:
+def test_an_invalid_command_line_is_refused_without_a_request(
+    words, sentence, stand_in, run
+) -> None:
     status, out, err = run(*words.split())
     assert (status, out, stand_in.asked) == (2, "", [])
     assert sentence in err
@@ -428,7 +454,7 @@ def test_a_wrong_command_line_is_told_and_nobody_is_asked(words, sentence, stand
 @pytest.mark.parametrize(
     "words", ["topics list acme/{}", "topics create acme/orders/{}", "tenants create {}", "{}"]
 )
-def test_an_argument_that_is_not_utf_8_is_shown_as_it_came(words, stand_in, run) -> None:
+def test_an_argument_that_is_not_utf_8_is_refused_and_shown_escaped(words, stand_in, run) -> None:
     given_words = words.format("a\udcff").split()
     status, out, err = run(*given_words)
     assert (status, out, stand_in.asked) == (2, "", [])
@@ -437,7 +463,7 @@ def test_an_argument_that_is_not_utf_8_is_shown_as_it_came(words, stand_in, run)
     assert json.loads(run("--json", *given_words)[2])["error"] in err
 
 
-def test_an_address_that_is_none_is_a_wrong_command_line(run: Run) -> None:
+def test_an_invalid_admin_url_is_a_usage_error(run: Run) -> None:
     status, _, err = run("--admin-url", "localhost:8080", "tenants", "list")
     assert status == 2
     assert "'localhost:8080' is no web address" in err
@@ -446,7 +472,7 @@ def test_an_address_that_is_none_is_a_wrong_command_line(run: Run) -> None:
 # -- options of the whole program -----------------------------------------------------------------
 
 
-def test_the_address_behind_the_verb_wins_over_that_before_it_and_over_the_environment(
+def test_admin_url_behind_the_verb_overrides_the_option_before_the_verb_and_the_environment(
     stand_in: StandInAdmin, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     stand_in.answers["GET /admin/v2/tenants"] = given(["here"])
@@ -457,7 +483,9 @@ def test_the_address_behind_the_verb_wins_over_that_before_it_and_over_the_envir
     assert run("--admin-url", "http://127.0.0.1:1", "tenants", "list", *here)[1] == "here\n"
 
 
-def test_a_silent_server_is_waited_for_as_long_as_asked(stand_in: StandInAdmin, run: Run) -> None:
+def test_a_silent_server_is_abandoned_after_the_request_timeout(
+    stand_in: StandInAdmin, run: Run
+) -> None:
     stand_in.answers["GET /admin/v2/brokers/version"] = Given((b"4.", None))
     status, _, err = run("brokers", "version", "--request-timeout", "1")
     assert status == 1
@@ -465,7 +493,7 @@ def test_a_silent_server_is_waited_for_as_long_as_asked(stand_in: StandInAdmin, 
 
 
 @pytest.mark.parametrize("words", ["", "topics", "topics list"])
-def test_every_level_has_examples(words: str, run: Run) -> None:
+def test_the_help_of_every_command_level_has_examples(words: str, run: Run) -> None:
     status, out, _ = run(*words.split(), "--help")
     assert status == 0
     assert f"Examples:\n floodgate-admin {words}" in "\n".join(map(str.rstrip, out.splitlines()))
@@ -481,7 +509,7 @@ async def no_names(*_: object) -> AsyncIterator[list[str]]:
     yield []
 
 
-def test_every_verb_has_examples_that_fit_80_columns_and_that_it_does(
+def test_the_examples_of_every_verb_fit_80_columns_and_run_without_an_error(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -502,16 +530,16 @@ def test_every_verb_has_examples_that_fit_80_columns_and_that_it_does(
 
 
 @pytest.mark.parametrize("words", ["-h", "topics -h", "topics list -h"])
-def test_h_is_help_on_every_level(run: Run, words: str) -> None:
+def test_h_shows_the_help_on_every_command_level(run: Run, words: str) -> None:
     status, out, _ = run(*words.split())
     assert (status, "Usage:" in out) == (0, True)
 
 
-def test_version_is_told(run: Run) -> None:
+def test_the_version_option_prints_the_version(run: Run) -> None:
     assert run("--version")[:2] == (0, f"Floodgate {VERSION}\n")
 
 
-def test_help_is_without_colour_where_nobody_sees_it(run: Run) -> None:
+def test_help_has_no_colour_when_output_is_no_terminal(run: Run) -> None:
     assert "\x1b" not in run("topics", "list", "--help")[1]
 
 
@@ -521,7 +549,9 @@ TENANTS = "GET /admin/v2/tenants"
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["before the verb", "behind it"])
-def test_a_token_is_shown_from_the_file_that_is_named(stand_in, run, tmp_path, before) -> None:
+def test_a_token_is_sent_from_the_file_that_auth_params_names(
+    stand_in, run, tmp_path, before
+) -> None:
     (tmp_path / "ann.jwt").write_text("a.b.c\n")
     stand_in.answers[TENANTS] = given([])
     options = ["--auth-params", f"file:{tmp_path / 'ann.jwt'}"]
@@ -530,7 +560,9 @@ def test_a_token_is_shown_from_the_file_that_is_named(stand_in, run, tmp_path, b
     assert (status, stand_in.asked[0].authorization) == (0, "Bearer a.b.c")
 
 
-def test_a_token_is_shown_from_where_the_environment_says(stand_in, run, monkeypatch) -> None:
+def test_a_token_is_sent_from_the_variable_that_the_environment_names(
+    stand_in, run, monkeypatch
+) -> None:
     stand_in.answers[TENANTS] = given([])
     monkeypatch.setenv("A_TOKEN", "a.b.c")
     monkeypatch.setenv("FLOODGATE_AUTH_PARAMS", "env:A_TOKEN")
@@ -538,7 +570,7 @@ def test_a_token_is_shown_from_where_the_environment_says(stand_in, run, monkeyp
     assert (status, stand_in.asked[0].authorization) == (0, "Bearer a.b.c")
 
 
-def test_a_secret_on_the_command_line_is_refused_and_not_said_again(stand_in, run) -> None:
+def test_a_secret_on_the_command_line_is_refused_and_not_repeated(stand_in, run) -> None:
     status, out, err = run("tenants", "list", "--auth-params", "planted.secret")
     assert status == 2
     assert "--auth-params file:///path" in err
@@ -546,14 +578,16 @@ def test_a_secret_on_the_command_line_is_refused_and_not_said_again(stand_in, ru
     assert stand_in.asked == []
 
 
-def test_who_is_not_known_is_told_how_to_show_credentials(stand_in: StandInAdmin, run: Run) -> None:
+def test_a_401_is_reported_with_a_hint_at_the_auth_params_option(
+    stand_in: StandInAdmin, run: Run
+) -> None:
     stand_in.answers[TENANTS] = refused(401, "Authentication required")
     status, _, err = run("tenants", "list")
     assert status == 1
     assert "--auth-params" in err
 
 
-def test_a_password_in_the_address_is_refused_and_not_said_again(run: Run) -> None:
+def test_a_password_in_the_admin_url_is_refused_and_not_repeated(run: Run) -> None:
     status, out, err = run("--admin-url", "http://ann:planted@127.0.0.1:1", "tenants", "list")
     assert status == 2
     assert "--auth-plugin basic" in err

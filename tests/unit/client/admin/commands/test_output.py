@@ -32,7 +32,9 @@ def pager() -> Pager:
     return Pager()
 
 
-async def test_names_are_taken_while_nobody_reads_them(pager: Pager, monkeypatch) -> None:
+async def test_names_are_received_while_a_write_to_standard_output_blocks(
+    pager: Pager, monkeypatch
+) -> None:
     async def batches() -> AsyncIterator[list[str]]:
         for number in range(10):
             yield [str(number)]
@@ -43,7 +45,9 @@ async def test_names_are_taken_while_nobody_reads_them(pager: Pager, monkeypatch
     assert pager.text == "".join(f"{number}\n" for number in range(10))
 
 
-async def test_no_more_than_the_bound_is_taken(pager: Pager, monkeypatch) -> None:
+async def test_names_received_ahead_of_a_blocked_write_are_bounded(
+    pager: Pager, monkeypatch
+) -> None:
     taken: list[str] = []
 
     async def batches() -> AsyncIterator[list[str]]:
@@ -63,7 +67,9 @@ async def test_no_more_than_the_bound_is_taken(pager: Pager, monkeypatch) -> Non
     assert pager.text == "".join(f"{name}\n" for name in taken)
 
 
-async def test_what_came_is_written_before_the_error_is_raised(pager: Pager, monkeypatch) -> None:
+async def test_names_received_before_an_error_are_written_before_the_error_is_raised(
+    pager: Pager, monkeypatch
+) -> None:
     async def batches() -> AsyncIterator[list[str]]:
         yield ["one", "two"]
         raise AdminDisconnectedError("gone")
@@ -75,7 +81,7 @@ async def test_what_came_is_written_before_the_error_is_raised(pager: Pager, mon
     assert pager.text == "one\ntwo\n"
 
 
-async def test_who_has_gone_is_noticed_while_names_come(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_broken_pipe_ends_the_stream_of_names(monkeypatch: pytest.MonkeyPatch) -> None:
     class Closed:
         def write(self, text: str) -> None:
             raise BrokenPipeError

@@ -14,7 +14,7 @@ def run(*words: object, text: str | None = None) -> Result:
     return CliRunner().invoke(app, ["tokens", *map(str, words)], input=text)
 
 
-def test_a_secret_makes_and_checks_tokens(tmp_path: Path) -> None:
+def test_a_secret_key_file_is_private_and_signs_and_validates_tokens(tmp_path: Path) -> None:
     key, shown = tmp_path / "secret.key", tmp_path / "ann.jwt"
     run("create-secret-key", "--output", key)
     made = run("create", "--secret-key", f"file:{key}", "--subject", "ann", "-e", "1h")
@@ -25,7 +25,7 @@ def test_a_secret_makes_and_checks_tokens(tmp_path: Path) -> None:
     assert json.loads(checked.stdout)["sub"] == "ann"
 
 
-def test_a_key_pair_makes_and_checks_tokens(tmp_path: Path) -> None:
+def test_a_created_key_pair_signs_and_validates_tokens(tmp_path: Path) -> None:
     private, public = tmp_path / "private.key", tmp_path / "public.key"
     files = ("--output-private-key", private, "--output-public-key", public)
     run("create-key-pair", *files, "-a", "ES256")
@@ -50,7 +50,7 @@ def test_a_token_is_shown_without_its_signature(monkeypatch: pytest.MonkeyPatch)
         ("show", "--token", "eyJhbGciOiJub25lIn0.e30."),
     ],
 )
-def test_a_secret_on_the_command_line_is_refused_unshown(words: tuple[str, ...]) -> None:
+def test_a_secret_on_the_command_line_is_refused_and_not_repeated(words: tuple[str, ...]) -> None:
     found = run(*words, text="x")
     assert found.exit_code == 2
     assert "file:PATH" in found.stderr
@@ -69,7 +69,9 @@ def test_a_secret_on_the_command_line_is_refused_unshown(words: tuple[str, ...])
         (("create-secret-key", "-a", "RS256"), "no algorithm of secrets", 1),
     ],
 )
-def test_what_is_wrong_is_one_sentence(words, said, status, monkeypatch) -> None:
+def test_an_error_is_reported_in_a_single_sentence_with_its_exit_status(
+    words, said, status, monkeypatch
+) -> None:
     monkeypatch.setenv("SHORT", "c2hvcnQ=")
     monkeypatch.setenv("GOOD", SECRET[:40].hex())
     found = run(*words, text="no.token.here")
@@ -87,7 +89,9 @@ def test_what_is_wrong_is_one_sentence(words, said, status, monkeypatch) -> None
     ],
 )
 @pytest.mark.parametrize("words", [("create", "-s", "a"), ("validate", "--stdin")])
-def test_a_text_in_a_variable_is_no_key(words: tuple[str, ...], text: str, monkeypatch) -> None:
+def test_a_variable_that_holds_a_text_instead_of_a_key_is_refused_and_not_repeated(
+    words: tuple[str, ...], text: str, monkeypatch
+) -> None:
     monkeypatch.setenv("SOME_KEY", text)
     found = run(*words, "-sk", "env:SOME_KEY", text="x")
     assert found.exit_code == 1

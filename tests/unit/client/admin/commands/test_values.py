@@ -7,12 +7,12 @@ from client.admin.commands.values import one_of
 
 
 @pytest.mark.parametrize("text", ["FULL", "full", "Full"])
-def test_a_name_is_found_in_capitals_or_not(text: str) -> None:
+def test_a_choice_is_accepted_in_upper_lower_or_mixed_case(text: str) -> None:
     parse = one_of("FULL", "BACKWARD")
     assert parse(text) == "FULL"
 
 
-def test_a_name_that_is_none_is_refused_with_those_there_are() -> None:
+def test_an_unknown_choice_is_refused_with_the_list_of_choices() -> None:
     parse = one_of("FULL", "BACKWARD")
     with pytest.raises(typer.BadParameter, match="'FUL' should be one of: FULL, BACKWARD"):
         parse("FUL")

@@ -54,7 +54,7 @@ def of(entry: int, index: int = -1, size: int = 0) -> MessageId:
     return MessageId(-1, 1, entry, index, batch_size=size)
 
 
-async def test_they_are_sent_when_they_are_many_or_their_time_is_up() -> None:
+async def test_acknowledgements_are_sent_at_the_group_size_or_the_group_time() -> None:
     case = Acks(ack_group_size=3)
     case.acks.individual(of(1))
     case.acks.individual(of(1))
@@ -68,7 +68,9 @@ async def test_they_are_sent_when_they_are_many_or_their_time_is_up() -> None:
     assert case.acks.pending == 0
 
 
-async def test_a_command_has_so_many_ids_and_words_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_ack_command_has_at_most_the_limits_of_ids_and_bit_set_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(acknowledgements, "MOST_IDS", 2)
     monkeypatch.setattr(acknowledgements, "MOST_WORDS", 3)
     case = Acks(batch_index_ack_enabled=True, ack_group_size=100)
@@ -81,7 +83,9 @@ async def test_a_command_has_so_many_ids_and_words_at_most(monkeypatch: pytest.M
     assert case.link.ids()[-1] == (11, [-2, -1])
 
 
-async def test_without_a_connection_they_wait_and_the_oldest_are_forgotten(monkeypatch) -> None:
+async def test_acknowledgements_wait_for_a_connection_and_the_oldest_are_dropped_at_the_limit(
+    monkeypatch,
+) -> None:
     monkeypatch.setattr(acknowledgements, "MOST_PENDING", 2)
     case = Acks(ack_group_time_ms=0)
     case.link.cnx = None
@@ -106,7 +110,7 @@ async def test_without_a_connection_they_wait_and_the_oldest_are_forgotten(monke
         (False, [of(0, 1, 3)], [(2**64 - 1, [])], -1),
     ],
 )
-async def test_the_furthest_is_sent_of_those_that_are_cumulative(
+async def test_only_the_furthest_cumulative_acknowledgement_is_sent(
     by_index: bool, ids: list[MessageId], expected: list[tuple[int, list[int]]], whole: int
 ) -> None:
     case = Acks(batch_index_ack_enabled=by_index)
@@ -116,7 +120,7 @@ async def test_the_furthest_is_sent_of_those_that_are_cumulative(
     assert max(reached) == (1, whole)
 
 
-async def test_all_that_are_gathered_have_one_receipt() -> None:
+async def test_acknowledgements_of_a_group_share_a_single_receipt() -> None:
     case = Acks(ack_receipt_enabled=True)
     case.acks.individual(of(1))
     first = case.acks.receipt()
@@ -131,7 +135,7 @@ async def test_all_that_are_gathered_have_one_receipt() -> None:
 
 
 @pytest.mark.parametrize("how", ["the link", "dropped", "before it answered", "ended"])
-async def test_a_receipt_that_will_not_come_is_an_error(how: str) -> None:
+async def test_a_receipt_that_cannot_arrive_fails_with_an_error_of_its_cause(how: str) -> None:
     case = Acks(ack_receipt_enabled=True)
     case.acks.individual(of(1))
     receipt = case.acks.receipt()
@@ -153,7 +157,9 @@ async def test_a_receipt_that_will_not_come_is_an_error(how: str) -> None:
         await receipt
 
 
-async def test_no_receipt_says_that_what_was_forgotten_is_acknowledged(monkeypatch) -> None:
+async def test_receipts_fail_when_acknowledgements_beyond_the_limit_are_dropped(
+    monkeypatch,
+) -> None:
     monkeypatch.setattr(acknowledgements, "MOST_PENDING", 2)
     case = Acks(ack_receipt_enabled=True, ack_group_time_ms=0)
     case.link.cnx = None

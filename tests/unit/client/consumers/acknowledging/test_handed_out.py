@@ -36,7 +36,9 @@ async def broker() -> ModelBroker:
     return ModelBroker()
 
 
-async def test_acknowledgements_are_gathered_for_a_tenth_of_a_second(broker: ModelBroker) -> None:
+async def test_acknowledgements_are_grouped_for_100_ms_into_a_single_command(
+    broker: ModelBroker,
+) -> None:
     broker.publish(entries=3)
     consumer = await opened(broker)
     messages = [await consumer.receive() for _ in range(3)]
@@ -49,7 +51,7 @@ async def test_acknowledgements_are_gathered_for_a_tenth_of_a_second(broker: Mod
     assert broker.left == []
 
 
-async def test_a_batch_is_acknowledged_when_all_of_it_is(broker: ModelBroker) -> None:
+async def test_a_batch_is_acknowledged_after_all_of_its_messages(broker: ModelBroker) -> None:
     broker.publish(3)
     consumer = await opened(broker, ack_group_time_ms=0)
     messages = [await consumer.receive() for _ in range(3)]
@@ -62,7 +64,7 @@ async def test_a_batch_is_acknowledged_when_all_of_it_is(broker: ModelBroker) ->
     assert broker.left == []
 
 
-async def test_single_messages_of_a_batch_are_acknowledged_if_that_is_asked_for() -> None:
+async def test_batch_index_acknowledgements_are_sent_when_enabled() -> None:
     broker = ModelBroker().publish(70)
     consumer = await opened(broker, batch_index_ack_enabled=True, receiver_queue_size=100)
     messages = [await consumer.receive() for _ in range(70)]
@@ -71,7 +73,9 @@ async def test_single_messages_of_a_batch_are_acknowledged_if_that_is_asked_for(
     assert list(broker.acks[0].message_id[0].ack_set) == [0, 62]
 
 
-async def test_cumulative_goes_to_the_entry_before_an_incomplete_batch(broker: ModelBroker) -> None:
+async def test_a_cumulative_acknowledgement_covers_the_entry_before_an_incomplete_batch(
+    broker: ModelBroker,
+) -> None:
     broker.publish()
     broker.publish(3)
     consumer = await opened(broker)
@@ -84,14 +88,18 @@ async def test_cumulative_goes_to_the_entry_before_an_incomplete_batch(broker: M
     assert (first, broker.left) == ([1], [])
 
 
-async def test_cumulative_is_refused_where_others_share(broker: ModelBroker) -> None:
+async def test_a_cumulative_acknowledgement_is_refused_on_a_shared_subscription(
+    broker: ModelBroker,
+) -> None:
     broker.publish()
     consumer = await opened(broker, consumer_type=SHARED)
     with pytest.raises(CumulativeAcknowledgementNotAllowedError):
         await consumer.acknowledge_cumulative(await consumer.receive())
 
 
-async def test_a_receipt_is_waited_for_if_that_is_asked_for(broker: ModelBroker) -> None:
+async def test_acknowledge_waits_for_its_receipt_when_receipts_are_enabled(
+    broker: ModelBroker,
+) -> None:
     broker.publish()
     consumer = await opened(broker, ack_receipt_enabled=True)
     message = await consumer.receive()
@@ -103,7 +111,7 @@ async def test_a_receipt_is_waited_for_if_that_is_asked_for(broker: ModelBroker)
     assert broker.left == []
 
 
-async def test_a_receipt_that_a_lost_connection_keeps_is_an_error() -> None:
+async def test_a_receipt_lost_with_its_connection_raises_not_connected() -> None:
     broker = ModelBroker(hold=None).publish()
     consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=0)
     message = await consumer.receive()
@@ -115,7 +123,9 @@ async def test_a_receipt_that_a_lost_connection_keeps_is_an_error() -> None:
         await acknowledging
 
 
-async def test_a_receipt_is_waited_for_no_longer_without_a_connection(broker: ModelBroker) -> None:
+async def test_acknowledge_without_a_connection_times_out_waiting_for_its_receipt(
+    broker: ModelBroker,
+) -> None:
     broker.publish()
     consumer = await opened(broker, ack_receipt_enabled=True)
     message = await consumer.receive()
@@ -131,7 +141,9 @@ async def test_a_receipt_is_waited_for_no_longer_without_a_connection(broker: Mo
     assert broker.left == []
 
 
-async def test_an_id_that_does_not_say_enough_is_refused(broker: ModelBroker) -> None:
+async def test_a_message_id_without_batch_size_or_of_another_topic_is_refused(
+    broker: ModelBroker,
+) -> None:
     consumer = await opened(broker)
     with pytest.raises(InvalidMessage, match="of a size that the id does not give"):
         await consumer.acknowledge(MessageId(-1, LEDGER, 0, 1))
@@ -139,7 +151,9 @@ async def test_an_id_that_does_not_say_enough_is_refused(broker: ModelBroker) ->
         await consumer.acknowledge(MessageId(-1, LEDGER, 0, topic_name="persistent://a/b/other"))
 
 
-async def test_a_refused_message_comes_again_after_its_delay(broker: ModelBroker) -> None:
+async def test_a_negatively_acknowledged_message_is_redelivered_after_its_delay(
+    broker: ModelBroker,
+) -> None:
     broker.publish()
     consumer = await opened(broker, consumer_type=SHARED, negative_ack_redelivery_delay_ms=1_000)
     await consumer.negative_acknowledge(await consumer.receive())
@@ -152,7 +166,7 @@ async def test_a_refused_message_comes_again_after_its_delay(broker: ModelBroker
     assert (message.data(), message.redelivery_count()) == (b"0", 1)
 
 
-async def test_the_delay_grows_with_each_redelivery(broker: ModelBroker) -> None:
+async def test_the_redelivery_delay_grows_with_each_redelivery(broker: ModelBroker) -> None:
     broker.publish()
     consumer = await opened(
         broker,
@@ -171,7 +185,7 @@ async def test_the_delay_grows_with_each_redelivery(broker: ModelBroker) -> None
     assert [round(wait) for wait in waits] == [1, 2, 3]
 
 
-async def test_an_acknowledged_message_is_not_sent_again_for_its_refusal() -> None:
+async def test_a_message_acknowledged_after_its_refusal_is_not_redelivered() -> None:
     broker = ModelBroker().publish()
     consumer = await opened(broker, consumer_type=SHARED)
     message = await consumer.receive()
@@ -181,7 +195,9 @@ async def test_an_acknowledged_message_is_not_sent_again_for_its_refusal() -> No
     assert REDELIVER not in kinds(broker)
 
 
-async def test_what_is_not_acknowledged_in_time_comes_again(broker: ModelBroker) -> None:
+async def test_an_unacknowledged_message_is_redelivered_after_the_timeout(
+    broker: ModelBroker,
+) -> None:
     broker.publish(entries=2)
     consumer = await opened(broker, consumer_type=SHARED, unacked_messages_timeout_ms=10_000)
     first, second = await consumer.receive(), await consumer.receive()
@@ -193,7 +209,9 @@ async def test_what_is_not_acknowledged_in_time_comes_again(broker: ModelBroker)
     assert consumer.receive_nowait() is None
 
 
-async def test_exclusive_asks_for_everything_again_in_a_new_epoch(broker: ModelBroker) -> None:
+async def test_an_exclusive_consumer_redelivers_all_messages_in_a_new_epoch(
+    broker: ModelBroker,
+) -> None:
     broker.publish(entries=3)
     consumer = await opened(broker)
     await numbers(consumer, 2)
@@ -205,7 +223,7 @@ async def test_exclusive_asks_for_everything_again_in_a_new_epoch(broker: ModelB
 
 
 @pytest.mark.parametrize("milliseconds", [0, 100])
-async def test_acknowledgements_with_receipts_are_sent_before_everything_is_asked_for_again(
+async def test_acknowledgements_with_receipts_are_sent_before_a_redelivery_of_all_messages(
     broker: ModelBroker, milliseconds: int
 ) -> None:
     broker.publish(entries=2)
@@ -221,7 +239,7 @@ async def test_acknowledgements_with_receipts_are_sent_before_everything_is_aske
     assert await numbers(consumer, 1) == [b"1"]
 
 
-async def test_a_batch_that_comes_again_leaves_out_what_was_acknowledged() -> None:
+async def test_a_redelivered_batch_omits_its_acknowledged_messages() -> None:
     broker = ModelBroker(by_index=False).publish(3)
     consumer = await opened(broker, consumer_type=SHARED, negative_ack_redelivery_delay_ms=1_000)
     first, second = await consumer.receive(), await consumer.receive()
@@ -255,7 +273,9 @@ async def test_memory_may_count_until_a_message_is_acknowledged(broker: ModelBro
 
 
 @pytest.mark.parametrize("how", ["refused", "timed out", "all"])
-async def test_what_never_comes_again_counts_no_more_when_it_is_asked_for(how: str) -> None:
+async def test_memory_of_a_non_persistent_message_is_released_when_redelivery_is_requested(
+    how: str,
+) -> None:
     broker = ModelBroker().publish(size=1_000)
     name = "non-persistent://public/default/t"
     options = ConsumerOptions(
@@ -276,7 +296,7 @@ async def test_what_never_comes_again_counts_no_more_when_it_is_asked_for(how: s
     assert REDELIVER not in kinds(broker)
 
 
-async def test_an_id_that_was_bytes_is_acknowledged_as_the_message_is(broker: ModelBroker) -> None:
+async def test_deserialized_message_ids_acknowledge_their_batch(broker: ModelBroker) -> None:
     broker.publish(2)
     consumer = await opened(broker, ack_group_time_ms=0)
     ids = [(await consumer.receive()).message_id().serialize() for _ in range(2)]
@@ -286,7 +306,9 @@ async def test_an_id_that_was_bytes_is_acknowledged_as_the_message_is(broker: Mo
     assert broker.left == []
 
 
-async def test_a_batch_that_ends_cumulatively_is_done_with(broker: ModelBroker) -> None:
+async def test_a_batch_completed_by_a_cumulative_acknowledgement_is_fully_released(
+    broker: ModelBroker,
+) -> None:
     broker.publish(3)
     consumer = await opened(
         broker, memory_until_acknowledged=True, unacked_messages_timeout_ms=10_000
@@ -301,7 +323,7 @@ async def test_a_batch_that_ends_cumulatively_is_done_with(broker: ModelBroker) 
     assert broker.left == []
 
 
-async def test_batches_that_are_acknowledged_cumulatively_are_not_remembered() -> None:
+async def test_cumulatively_acknowledged_batches_are_not_kept() -> None:
     broker = ModelBroker()
     for _ in range(4):
         broker.publish(2)
@@ -311,7 +333,9 @@ async def test_batches_that_are_acknowledged_cumulatively_are_not_remembered() -
     assert len(topic_of(consumer).handed_out.acks.partial) == 0
 
 
-async def test_what_is_sent_again_for_one_reason_is_not_for_the_other(broker: ModelBroker) -> None:
+async def test_a_batch_redelivered_by_timeout_is_not_redelivered_for_its_refusal(
+    broker: ModelBroker,
+) -> None:
     broker.publish(2)
     consumer = await opened(
         broker,
@@ -327,7 +351,7 @@ async def test_what_is_sent_again_for_one_reason_is_not_for_the_other(broker: Mo
     assert kinds(broker).count(REDELIVER) == 1
 
 
-async def test_a_chunked_message_is_acknowledged_whole_after_a_reconnection() -> None:
+async def test_a_chunked_message_is_fully_acknowledged_after_a_reconnection() -> None:
     broker = ModelBroker()
     large = ChunkedMessage(OutgoingMessage(bytes(1_000), 1), PRODUCER, NOW, 300)
     for number in range(large.chunk_count):
@@ -343,7 +367,9 @@ async def test_a_chunked_message_is_acknowledged_whole_after_a_reconnection() ->
     assert broker.left == []
 
 
-async def test_a_stale_receipt_is_not_the_one_of_a_part_of_a_batch(broker: ModelBroker) -> None:
+async def test_acknowledging_part_of_a_batch_does_not_await_a_stale_receipt(
+    broker: ModelBroker,
+) -> None:
     broker.publish(2)
     consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=10_000)
     acks = topic_of(consumer).handed_out.acks

@@ -17,7 +17,7 @@ class Times:
         self.times = DueTimes(self.clock, 0.1, self.due.append)
 
 
-def test_entries_of_one_step_fall_due_together_and_never_early() -> None:
+def test_entries_of_the_same_step_fall_due_together_and_never_early() -> None:
     one = Times()
     one.times.add((1, 1), 1.02)
     one.times.add((1, 2), 1.05)
@@ -30,7 +30,7 @@ def test_entries_of_one_step_fall_due_together_and_never_early() -> None:
     assert list(one.times) == [(1, 3)]
 
 
-def test_one_that_is_due_earlier_moves_the_timer() -> None:
+def test_an_entry_due_earlier_moves_the_timer_forward() -> None:
     one = Times()
     one.times.add((1, 1), 5.0)
     one.times.add((1, 2), 1.0)
@@ -40,7 +40,7 @@ def test_one_that_is_due_earlier_moves_the_timer() -> None:
     assert one.due == [[(1, 2)], [(1, 1)]]
 
 
-def test_what_is_removed_or_cleared_never_falls_due() -> None:
+def test_removed_or_cleared_entries_never_fall_due() -> None:
     one = Times()
     one.times.add((1, 1), 1.0)
     one.times.add((1, 1), 9.0)  # Keeps the due time.
@@ -53,7 +53,9 @@ def test_what_is_removed_or_cleared_never_falls_due() -> None:
     assert len(one.times) == 0
 
 
-def test_at_the_bound_the_oldest_falls_due_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_entry_falls_due_immediately_at_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(handed_out, "MOST_ENTRIES", 2)
     one = Times()
     for number in range(3):
@@ -62,7 +64,7 @@ def test_at_the_bound_the_oldest_falls_due_at_once(monkeypatch: pytest.MonkeyPat
     assert list(one.times) == [(1, 1), (1, 2)]
 
 
-def test_of_many_only_some_are_told_of_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_due_entries_are_reported_in_bounded_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     # Given five entries due in two steps, and a later entry
     monkeypatch.setattr(handed_out, "MOST_AT_ONCE", 2)
     one = Times()

@@ -20,12 +20,12 @@ class Times:
         self.again.append((entries, timed_out))
 
 
-def test_without_an_ack_timeout_nothing_is_watched() -> None:
+def test_messages_are_watched_only_with_an_ack_timeout() -> None:
     assert not Times().redelivery.watches
     assert Times(unacked_messages_timeout_ms=10_000).redelivery.watches
 
 
-def test_those_that_were_not_acknowledged_in_time_are_sent_again_together() -> None:
+def test_unacknowledged_messages_are_redelivered_together_after_the_timeout() -> None:
     times = Times(unacked_messages_timeout_ms=10_000)
     for entry in range(3):
         times.redelivery.taken((1, entry))
@@ -35,7 +35,7 @@ def test_those_that_were_not_acknowledged_in_time_are_sent_again_together() -> N
     assert times.redelivery.unacknowledged == 0
 
 
-def test_what_is_refused_is_not_waited_for_any_more() -> None:
+def test_a_refused_message_is_no_longer_watched_for_the_ack_timeout() -> None:
     times = Times(unacked_messages_timeout_ms=10_000, negative_ack_redelivery_delay_ms=20_000)
     times.redelivery.taken((1, 0))
     times.redelivery.refuse((1, 0), 0)
@@ -57,7 +57,7 @@ def test_a_backoff_makes_the_delay_of_each_redelivery_longer() -> None:
     assert counts == [2, 1, 0]
 
 
-def test_those_up_to_a_place_and_all_may_be_forgotten() -> None:
+def test_messages_up_to_a_position_or_all_messages_may_be_forgotten() -> None:
     times = Times(unacked_messages_timeout_ms=10_000)
     for entry in range(4):
         times.redelivery.taken((1, entry))

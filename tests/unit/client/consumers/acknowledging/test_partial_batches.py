@@ -6,7 +6,7 @@ from client.consumers.acknowledging import partial_batches
 from client.consumers.acknowledging.partial_batches import PartialBatch, PartialBatches
 
 
-def test_bits_are_those_of_java() -> None:
+def test_ack_set_bits_match_the_java_client() -> None:
     # Given a batch of 70 with 0 to 64 acknowledged
     batch = PartialBatch(70)
     for index in range(65):
@@ -19,13 +19,13 @@ def test_bits_are_those_of_java() -> None:
     assert not batch.is_acknowledged(65)
 
 
-def test_the_highest_bit_of_a_word_is_negative() -> None:
+def test_a_word_with_its_highest_bit_set_is_negative() -> None:
     batch = PartialBatch(64)
     batch.acknowledge(0)
     assert batch.ack_set() == (-2,)
 
 
-def test_cumulative_takes_all_before() -> None:
+def test_acknowledge_up_to_acknowledges_every_earlier_message_of_the_batch() -> None:
     batch = PartialBatch(10)
     batch.acknowledge(8)
     batch.acknowledge_up_to(6)
@@ -33,7 +33,9 @@ def test_cumulative_takes_all_before() -> None:
     assert batch.left == 2
 
 
-def test_at_the_bound_the_oldest_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_least_recently_used_batch_is_forgotten_at_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(partial_batches, "MOST_BATCHES", 2)
     batches = PartialBatches()
     for entry in range(2):

@@ -125,14 +125,16 @@ async def line() -> Line:
     return Line()
 
 
-async def test_a_known_version_and_none_do_not_wait(line: Line) -> None:
+async def test_an_entry_of_a_known_schema_version_or_without_a_version_does_not_wait(
+    line: Line,
+) -> None:
     line.asked.versions.add(b"0")
     line.come(1, b"")
     line.come(2, b"0")
     assert line.taken.entries == [1, 2]
 
 
-async def test_what_comes_behind_an_unknown_version_waits_behind_it(line: Line) -> None:
+async def test_entries_behind_an_unknown_schema_version_wait_in_order(line: Line) -> None:
     line.come(1, b"0")
     line.come(2, b"")
     line.come(3, b"0")
@@ -145,7 +147,9 @@ async def test_what_comes_behind_an_unknown_version_waits_behind_it(line: Line) 
     assert line.asked.questions == [b"0"]
 
 
-async def test_what_waits_is_dropped_with_the_connection(line: Line) -> None:
+async def test_entries_waiting_for_a_schema_version_are_dropped_with_the_connection(
+    line: Line,
+) -> None:
     line.come(1, b"0")
     line.come(2, b"")
     await settle()
@@ -156,7 +160,7 @@ async def test_what_waits_is_dropped_with_the_connection(line: Line) -> None:
     assert (line.taken.entries, line.taken.held) == ([3], 0)
 
 
-async def test_a_batch_takes_as_many_permits_as_it_has_messages_left(line: Line) -> None:
+async def test_a_batch_takes_a_permit_for_each_of_its_unacknowledged_messages(line: Line) -> None:
     # Given a consumer that keeps all arrivals
     line.taken.count_freed = lambda *_: None  # type: ignore[method-assign]
     line.read(1, batch_of(plain(70)), ack_set=[0b11, -1])
@@ -165,14 +169,14 @@ async def test_a_batch_takes_as_many_permits_as_it_has_messages_left(line: Line)
     assert line.taken.entries == [1]
 
 
-async def test_what_is_dropped_or_broken_counts_with_its_bytes(line: Line) -> None:
+async def test_dropped_or_broken_entries_are_counted_and_freed_with_their_bytes(line: Line) -> None:
     line.read(1, batch_of([OutgoingMessage(bytes(1_000), 0)]), dropped=True)
     line.read(2, encrypted(300))
     assert all(size > 1_000 for size in line.taken.sizes)
     assert (line.taken.held, line.taken.held_bytes) == (0, 0)
 
 
-async def test_chunks_are_held_until_their_message_is_whole(line: Line) -> None:
+async def test_chunks_are_held_until_their_message_is_complete(line: Line) -> None:
     large = ChunkedMessage(OutgoingMessage(bytes(1_000), 1), PRODUCER, NOW, 400)
     chunks = [large.entry(number) for number in range(large.chunk_count)]
     held = []
@@ -188,7 +192,7 @@ async def test_chunks_are_held_until_their_message_is_whole(line: Line) -> None:
     )
 
 
-async def test_chunks_that_become_no_message_are_not_held(line: Line) -> None:
+async def test_chunks_of_an_incomplete_message_are_dropped_and_freed(line: Line) -> None:
     large = ChunkedMessage(OutgoingMessage(bytes(1_000), 1), PRODUCER, NOW, 400)
     line.read(0, large.entry(0))
     incomplete = line.arrivals.incomplete

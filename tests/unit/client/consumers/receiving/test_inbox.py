@@ -62,7 +62,7 @@ async def batch(inbox: Inbox, *policy: int) -> list[Any]:
     return await inbox.receive_batch(ConsumerBatchReceivePolicy(*policy), 100)
 
 
-def test_a_topic_whose_messages_were_dropped_has_one_turn_as_before(inbox: Inbox) -> None:
+def test_a_topic_with_dropped_messages_keeps_a_single_turn(inbox: Inbox) -> None:
     lost, other = Topic(inbox), Topic(inbox)
     for _ in range(3):
         lost.come("x")
@@ -73,7 +73,7 @@ def test_a_topic_whose_messages_were_dropped_has_one_turn_as_before(inbox: Inbox
     assert (inbox.take(), inbox.queued, inbox.queued_bytes) == (None, 0, 0)
 
 
-def test_a_topic_that_is_left_has_no_turn(inbox: Inbox) -> None:
+def test_a_removed_topic_has_no_turn(inbox: Inbox) -> None:
     lost, other = Topic(inbox), Topic(inbox)
     lost.come("x")
     lost.drop()
@@ -82,7 +82,7 @@ def test_a_topic_that_is_left_has_no_turn(inbox: Inbox) -> None:
     assert inbox.take() == "1"
 
 
-async def test_receives_end_in_their_order(inbox: Inbox) -> None:
+async def test_pending_receives_complete_in_their_order(inbox: Inbox) -> None:
     topic = Topic(inbox)
     receives = [await started(inbox.receive()) for _ in range(3)]
     topic.come("a", "b", "c")
@@ -91,7 +91,9 @@ async def test_receives_end_in_their_order(inbox: Inbox) -> None:
 
 
 @pytest.mark.parametrize("arrives_first", [True, False])
-async def test_a_message_that_comes_as_the_time_is_up_is_not_lost(arrives_first: bool) -> None:
+async def test_a_message_arriving_at_the_timeout_of_a_receive_is_not_lost(
+    arrives_first: bool,
+) -> None:
     clock = ManualClock()
     inbox = Inbox(clock)
     topic = Topic(inbox)
@@ -115,7 +117,9 @@ async def test_a_message_that_comes_as_the_time_is_up_is_not_lost(arrives_first:
     second.cancel()
 
 
-async def test_a_batch_of_what_nobody_wants_waits_on(inbox: Inbox) -> None:
+async def test_a_batch_receive_keeps_waiting_when_every_arrived_message_is_skipped(
+    inbox: Inbox,
+) -> None:
     topic = Topic(inbox)
     topic.come("-a", "-b")
     receiving = await started(batch(inbox, 2, -1, 1_000))
@@ -124,7 +128,7 @@ async def test_a_batch_of_what_nobody_wants_waits_on(inbox: Inbox) -> None:
     assert await receiving == ["c", "d"]
 
 
-async def test_a_batch_is_full_by_its_bytes(inbox: Inbox) -> None:
+async def test_a_batch_receive_ends_at_its_byte_limit(inbox: Inbox) -> None:
     topic = Topic(inbox)
     receiving = await started(batch(inbox, -1, 5, -1))
     topic.come("aaaa")
@@ -136,7 +140,9 @@ async def test_a_batch_is_full_by_its_bytes(inbox: Inbox) -> None:
     assert inbox.queued == 1
 
 
-async def test_who_waits_for_a_batch_without_end_takes_what_there_is(inbox: Inbox) -> None:
+async def test_a_batch_receive_without_a_timeout_returns_when_no_more_messages_may_come(
+    inbox: Inbox,
+) -> None:
     # Given a broker that may send no more
     topic = Topic(inbox)
     topic.come("a")
@@ -144,7 +150,9 @@ async def test_who_waits_for_a_batch_without_end_takes_what_there_is(inbox: Inbo
     assert await batch(inbox, 10, -1, -1) == ["a"]
 
 
-async def test_a_batch_without_a_timeout_ends_when_one_topic_can_send_no_more(inbox: Inbox) -> None:
+async def test_a_batch_receive_without_a_timeout_ends_when_any_topic_can_send_no_more(
+    inbox: Inbox,
+) -> None:
     # Given an empty topic with permits
     full, _ = Topic(inbox), Topic(inbox)
     receiving = await started(batch(inbox, 10, -1, -1))
@@ -159,7 +167,7 @@ async def test_a_batch_without_a_timeout_ends_when_one_topic_can_send_no_more(in
     assert await receiving == ["a", "b"]
 
 
-async def test_the_end_is_told_to_all_and_may_be_taken_back(inbox: Inbox) -> None:
+async def test_end_fails_every_waiting_receive_and_may_be_revoked(inbox: Inbox) -> None:
     topic = Topic(inbox)
     waiting = [await started(inbox.receive()), await started(batch(inbox, 10, -1, -1))]
     inbox.end(AlreadyClosed("closed"))
@@ -171,13 +179,13 @@ async def test_the_end_is_told_to_all_and_may_be_taken_back(inbox: Inbox) -> Non
     assert await receiving == "a"
 
 
-async def test_who_finds_nothing_tells_every_topic(inbox: Inbox) -> None:
+async def test_a_receive_that_finds_nothing_notifies_every_topic(inbox: Inbox) -> None:
     topics = [Topic(inbox), Topic(inbox)]
     (await started(inbox.receive())).cancel()
     assert [one.found_nothing_count for one in topics] == [1, 1]
 
 
-def test_those_are_told_again_to_which_something_came_and_who_want_it_always(inbox: Inbox) -> None:
+def test_topics_with_an_arrival_or_a_standing_request_are_notified_again(inbox: Inbox) -> None:
     # Given topics known to be empty
     latest, quiet, attached, always = (Topic(inbox) for _ in range(4))
     inbox.add(always, always_told=True)
@@ -192,7 +200,7 @@ def test_those_are_told_again_to_which_something_came_and_who_want_it_always(inb
     assert told == [3, 1, 2, 3]
 
 
-def test_a_topic_that_was_left_is_told_nothing(inbox: Inbox) -> None:
+def test_a_removed_topic_is_not_notified(inbox: Inbox) -> None:
     topic = Topic(inbox)
     topic.come("a")
     inbox.take()
@@ -201,7 +209,7 @@ def test_a_topic_that_was_left_is_told_nothing(inbox: Inbox) -> None:
     assert topic.found_nothing_count == 0
 
 
-async def test_a_stopped_inbox_hands_over_nothing_and_tells_who_waits() -> None:
+async def test_a_stopped_inbox_delivers_nothing_and_fails_every_receive() -> None:
     inbox = Inbox(ManualClock())
     topic = Topic(inbox)
     waiting = await started(inbox.receive())

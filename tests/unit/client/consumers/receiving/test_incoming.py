@@ -19,7 +19,7 @@ Type = pb.BaseCommand
 SHARED = ConsumerType.Shared
 
 
-async def test_a_broken_entry_is_acknowledged_with_the_reason_and_its_permit_comes_free() -> None:
+async def test_a_broken_entry_is_acknowledged_with_its_reason_and_frees_its_permit() -> None:
     broker = ModelBroker().publish()
     broker.entries[0].tail = broker.entries[0].tail[:-1] + b"?"
     broker.publish()
@@ -30,7 +30,7 @@ async def test_a_broken_entry_is_acknowledged_with_the_reason_and_its_permit_com
     assert consumer.statistics().topics[0].broken_entries == 1
 
 
-async def test_without_a_queue_who_waits_over_a_reconnect_or_asks_without_one_is_served() -> None:
+async def test_without_a_queue_receives_before_and_after_a_disconnect_are_served() -> None:
     broker = ModelBroker()
     consumer = await opened(broker, receiver_queue_size=0)
     first = await started(consumer.receive())
@@ -43,7 +43,7 @@ async def test_without_a_queue_who_waits_over_a_reconnect_or_asks_without_one_is
     assert broker.permits == topic_of(consumer).incoming.outstanding == 0
 
 
-async def test_who_waits_goes_on_asking_when_an_entry_becomes_no_message() -> None:
+async def test_a_waiting_receive_keeps_requesting_permits_after_an_unreadable_entry() -> None:
     broker = ModelBroker()
     consumer = await opened(broker, receiver_queue_policy="bytes")
     waiting = await started(consumer.receive())
@@ -57,7 +57,7 @@ async def test_who_waits_goes_on_asking_when_an_entry_becomes_no_message() -> No
     assert not queue.asking
 
 
-async def test_who_comes_after_an_entry_that_became_no_message_asks_again() -> None:
+async def test_a_receive_after_an_unreadable_entry_requests_permits_again() -> None:
     # Given a topic reported as empty, and an entry that arrived without a receiver
     consumer = await opened(ModelBroker(), receiver_queue_policy="bytes")
     (await started(consumer.receive())).cancel()
@@ -72,7 +72,7 @@ async def test_who_comes_after_an_entry_that_became_no_message_asks_again() -> N
 
 
 @pytest.mark.parametrize("kind", [ConsumerType.Exclusive, SHARED])
-async def test_more_is_pending_as_the_broker_says(kind: ConsumerType) -> None:
+async def test_more_is_pending_follows_the_backlog_of_the_broker(kind: ConsumerType) -> None:
     broker = ModelBroker(delivers=False)
     consumer = await opened(broker, consumer_type=kind)
     (topic,) = consumer._topics.topics.values()
@@ -82,7 +82,7 @@ async def test_more_is_pending_as_the_broker_says(kind: ConsumerType) -> None:
     assert (before, await topic.incoming.more_is_pending()) == (False, True)
 
 
-async def test_a_batch_that_cannot_be_read_gives_back_the_permits_that_it_took() -> None:
+async def test_an_unreadable_batch_returns_its_permits() -> None:
     broker = ModelBroker()
     discard = ConsumerCryptoFailureAction.DISCARD
     consumer = await opened(broker, crypto_failure_action=discard)
@@ -96,7 +96,7 @@ async def test_a_batch_that_cannot_be_read_gives_back_the_permits_that_it_took()
     assert len(await numbers(consumer, 1)) == 1
 
 
-async def test_a_batch_of_which_a_part_was_acknowledged_before_is_whole_with_the_rest() -> None:
+async def test_a_batch_partly_acknowledged_earlier_is_completed_by_its_remaining_messages() -> None:
     # Given an earlier consumer that acknowledged a part
     broker = ModelBroker().publish(3)
     broker.entries[0].left = 0b110
@@ -109,7 +109,7 @@ async def test_a_batch_of_which_a_part_was_acknowledged_before_is_whole_with_the
     assert broker.memory.current_usage == 0
 
 
-async def test_a_batch_of_which_nothing_is_left_is_acknowledged() -> None:
+async def test_a_batch_without_remaining_messages_is_acknowledged() -> None:
     # Given a batch whose messages were all compacted away
     broker = ModelBroker()
     broker.store(compacted(2, {0, 1}), 2, is_batch=True)
@@ -121,9 +121,7 @@ async def test_a_batch_of_which_nothing_is_left_is_acknowledged() -> None:
     assert broker.left == [1]
 
 
-async def test_what_is_dropped_while_another_place_is_sought_says_nothing_of_what_is_pending() -> (
-    None
-):
+async def test_messages_dropped_during_a_seek_do_not_hide_pending_messages() -> None:
     broker = ModelBroker().publish(entries=5)
     consumer = await opened(broker)
     hold = broker.hold = asyncio.Event()
@@ -136,7 +134,7 @@ async def test_what_is_dropped_while_another_place_is_sought_says_nothing_of_wha
     assert await topic_of(consumer).incoming.more_is_pending()
 
 
-async def test_of_a_topic_that_is_not_persistent_nothing_is_acknowledged_or_sent_again() -> None:
+async def test_a_non_persistent_topic_gets_no_acknowledgement_and_no_redelivery_request() -> None:
     broker = ModelBroker().publish(entries=2)
     options = ConsumerOptions(
         memory_until_acknowledged=True, ack_receipt_enabled=True, receiver_queue_policy="fixed"

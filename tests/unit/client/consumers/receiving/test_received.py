@@ -39,7 +39,7 @@ class Consumer:
         return payloads
 
 
-def test_the_last_message_of_an_entry_takes_the_rest_of_its_bytes() -> None:
+def test_the_last_message_of_an_entry_accounts_for_its_remaining_bytes() -> None:
     consumer = Consumer()
     consumer.append(3)
     first = consumer.received.pop()
@@ -51,7 +51,7 @@ def test_the_last_message_of_an_entry_takes_the_rest_of_its_bytes() -> None:
     assert consumer.left == [2, 99]
 
 
-def test_messages_that_nobody_wants_are_gone_with_their_entry() -> None:
+def test_skipped_messages_are_freed_with_their_entry() -> None:
     consumer = Consumer(unwanted=(0, 2))
     consumer.append(3)
     consumer.append(1)  # The whole entry is unwanted.
@@ -60,7 +60,7 @@ def test_messages_that_nobody_wants_are_gone_with_their_entry() -> None:
     assert consumer.received.queued == 0
 
 
-def test_entries_that_come_again_are_dropped_even_when_one_is_half_taken() -> None:
+def test_dropped_entries_are_freed_even_when_partly_taken() -> None:
     consumer = Consumer()
     for entry_id in range(3):
         consumer.append(2, entry_id)
@@ -71,7 +71,7 @@ def test_entries_that_come_again_are_dropped_even_when_one_is_half_taken() -> No
     assert consumer.taken() == [b"0", b"1"]
 
 
-def test_a_batch_that_is_broken_in_the_middle_is_told_and_gone() -> None:
+def test_a_batch_broken_in_the_middle_is_reported_and_freed() -> None:
     consumer = Consumer()
     entry = batch_of(plain(2))
     broken = type(entry)(entry.metadata, entry.payload[:-1], 0, 1, 2)
@@ -82,7 +82,7 @@ def test_a_batch_that_is_broken_in_the_middle_is_told_and_gone() -> None:
     assert consumer.left == [3, 150]
 
 
-def test_clear_drops_everything() -> None:
+def test_clear_drops_and_frees_every_message() -> None:
     consumer = Consumer()
     consumer.append(3)
     consumer.received.pop()

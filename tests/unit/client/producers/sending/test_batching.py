@@ -20,7 +20,7 @@ def batches(broker: ScriptedBroker) -> list[list[bytes]]:
     return [one.contents for one in broker.sent]
 
 
-async def test_a_batch_of_as_many_messages_as_may_be_is_sent_at_once() -> None:
+async def test_a_batch_with_the_maximum_of_messages_is_sent_immediately() -> None:
     broker = ScriptedBroker()
     producer = await batching(broker, batching_max_messages=2)
     for number in range(5):
@@ -31,7 +31,7 @@ async def test_a_batch_of_as_many_messages_as_may_be_is_sent_at_once() -> None:
     assert producer.statistics().batches_sent_total == 2
 
 
-async def test_a_batch_has_no_more_bytes_than_it_may() -> None:
+async def test_a_batch_stays_within_its_byte_limit_except_for_a_single_larger_message() -> None:
     broker = ScriptedBroker()
     producer = await batching(broker, batching_max_allowed_size_in_bytes=10)
     for size in (4, 4, 4, 20, 1):
@@ -41,7 +41,7 @@ async def test_a_batch_has_no_more_bytes_than_it_may() -> None:
 
 
 @pytest.mark.parametrize("properties", [{"a": "x" * 100}, {str(n): "" for n in range(30)}])
-async def test_a_batch_has_no_more_properties_than_the_broker_takes(properties) -> None:
+async def test_a_batch_with_properties_stays_within_the_brokers_message_limit(properties) -> None:
     broker = ScriptedBroker(max_message_size=2_000)
     producer = await batching(broker)
     results = [producer.send_nowait(b"x", properties) for _ in range(20)]
@@ -52,7 +52,9 @@ async def test_a_batch_has_no_more_properties_than_the_broker_takes(properties) 
     assert [one.exception() for one in results] == [None] * 20
 
 
-async def test_a_batch_with_properties_has_no_more_plain_messages_than_the_broker_takes() -> None:
+async def test_a_batch_mixing_properties_and_plain_messages_stays_within_the_brokers_limit() -> (
+    None
+):
     broker = ScriptedBroker(max_message_size=2_000)
     producer = await batching(broker)
     results = [producer.send_nowait(b"x", {"a": "x" * 250}) for _ in range(5)]
@@ -62,7 +64,7 @@ async def test_a_batch_with_properties_has_no_more_plain_messages_than_the_broke
     assert [one.exception() for one in results] == [None] * 25
 
 
-async def test_a_batch_is_sent_when_it_is_due() -> None:
+async def test_a_batch_is_sent_when_its_publish_delay_ends() -> None:
     broker = ScriptedBroker()
     producer = await batching(broker, batching_max_publish_delay_ms=10)
     producer.send_nowait(b"0")
@@ -73,7 +75,7 @@ async def test_a_batch_is_sent_when_it_is_due() -> None:
     assert batches(broker) == [[b"0", b"1"]]
 
 
-async def test_a_batch_that_holds_the_last_places_is_not_kept_waiting() -> None:
+async def test_a_batch_that_fills_the_queue_is_sent_as_soon_as_another_send_waits() -> None:
     broker = ScriptedBroker()
     producer = await batching(broker, max_pending_messages=2)
     await started(producer.send(b"0"))
@@ -83,7 +85,7 @@ async def test_a_batch_that_holds_the_last_places_is_not_kept_waiting() -> None:
     assert batches(broker) == [[b"0", b"1"]]
 
 
-async def test_messages_of_a_batch_have_their_places_in_it() -> None:
+async def test_message_ids_of_a_batch_have_batch_index_and_batch_size() -> None:
     broker = ScriptedBroker()
     producer = await batching(broker, batching_max_messages=3)
     results = [producer.send_nowait(b"%d" % number) for number in range(3)]
@@ -95,7 +97,7 @@ async def test_messages_of_a_batch_have_their_places_in_it() -> None:
     assert {one.batch_size for one in ids} == {3}
 
 
-async def test_a_message_alone_is_in_no_batch() -> None:
+async def test_a_single_message_is_sent_unbatched() -> None:
     broker = ScriptedBroker()
     producer = await batching(broker)
     result = producer.send_nowait(b"x")
@@ -105,7 +107,7 @@ async def test_a_message_alone_is_in_no_batch() -> None:
     assert result.result().batch_index() == -1
 
 
-async def test_batches_by_key_have_one_key_each_and_rising_numbers() -> None:
+async def test_key_based_batches_have_a_single_key_each_and_rising_sequence_ids() -> None:
     broker = ScriptedBroker()
     producer = await batching(broker, batching_type=BatchingType.KeyBased)
     for content, key in ((b"0", "b"), (b"1", "a"), (b"2", "a"), (b"3", "b")):
@@ -120,7 +122,7 @@ async def test_batches_by_key_have_one_key_each_and_rising_numbers() -> None:
 
 
 @pytest.mark.parametrize("kind", BatchingType)
-async def test_what_cannot_be_written_fails_alone(kind: BatchingType) -> None:
+async def test_a_message_that_cannot_be_encoded_fails_alone(kind: BatchingType) -> None:
     # An interceptor that has spoiled a message
     class Spoils(ProducerInterceptor):
         def before_send(self, _: object, message: OutgoingMessage) -> None:
@@ -139,7 +141,7 @@ async def test_what_cannot_be_written_fails_alone(kind: BatchingType) -> None:
     assert broker.memory.current_usage == 0
 
 
-async def test_numbers_rise_in_a_batch() -> None:
+async def test_sequence_ids_rise_within_a_batch() -> None:
     broker = ScriptedBroker()
     producer = await batching(broker)
     for number in (5, 6, 2, 3):
@@ -149,7 +151,7 @@ async def test_numbers_rise_in_a_batch() -> None:
 
 
 @pytest.mark.parametrize("kind", BatchingType)
-async def test_a_batch_ends_where_numbers_pass_the_highest_that_the_broker_knew(kind) -> None:
+async def test_a_batch_ends_at_the_last_sequence_id_known_to_the_broker(kind) -> None:
     broker = ScriptedBroker(last_sequence_id=7)
     producer = await batching(broker, batching_type=kind)
     for number in range(6, 12):
@@ -158,7 +160,7 @@ async def test_a_batch_ends_where_numbers_pass_the_highest_that_the_broker_knew(
     assert batches(broker) == [[b"6", b"7"], [b"8", b"9", b"10", b"11"]]
 
 
-async def test_a_batch_ends_where_numbers_pass_the_highest_that_was_sent() -> None:
+async def test_a_batch_ends_at_the_highest_sequence_id_sent_before() -> None:
     broker = ScriptedBroker()
     producer = await batching(broker)
     for number in (0, 1, 0, 1, 2):
@@ -168,7 +170,7 @@ async def test_a_batch_ends_where_numbers_pass_the_highest_that_was_sent() -> No
 
 
 @pytest.mark.parametrize("content", [b"", b"x"])
-async def test_a_batch_counts_what_its_frame_holds(content: bytes) -> None:
+async def test_a_batch_counts_at_least_its_payload_towards_memory(content: bytes) -> None:
     broker = ScriptedBroker()
     producer = await batching(broker, batching_max_messages=10)
     for _ in range(10):

@@ -23,7 +23,7 @@ SIZE, COUNT = 10_000, 60
         {"compression_type": CompressionType.LZ4, "chunking_enabled": True},
     ],
 )
-async def test_no_more_is_held_than_is_counted(options: dict[str, Any]) -> None:
+async def test_memory_held_stays_within_the_memory_counted(options: dict[str, Any]) -> None:
     broker = ScriptedBroker()
     producer = await broker.producer(**options)
     broker.cnx.takes_no_more()
@@ -38,7 +38,7 @@ async def test_no_more_is_held_than_is_counted(options: dict[str, Any]) -> None:
     assert held < broker.memory.current_usage + COUNT * 2_000
 
 
-async def test_a_message_in_parts_is_held_once() -> None:
+async def test_a_chunked_message_is_held_in_memory_once() -> None:
     broker = ScriptedBroker(max_message_size=10_000)
     producer = await broker.producer(chunking_enabled=True)
     broker.cnx.takes_no_more()
@@ -51,14 +51,14 @@ async def test_a_message_in_parts_is_held_once() -> None:
     assert held < broker.memory.current_usage + COUNT * 2_000
 
 
-async def test_a_message_that_is_too_large_says_what_to_do() -> None:
+async def test_a_message_above_the_size_limit_is_refused_with_a_hint_at_chunks() -> None:
     broker = ScriptedBroker(max_message_size=10)
     producer = await broker.producer()
     with pytest.raises(MessageTooBig, match=r"11 bytes .* limit of 10: send less, or allow chunks"):
         await producer.send(bytes(11))
 
 
-async def test_what_was_sent_is_counted_before_it_is_compressed() -> None:
+async def test_bytes_sent_total_counts_bytes_before_compression() -> None:
     broker = ScriptedBroker(max_message_size=200)
     kinds: tuple[dict[str, Any], ...] = ({}, {"batching_enabled": True}, {"chunking_enabled": True})
     for options in kinds:

@@ -62,7 +62,9 @@ class Sender:
 @pytest.mark.parametrize(("size", "waits", "beside"), [
     (LARGE, True, True), (LARGE, False, False), (10, True, False),
 ])  # fmt: skip
-async def test_only_what_is_large_and_waits_is_made_in_a_thread(size, waits, beside) -> None:
+async def test_only_a_large_message_whose_caller_waits_is_compressed_in_a_thread(
+    size, waits, beside
+) -> None:
     sender = Sender()
     sender.line.enter(pending(bytes(size), waits=waits))
     assert sender.line.is_held is beside
@@ -72,7 +74,7 @@ async def test_only_what_is_large_and_waits_is_made_in_a_thread(size, waits, bes
     assert not sender.line.is_held
 
 
-async def test_what_cannot_be_made_fails_in_its_turn() -> None:
+async def test_a_message_whose_compression_raises_fails_in_its_turn() -> None:
     error = MemoryError("no room")
     sender = Sender(error)
     sender.line.enter(pending(bytes(LARGE)))
@@ -80,7 +82,7 @@ async def test_what_cannot_be_made_fails_in_its_turn() -> None:
     assert sender.outcomes == [error]
 
 
-async def test_who_leaves_meanwhile_is_not_sent_and_the_next_is() -> None:
+async def test_a_message_cancelled_during_compression_is_not_sent_and_the_next_message_is() -> None:
     sender = Sender()
     left, behind = pending(bytes(LARGE)), pending()
     sender.line.enter(left)

@@ -42,7 +42,7 @@ def entry(text: bytes, message: PendingMessage | None = None) -> PendingEntry:
     return PendingEntry(0, (text, b"."), (message or pending(),), len(text))
 
 
-async def test_what_came_before_the_connection_goes_first() -> None:
+async def test_entries_added_before_the_connection_are_written_first() -> None:
     entries = PendingEntries()
     entries.add(entry(b"0"))
     cnx = attached(entries)
@@ -50,7 +50,7 @@ async def test_what_came_before_the_connection_goes_first() -> None:
     assert cnx.written == [b"0.", b"1."]
 
 
-async def test_nobody_overtakes_what_the_connection_did_not_take() -> None:
+async def test_a_later_entry_does_not_overtake_an_unwritten_entry() -> None:
     entries = PendingEntries()
     cnx = attached(entries)
     cnx.takes(more=False)
@@ -62,7 +62,7 @@ async def test_nobody_overtakes_what_the_connection_did_not_take() -> None:
     assert cnx.written == [b"0.", b"1."]
 
 
-async def test_without_a_connection_nothing_is_written_and_on_the_next_all_of_it() -> None:
+async def test_nothing_is_written_without_a_connection_and_every_entry_on_the_next() -> None:
     entries = PendingEntries()
     first = attached(entries)
     entries.add(entry(b"0"))
@@ -75,7 +75,9 @@ async def test_without_a_connection_nothing_is_written_and_on_the_next_all_of_it
 
 
 @pytest.mark.parametrize("is_last", [False, True])
-async def test_parts_at_an_end_are_found_without_a_look_at_the_others(is_last: bool) -> None:
+async def test_chunks_at_either_end_are_dropped_without_a_scan_of_all_entries(
+    is_last: bool,
+) -> None:
     class Blind(deque[PendingEntry]):
         def __iter__(self) -> Iterator[PendingEntry]:
             pytest.fail("looks at all of them")
@@ -89,7 +91,7 @@ async def test_parts_at_an_end_are_found_without_a_look_at_the_others(is_last: b
     assert len(entries) == 1
 
 
-async def test_what_has_failed_meanwhile_is_not_written() -> None:
+async def test_entries_of_a_failed_message_are_not_written() -> None:
     entries = PendingEntries()
     cnx = attached(entries)
     cnx.takes(more=False)

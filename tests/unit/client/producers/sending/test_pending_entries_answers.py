@@ -20,16 +20,14 @@ def at(entry_id: int) -> pb.MessageIdData:
     return pb.MessageIdData(ledgerId=7, entryId=entry_id)
 
 
-async def test_a_message_alone_is_named_by_its_entry() -> None:
+async def test_the_id_of_a_single_message_names_its_entry() -> None:
     message = pending()
     Answers(TOPIC).answer(entry(message), at(3))
     assert message.result.result() == MessageId(2, 7, 3)
     assert message.result.result().topic_name == TOPIC
 
 
-async def test_messages_of_a_batch_are_told_apart_and_one_that_nobody_waits_for_is_left_out() -> (
-    None
-):
+async def test_ids_of_a_batch_have_batch_indexes_and_a_cancelled_message_gets_none() -> None:
     messages = [pending() for _ in range(3)]
     messages[1].result.cancel()
     Answers(TOPIC).answer(entry(*messages), at(3))
@@ -37,7 +35,7 @@ async def test_messages_of_a_batch_are_told_apart_and_one_that_nobody_waits_for_
     assert [(one.batch_index(), one.batch_size) for one in ids] == [(0, 3), (2, 3)]
 
 
-async def test_a_message_in_parts_is_named_when_all_are_there_by_first_and_last() -> None:
+async def test_a_chunked_message_gets_its_id_after_the_last_receipt() -> None:
     class TwoParts:
         chunk_count = 2
 

@@ -4,7 +4,7 @@ from client.producers.sending.pending_entries import Flushers
 from tests.support.clocks.settle import settle, started
 
 
-async def test_each_goes_on_when_the_oldest_message_is_newer_than_its_last() -> None:
+async def test_a_flush_continues_when_the_oldest_message_is_newer_than_its_last_message() -> None:
     flushers = Flushers()
     first, second = [await started(flushers.wait_for(serial)) for serial in (3, 5)]
     flushers.oldest_is(3)
@@ -18,7 +18,7 @@ async def test_each_goes_on_when_the_oldest_message_is_newer_than_its_last() -> 
     assert not flushers
 
 
-async def test_each_gets_the_first_error_of_the_messages_it_waits_for() -> None:
+async def test_a_flush_gets_the_first_error_of_its_messages() -> None:
     flushers = Flushers()
     first, second = [await started(flushers.wait_for(serial)) for serial in (3, 5)]
     early, late = ValueError("early"), ValueError("late")
@@ -28,7 +28,7 @@ async def test_each_gets_the_first_error_of_the_messages_it_waits_for() -> None:
     assert (await first, await second) == (early, late)
 
 
-async def test_one_that_is_cancelled_is_forgotten_and_holds_up_nobody() -> None:
+async def test_a_cancelled_flush_is_forgotten_and_blocks_no_other_flush() -> None:
     flushers = Flushers()
     cancelled, other = [await started(flushers.wait_for(1)) for _ in range(2)]
     cancelled.cancel()

@@ -7,12 +7,12 @@ from limiter.client_memory.memory_limit_controller import MemoryLimitController
 from tests.unit.client.producers.sending.messages import pending
 
 
-async def test_it_holds_its_payload_its_properties_and_its_keys() -> None:
+async def test_held_bytes_count_payload_properties_and_keys() -> None:
     message = pending(b"1234", properties={"ab": "ü"}, partition_key="k€y", ordering_key="\udcff")
     assert message.held_bytes == 4 + (2 + 2) + 5 + 1
 
 
-async def test_its_memory_is_given_back_once() -> None:
+async def test_the_memory_of_a_message_is_released_once() -> None:
     memory = MemoryLimitController(10)
     message = pending()
     message.release()
@@ -22,7 +22,7 @@ async def test_its_memory_is_given_back_once() -> None:
     assert memory.current_usage == 0
 
 
-async def test_each_program_gets_an_error_of_its_own() -> None:
+async def test_every_caller_gets_its_own_error_instance() -> None:
     error = Timeout("no receipt")
     first, second, cancelled = pending(), pending(), pending()
     cancelled.result.cancel()

@@ -27,7 +27,7 @@ class Line(SendLine):
         return True
 
 
-async def test_who_waits_for_a_place_holds_no_memory() -> None:
+async def test_a_message_waiting_for_a_place_holds_no_memory() -> None:
     line = Line(places=1)
     first, second = pending(), pending()
     line.enter(first)
@@ -38,7 +38,7 @@ async def test_who_waits_for_a_place_holds_no_memory() -> None:
     assert line.sent == [first, second]
 
 
-async def test_only_the_first_asks_for_memory_and_holds_its_place_meanwhile() -> None:
+async def test_only_the_first_waiting_message_requests_memory_and_holds_a_place() -> None:
     line = Line()
     held = line.memory.reserve_nowait(2_000)
     messages = [pending() for _ in range(3)]
@@ -50,7 +50,7 @@ async def test_only_the_first_asks_for_memory_and_holds_its_place_meanwhile() ->
     assert line.sent == messages
 
 
-async def test_who_leaves_hands_its_turn_to_the_next() -> None:
+async def test_a_cancelled_message_passes_its_turn_to_the_next() -> None:
     line = Line()
     held = line.memory.reserve_nowait(2_000)
     first, second = pending(), pending()
@@ -64,7 +64,7 @@ async def test_who_leaves_hands_its_turn_to_the_next() -> None:
     assert (line.sent, line.places, line.memory.current_usage) == ([second], 1, 1)
 
 
-async def test_those_that_hold_all_they_need_go_before_all_others() -> None:
+async def test_messages_with_granted_resources_pass_before_waiting_messages() -> None:
     line = Line(limit_bytes=10)
     early = pending(bytes(20))
     line.enter(early)
@@ -79,7 +79,7 @@ async def test_those_that_hold_all_they_need_go_before_all_others() -> None:
     assert line.sent == [early, waiting]
 
 
-async def test_very_many_that_may_go_on_do_so_in_several_turns() -> None:
+async def test_many_ready_messages_pass_in_several_turns_of_the_event_loop() -> None:
     line = Line(places=0, limit_bytes=0)
     early = [pending() for _ in range(2 * MOST_IN_A_TURN)]
     for message in early:
@@ -94,7 +94,7 @@ async def test_very_many_that_may_go_on_do_so_in_several_turns() -> None:
     assert len(line) == 0
 
 
-async def test_nobody_takes_the_places_that_a_message_in_parts_is_to_get() -> None:
+async def test_places_reserved_for_a_chunked_message_are_not_taken_by_a_later_send() -> None:
     line = Line()
     line.is_held = True
     in_parts, behind = pending(), pending()
@@ -107,7 +107,7 @@ async def test_nobody_takes_the_places_that_a_message_in_parts_is_to_get() -> No
         line.enter(pending(waits=False))
 
 
-async def test_who_does_not_wait_is_told_what_is_missing() -> None:
+async def test_a_send_that_does_not_wait_is_refused_with_the_missing_resource() -> None:
     line = Line(limit_bytes=10, places=2)
     line.enter(pending(bytes(20), waits=False))
     with pytest.raises(MemoryBufferIsFullError, match=r"used up \(20 bytes\)"):
@@ -121,7 +121,9 @@ async def test_who_does_not_wait_is_told_what_is_missing() -> None:
         line.enter(pending(waits=False))
 
 
-async def test_the_line_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_send_above_the_limit_of_waiting_sends_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(send_line, "MOST_WAITING", 2)
     line = Line(places=1)
     for _ in range(3):
@@ -130,7 +132,7 @@ async def test_the_line_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         line.enter(pending())
 
 
-async def test_a_client_that_is_closed_fails_all_that_wait() -> None:
+async def test_a_closed_memory_limit_fails_every_waiting_send() -> None:
     line = Line(limit_bytes=10)
     line.memory.reserve_nowait(20)
     messages = [pending(), pending()]
@@ -143,7 +145,7 @@ async def test_a_client_that_is_closed_fails_all_that_wait() -> None:
 
 
 @pytest.mark.parametrize("waits", [False, True])
-async def test_what_has_no_size_holds_up_nobody(waits: bool) -> None:
+async def test_a_message_without_a_size_is_refused_and_blocks_no_other_message(waits: bool) -> None:
     line = Line()
     broken, next_one = pending(waits=waits), pending()
     broken.payload = 5  # type: ignore[assignment]
@@ -153,13 +155,13 @@ async def test_what_has_no_size_holds_up_nobody(waits: bool) -> None:
     assert line.sent == [next_one]
 
 
-async def test_without_places_each_message_counts_for_what_it_is() -> None:
+async def test_without_a_place_limit_a_message_counts_its_overhead_towards_memory() -> None:
     line = Line(places=0, limit_bytes=1 << 20)
     line.enter(pending(b"1234"))
     assert line.memory.current_usage == 4 + BARE_MESSAGE_BYTES
 
 
-async def test_nobody_overtakes_what_holds_the_line() -> None:
+async def test_a_held_line_sends_nothing_until_resumed() -> None:
     line, hurried = Line(), pending(waits=False)
     line.is_held = True
     line.enter(hurried)
@@ -169,7 +171,7 @@ async def test_nobody_overtakes_what_holds_the_line() -> None:
     assert line.sent == [hurried]
 
 
-async def test_a_rest_ends_no_hold() -> None:
+async def test_a_rest_does_not_release_a_held_line() -> None:
     line = Line()
     line.is_held = True
     line.rest()
