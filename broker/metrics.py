@@ -180,7 +180,7 @@ TOPIC_LOADS: Table[Mapping[str, float]] = table(
 
 
 def shares_of(percent: Mapping[str, float]) -> Table[Mapping[str, float]]:
-    """Return metrics of the broker's usage in percent, for the resources in ``percent``."""
+    """Return a metric for each resource in ``percent``: the share of it that the broker uses."""
     rows = {
         "cpu": "Processor time of the last minute, in percent of all processors",
         "memory": "Resident memory, in percent of the container's or machine's",

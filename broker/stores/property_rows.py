@@ -57,7 +57,7 @@ class PropertyRows:
 
     @staticmethod
     def same_for_all(names: Sequence[bytes], properties: Mapping[str, str]) -> PropertyRows:
-        """Give all names the same properties."""
+        """Return rows in which each of the topic names has the same properties."""
         one = pa.array([list(properties.items())], PROPERTIES_TYPE)
         return PropertyRows(names, one.take(pa.array(np.zeros(len(names), np.int64))))
 

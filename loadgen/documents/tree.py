@@ -111,7 +111,7 @@ def parse_tree(text: str, file: Path) -> Written:
 
 
 def parse_values(text: str, file: Path | str) -> Written:
-    """Parse any YAML text into values that know their file and line, or their option.
+    """Parse YAML text into values that remember the file and line, or the option, they came from.
 
     Raises:
         UsageError: The text is no YAML, or names a key twice; names the line.

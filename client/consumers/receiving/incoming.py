@@ -129,7 +129,7 @@ class Incoming:
         self.queue.arrived(messages, size_bytes)
 
     def count_freed(self, messages: int, size_bytes: int) -> None:
-        """Stop counting the permits and bytes of messages that will not be queued."""
+        """Subtract messages that will not be queued from the counted permits and bytes."""
         self.queue.taken(messages, size_bytes)
         self.queue.acknowledged(size_bytes)
         if self._inbox.waiting and self.queue.current_size:

@@ -42,5 +42,5 @@ def sentences() -> dict[str, str]:
 
 
 def said(name: str, **figures: Any) -> str:  # noqa: ANN401
-    """Return the sentence of a name, with values in place of its placeholders."""
+    """Return the sentence stored under a name, with its placeholders filled in."""
     return _Figures().format(sentences()[name], **figures)
