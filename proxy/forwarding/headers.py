@@ -82,7 +82,7 @@ def request_headers(
     kept.popall(ORIGINAL_HEADER, None)
     if role is not None:
         if _CHANGED.search(role):
-            raise RestError(401, f"the role {role!r:.100} has characters that no HTTP header may have")
+            raise RestError(401, f"the role {role!r:.100} has characters that headers cannot have")
         kept[ORIGINAL_HEADER] = role
     if host:
         kept.add("X-Forwarded-Host", host)
