@@ -217,7 +217,9 @@ def test_an_ipv6_bind_address_may_have_brackets() -> None:
     ("bind", "advertised"),
     [("0.0.0.0", "127.0.0.1"), ("::", "::1"), ("127.0.0.1", "127.0.0.1"), ("10.1.2.3", "10.1.2.3")],
 )
-def test_the_advertised_address_defaults_to_the_bind_address(bind: str, advertised: str) -> None:
+def test_the_advertised_address_defaults_to_the_bind_address_or_the_loopback(
+    bind: str, advertised: str
+) -> None:
     assert config(bindAddress=bind).advertised_address == advertised
     assert config(bindAddress=bind, advertisedAddress="broker").advertised_address == "broker"
 

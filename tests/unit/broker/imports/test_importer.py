@@ -98,7 +98,7 @@ async def test_rows_are_numbered_across_batches_and_namespaces_are_applied_whole
     assert await listed(store, "tenant/b") == names("tenant/b", 10)
 
 
-async def test_a_namespace_is_not_visible_before_it_is_complete(tmp_path: Path) -> None:
+async def test_a_namespace_is_not_visible_before_its_import_is_complete(tmp_path: Path) -> None:
     rows = table(names("tenant/a", 3_000) + names("tenant/b", 3_000))
     store, seen, done = MemoryStore(), set(), asyncio.Event()
 

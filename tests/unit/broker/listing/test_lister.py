@@ -56,7 +56,7 @@ async def test_a_listing_without_properties_does_not_call_the_plug_in() -> None:
     assert setup.plug_in.asked == []
 
 
-async def test_only_non_persistent_topics_in_use_are_listed_where_usage_is_known() -> None:
+async def test_unused_non_persistent_topics_are_not_listed_where_usage_is_known() -> None:
     setup = await Setup().filled()
     unused, used = b"non-persistent://tenant/ns/a", b"non-persistent://tenant/ns/b"
     await setup.store.apply(NAMESPACE, TopicChanges([unused, used]))

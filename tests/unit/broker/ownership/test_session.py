@@ -140,7 +140,9 @@ async def test_a_late_renewal_answer_does_not_revive_an_expired_session(database
     await one.session.close()
 
 
-async def test_a_broker_whose_lease_was_taken_registers_a_new_session(database: Database) -> None:
+async def test_a_broker_whose_renewal_is_refused_registers_a_new_session(
+    database: Database,
+) -> None:
     one = Session(database)
     first = await one.session.ready()
     database.renews = False

@@ -55,7 +55,7 @@ async def test_names_of_both_domains_are_sorted_together() -> None:
     assert await names([other], NON_PERSISTENT) == [other]
 
 
-async def test_system_topics_are_removed() -> None:
+async def test_system_topics_are_removed_from_the_names() -> None:
     hidden = "persistent://te.nant/n-s/__change_events"
     mine = "persistent://te.nant/n-s/__mine"
     assert await names([hidden, mine, f"{hidden}-partition-0"]) == [mine]

@@ -56,7 +56,7 @@ def test_a_longer_period_refills_slower_and_never_above_the_limit() -> None:
 
 
 @pytest.mark.parametrize(("seconds_a_look", "most"), [(0.0, 5), (3_600.0, 5_000)])
-def test_no_period_admits_more_than_the_limit_whatever_the_clock_does(
+def test_no_check_admits_more_than_the_limit_whatever_the_clock_does(
     seconds_a_look: float, most: int
 ) -> None:
     clock = ManualClock(0.0)

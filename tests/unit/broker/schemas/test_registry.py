@@ -74,7 +74,7 @@ async def test_a_producer_of_another_schema_type_is_refused_with_the_recorded_te
     assert error.message == f"{INCOMPATIBLE}: {OTHER} caused by {INCOMPATIBLE}: {OTHER}"
 
 
-async def test_an_incompatible_record_is_refused_with_both_definitions() -> None:
+async def test_an_incompatible_record_is_refused_with_the_recorded_text_and_not_stored() -> None:
     schemas = registry()
     await schemas.for_producer(TOPIC, sent("Json", SMALL), DEFAULTS)
     changed = sent("Json", record(field("c")))
@@ -108,7 +108,7 @@ async def test_a_producer_adds_no_schema_where_auto_update_is_disabled(
     assert (by_rest, again) == (0, V0)
 
 
-async def test_in_profile_pulsar_a_truncated_key_value_schema_is_never_answered() -> None:
+async def test_in_profile_pulsar_a_truncated_key_value_schema_has_the_recorded_outcomes() -> None:
     schemas = registry(PULSAR_SCHEMAS)
     with pytest.raises(UnansweredRequestError):
         await schemas.for_producer(TOPIC, sent("KeyValue"), DEFAULTS)

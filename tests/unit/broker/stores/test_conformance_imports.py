@@ -69,7 +69,7 @@ async def test_an_import_into_a_large_namespace_adds_only_new_topics(open_store,
         assert len(await names(store)) == len(many) + 1
 
 
-async def test_a_partitioned_topic_keeps_its_properties_when_an_import_names_it(
+async def test_an_import_does_not_change_the_properties_of_a_partitioned_topic(
     open_store: OpenStore, tmp_path: Path
 ) -> None:
     described = with_properties({topic("p-partition-0"): {}, topic("p"): {"from": "run time"}})

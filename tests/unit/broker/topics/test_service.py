@@ -84,7 +84,7 @@ async def test_a_second_creation_of_a_topic_is_refused(made: Topics, domain: str
     assert await made.names() == ["t"]
 
 
-async def test_of_two_simultaneous_creations_of_a_topic_exactly_one_is_refused(
+async def test_two_simultaneous_creations_of_a_topic_succeed_only_once(
     made: Topics,
 ) -> None:
     both = [made.service.create(topic("t"), {}), made.service.create_partitioned(topic("t"), 2, {})]
@@ -448,7 +448,7 @@ async def test_a_missing_partition_within_the_count_is_found_when_creation_is_re
         assert code is Refusal.NOT_FOUND
 
 
-async def test_simultaneous_requests_for_a_missing_topic_create_it_once() -> None:
+async def test_a_missing_topic_is_created_once_for_simultaneous_requests() -> None:
     made = await topics(auto_partitions=3)
     counts = await asyncio.gather(
         *[made.service.partitions(topic("p"), create=True) for _ in range(5)]

@@ -61,7 +61,7 @@ SHOWN = """{
 }"""
 
 
-def test_a_definition_is_printed_as_java_prints_it() -> None:
+def test_a_definition_is_printed_as_by_the_java_library() -> None:
     fields = (
         field(
             "a",

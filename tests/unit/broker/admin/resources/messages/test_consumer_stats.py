@@ -36,7 +36,7 @@ def found(steps: Generator[None, None, T]) -> T:
         (1_700_000_000_020, "2023-11-14T22:13:20.020Z"),
     ],
 )
-def test_a_timestamp_is_formatted_as_java_formats_it(milliseconds: int, text: str) -> None:
+def test_a_timestamp_is_formatted_as_in_java(milliseconds: int, text: str) -> None:
     assert moment(milliseconds) == text
 
 
