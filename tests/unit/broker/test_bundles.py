@@ -24,7 +24,9 @@ from broker.bundles import boundaries, bundle_named, bundle_of
         ),
     ],
 )
-def test_boundaries_are_those_of_a_real_broker(count: int, expected: list[str]) -> None:
+def test_bundle_boundaries_equal_the_boundaries_of_a_real_broker(
+    count: int, expected: list[str]
+) -> None:
     assert boundaries(count) == expected
 
 
@@ -37,12 +39,12 @@ def test_boundaries_are_those_of_a_real_broker(count: int, expected: list[str]) 
         ("t2", "0xc0000000_0xffffffff"),
     ],
 )
-def test_a_topic_lies_in_the_bundle_that_was_recorded(local: str, bundle: str) -> None:
+def test_a_topic_belongs_to_the_recorded_bundle(local: str, bundle: str) -> None:
     assert str(bundle_of(f"persistent://goldt/n1/{local}".encode(), 4)) == bundle
 
 
 @pytest.mark.parametrize(
     "text", ["", "bogus", "0x00000000_0x40000001", "0x00000000_0xffffffff", "0xg_0x", "-0x1_0x0"]
 )
-def test_what_is_no_bundle_of_a_namespace_is_none(text: str) -> None:
+def test_a_text_that_names_no_bundle_of_the_namespace_is_none(text: str) -> None:
     assert bundle_named(text, 4) is None

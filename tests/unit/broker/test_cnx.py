@@ -11,7 +11,7 @@ from tests.support.peers.raw_peer import connect_command
 from tests.unit.broker.commands.test_table import CONNECTED, FAILED, START, parts, wire
 
 
-async def test_a_connection_is_counted_from_its_beginning_to_its_end() -> None:
+async def test_connections_are_counted_as_active_created_and_closed() -> None:
     client = wire(START)
     counters = client.cnx.parts.counters
     assert (counters.active, counters.create_success) == (1, 0)
@@ -24,7 +24,7 @@ async def test_a_connection_is_counted_from_its_beginning_to_its_end() -> None:
     assert (counters.active, counters.created_total, counters.closed_total) == (0, 1, 1)
 
 
-async def test_what_a_broker_does_not_own_any_more_is_given_up_before_a_frame_is_handled() -> None:
+async def test_lost_ownership_is_noticed_before_a_frame_is_handled() -> None:
     class Noticing(SoleOwnership):
         noticed = 0
 
@@ -49,7 +49,7 @@ class LeavingSubscription:
         self.left += 1
 
 
-async def test_very_many_consumers_of_a_lost_connection_leave_in_steps() -> None:
+async def test_many_consumers_of_a_lost_connection_are_removed_in_steps() -> None:
     client, subscription = wire(CONNECTED), LeavingSubscription()
     consumer = SimpleNamespace(subscription=subscription)
     client.cnx.consumers = dict.fromkeys(range(2 * LEAVING_A_STEP), consumer)

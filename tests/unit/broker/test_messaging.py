@@ -23,14 +23,14 @@ def found(folder: Path) -> set[Path]:
     return set(folder.iterdir())
 
 
-def test_messages_are_in_memory_where_that_is_asked_for() -> None:
+def test_the_memory_url_opens_a_message_store_in_memory() -> None:
     store = message_store_for(config_of(**{STORE: "memory"}), LoopClock())
     assert isinstance(store, MemoryMessageStore)
     assert store.figures().bounds.process > 0
 
 
 @pytest.mark.parametrize("option", ["", "?fsync=true"])
-async def test_a_database_is_there_after_a_restart(tmp_path: Path, option: str) -> None:
+async def test_messages_in_a_database_survive_a_restart(tmp_path: Path, option: str) -> None:
     config = config_of(**{STORE: f"sqlite://{tmp_path}/messages.db{option}"})
     async with opened(message_store_for(config, LoopClock())) as store:
         await filled(await store.open_ledger(TOPIC), 3)
@@ -46,7 +46,7 @@ async def test_a_database_is_there_after_a_restart(tmp_path: Path, option: str) 
     assert figures.file_bytes > 21
 
 
-async def test_a_temporary_database_is_deleted_at_the_end(tmp_path, monkeypatch) -> None:
+async def test_a_temporary_database_is_deleted_on_close(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     async with opened(message_store_for(config_of(), LoopClock())) as store:
         await filled(await store.open_ledger(TOPIC), 3)
@@ -55,7 +55,7 @@ async def test_a_temporary_database_is_deleted_at_the_end(tmp_path, monkeypatch)
     assert not found(tmp_path)
 
 
-async def test_what_a_killed_broker_left_is_deleted_by_the_next_one_and_of_no_living_one(
+async def test_only_temporary_databases_of_killed_brokers_are_deleted_at_the_next_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -72,7 +72,9 @@ async def test_what_a_killed_broker_left_is_deleted_by_the_next_one_and_of_no_li
     assert found(tmp_path) == {starting}
 
 
-async def test_a_folder_that_is_not_there_is_named_with_what_to_do(tmp_path, monkeypatch) -> None:
+async def test_a_missing_temporary_folder_is_reported_with_the_remedy(
+    tmp_path, monkeypatch
+) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path / "missing"))
     store = message_store_for(config_of(), LoopClock())
     with pytest.raises(MessageStoreError, match=r"missing: No such file .* floodgateMessageStore="):

@@ -54,7 +54,7 @@ def assert_as_recorded(samples: Iterable[SampleLine]) -> None:
             assert (one.type, sorted(one.labels)) == (prometheus_type(one.name, kind), labels)
 
 
-def test_samples_have_recorded_names_types_and_labels_and_counted_values() -> None:
+def test_connection_metrics_have_the_recorded_shape_and_counted_values() -> None:
     connections = ConnectionCounters()
     lookups, registry = LookupSemaphore(10), CollectorRegistry()
     labels = {"cluster": "c1", "broker": "10.0.0.1", "metric": "broker_connection"}
@@ -85,7 +85,7 @@ def test_samples_have_recorded_names_types_and_labels_and_counted_values() -> No
     assert samples["pulsar_active_connections"].labels == labels
 
 
-async def test_lookups_are_shown_as_a_real_broker_shows_them() -> None:
+async def test_lookup_metrics_have_the_recorded_shape_and_measured_values() -> None:
     clock, registry = ManualClock(), CollectorRegistry()
     outcomes = LookupOutcomes(clock, clock.now)
     labels = {"cluster": "c1"}
@@ -111,7 +111,7 @@ async def test_lookups_are_shown_as_a_real_broker_shows_them() -> None:
     assert values["pulsar_broker_lookup_failures_created"] == outcomes.since
 
 
-def test_loads_of_topics_are_shown_as_a_real_broker_shows_them() -> None:
+def test_topic_load_metrics_have_the_recorded_shape_and_measured_values() -> None:
     times = WaitTimes(ManualClock())
     topics = SimpleNamespace(load_times=times, failed_loads=2)
     registry = CollectorRegistry()
@@ -132,7 +132,7 @@ def test_loads_of_topics_are_shown_as_a_real_broker_shows_them() -> None:
     assert values["pulsar_topic_load_failed_count"] == 2
 
 
-async def test_what_a_store_keeps_in_memory_is_exported(tmp_path: Path) -> None:
+async def test_the_size_and_limit_of_the_snapshot_cache_are_exported(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "topics.sqlite", 10_000)
     registry = CollectorRegistry()
     registry.register(Instruments(SNAPSHOTS, lambda: (store, 10_000), {"cluster": "c1"}))
@@ -149,7 +149,7 @@ async def test_what_a_store_keeps_in_memory_is_exported(tmp_path: Path) -> None:
     }
 
 
-def test_what_is_remembered_of_listings_is_exported() -> None:
+def test_size_hits_misses_and_evictions_of_the_listing_cache_are_exported() -> None:
     cache, scope = ListingCache(10_000), TopicSequence()
     registry = CollectorRegistry()
     registry.register(Instruments(LISTING_CACHE, lambda: cache, {"cluster": "c1"}))

@@ -7,7 +7,7 @@ from limiter.flow.outbound_buffer import OutboundTotals
 from tests.support.clocks.manual_clock import ManualClock
 
 
-def test_processor_time_is_the_share_of_all_processors_in_the_last_minute_whoever_asks() -> None:
+def test_cpu_usage_is_the_share_of_all_processors_in_the_last_minute() -> None:
     clock, used = ManualClock(), [5.0]
     usage = LoadUsage(OutboundTotals(), clock, lambda: used[0])
     share = []
@@ -19,7 +19,7 @@ def test_processor_time_is_the_share_of_all_processors_in_the_last_minute_whoeve
     assert share == [0, 50, 50, 0]
 
 
-def test_outbound_bytes_are_the_share_of_their_bound_and_left_out_without_one() -> None:
+def test_direct_memory_usage_is_the_share_of_the_bound_and_omitted_without_a_bound() -> None:
     bounded, unbounded = OutboundTotals(1_000), OutboundTotals()
     for one in (bounded, unbounded):
         one.change(400, paid_bytes=150)
@@ -28,7 +28,7 @@ def test_outbound_bytes_are_the_share_of_their_bound_and_left_out_without_one() 
     assert "directMemory" not in shown[1]
 
 
-def test_memory_is_the_share_of_what_this_process_may_have() -> None:
+def test_memory_usage_is_the_share_of_the_memory_limit_of_the_process() -> None:
     share = LoadUsage(OutboundTotals(), ManualClock()).percent()["memory"]
     assert 0 < share < 100
     assert 0 < resident_bytes() < memory_limit_bytes()

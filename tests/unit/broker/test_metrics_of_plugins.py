@@ -16,7 +16,7 @@ NAMESPACE = NamespaceName.parse("tenant/ns")
 PERSISTENT = pb.CommandGetTopicsOfNamespace.PERSISTENT
 
 
-async def test_calls_are_counted_under_way_overdue_and_failed() -> None:
+async def test_plug_in_calls_are_counted_in_flight_overdue_and_failed() -> None:
     clock, plug_in = ManualClock(), Stubborn()
     plug_in.go_on.clear()
     calls = ResourceCalls(plug_in, "m:C", 30.0, clock)

@@ -17,7 +17,7 @@ def _usual_umask() -> Iterator[None]:
     os.umask(before)
 
 
-def test_databases_and_their_folder_are_their_owners_alone(tmp_path: Path) -> None:
+def test_databases_and_their_folder_are_accessible_only_to_their_owner(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     topics = SqliteFile(folder / "topics.db")
     messages = DatabaseFile(folder / "messages.db", temporary=False, fsync=False)
@@ -32,7 +32,7 @@ def test_databases_and_their_folder_are_their_owners_alone(tmp_path: Path) -> No
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_file_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
+def test_an_existing_database_file_keeps_its_mode(tmp_path: Path) -> None:
     path = tmp_path / "topics.db"
     path.touch()
     path.chmod(0o640)

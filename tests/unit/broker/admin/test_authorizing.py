@@ -42,18 +42,18 @@ def names_needed(needs: Needs) -> set[str]:
     return {"{tenant}"} if in_tenant else set()
 
 
-def test_the_path_of_every_endpoint_says_of_what_something_is_needed() -> None:
+def test_every_endpoint_path_names_the_resource_of_its_required_permission() -> None:
     assert len(ALL) > 400
     assert not [one for one in ALL if names_needed(one.needs) - set(one.path.split("/"))]
 
 
-def test_few_are_open_to_whoever_is_authenticated() -> None:
+def test_only_version_readiness_and_clusters_are_open_to_every_authenticated_role() -> None:
     found = {(one.method, one.path) for one in ALL if one.needs is Level.AUTHENTICATED}
     found = {one for one in found if not one[1].startswith(SWITCHED_OFF)}
     assert found == OF_NOBODY_IN_PARTICULAR
 
 
-async def test_a_request_that_is_not_allowed_reaches_no_handler() -> None:
+async def test_an_unauthorized_request_does_not_reach_its_handler() -> None:
     handler, gate = AsyncMock(), AsyncMock()
     gate.check.side_effect = RestError(401, SUPERUSER_NEEDED)
     endpoint = Endpoint("GET", "/admin/v2/secret", Level.SUPERUSER, handler=handler)

@@ -79,7 +79,7 @@ def says_something(row: dict[str, Any]) -> bool:
     return nobody["status"] not in (400, 405, 412, 415, 500, 0)
 
 
-async def test_each_role_is_let_through_or_refused_as_recorded() -> None:
+async def test_each_role_is_admitted_or_refused_as_recorded_of_a_real_broker() -> None:
     service = await granted_world()
     gate, refusals = RequestAuthorization(service, lambda: RECORDED_ID), 0
     different: dict[tuple[str, str], tuple[str, str, str]] = {}

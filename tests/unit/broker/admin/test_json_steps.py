@@ -26,12 +26,12 @@ def written(value: object, levels: int) -> tuple[bytes, int]:
 
 
 @given(VALUES, st.integers(0, 5))
-def test_it_is_the_same_text(value: object, levels: int) -> None:
+def test_json_written_in_steps_equals_json_written_in_full(value: object, levels: int) -> None:
     assert written(value, levels)[0] == json_bytes(value)
 
 
 @pytest.mark.parametrize(("levels", "steps"), [(0, 1), (2, 101)])
-def test_each_of_the_levels_has_steps_of_its_own(levels: int, steps: int) -> None:
+def test_elements_down_to_the_chosen_level_take_a_step_each(levels: int, steps: int) -> None:
     consumers = [{"name": str(number), "ranges": [[1, 2]]} for number in range(100)]
     assert written({"consumers": consumers, "n": 1}, levels)[1] == steps
 

@@ -55,19 +55,19 @@ async def written(
     await responses.respond_in_parts(request, parts, AT_ONCE_BYTES + 1)
 
 
-async def test_however_many_listings_are_written_a_turn_of_the_loop_makes_one_part() -> None:
+async def test_a_turn_of_the_event_loop_makes_one_part_for_any_number_of_listings() -> None:
     made = await parts_made(listings=256)
     assert made.total() == 256 * PARTS
     assert max(made.values()) == 1
 
 
-async def test_a_listing_alone_makes_a_part_in_each_turn_of_the_loop() -> None:
+async def test_a_single_listing_makes_a_part_in_each_turn_of_the_event_loop() -> None:
     made = await parts_made(listings=1)
     assert made.total() == PARTS
     assert max(made) - min(made) == PARTS - 1
 
 
-async def test_a_listing_that_waits_for_its_client_holds_up_no_other() -> None:
+async def test_a_listing_waiting_for_a_slow_client_does_not_delay_another_listing() -> None:
     responses, read = ListingResponses(ManualClock()), asyncio.Event()
 
     async def wait_for_client(_: bytes) -> None:

@@ -40,22 +40,26 @@ def _status(takes: Takes, media_type: str | None, *, has_body: bool = True) -> i
         ("application/json;x", 400, 400, 400),
     ],
 )
-def test_a_body_has_a_type_that_is_taken(media_type, only_json, any_json, number) -> None:
+def test_a_body_of_a_media_type_that_its_endpoint_does_not_take_is_refused(
+    media_type, only_json, any_json, number
+) -> None:
     kinds = (Takes.APPLICATION_JSON, Takes.JSON, Takes.NUMBER)
     assert [_status(takes, media_type) for takes in kinds] == [only_json, any_json, number]
 
 
 @pytest.mark.parametrize("takes", list(Takes))
-def test_without_a_body_and_a_type_nothing_is_judged(takes: Takes) -> None:
+def test_a_request_without_body_and_content_type_is_accepted(takes: Takes) -> None:
     assert _status(takes, None, has_body=False) == 200
 
 
 @pytest.mark.parametrize(("media_type", "status"), [("text/html", 200), (None, 200), ("x", 400)])
-def test_a_body_that_is_not_read_may_be_anything(media_type: str | None, status: int) -> None:
+def test_an_endpoint_that_reads_no_body_accepts_any_well_formed_media_type(
+    media_type: str | None, status: int
+) -> None:
     assert _status(Takes.NOTHING, media_type) == status
 
 
-def test_the_endpoint_is_chosen_by_the_type() -> None:
+def test_the_media_type_of_the_body_selects_the_endpoint() -> None:
     both = [*_one(Takes.METADATA), *_one(Takes.NUMBER)]
     assert taking(both, METADATA_TYPE, has_body=True).takes is Takes.METADATA
     assert taking(both, "application/json", has_body=True).takes is Takes.NUMBER
@@ -73,7 +77,7 @@ def test_the_endpoint_is_chosen_by_the_type() -> None:
         "image/png,*/*",
     ],
 )
-def test_who_takes_json_is_answered(accept: str) -> None:
+def test_an_accept_header_that_admits_json_is_answered_with_json(accept: str) -> None:
     assert accepted_type(accept) == "application/json"
 
 
@@ -91,18 +95,20 @@ def test_who_takes_json_is_answered(accept: str) -> None:
         ("application/json;q=much", "application/json"),
     ],
 )
-def test_json_is_said_to_be_what_a_client_wants_it_to_be(accept: str, answered: str) -> None:
+def test_the_content_type_repeats_the_json_parameters_of_the_accept_header(
+    accept: str, answered: str
+) -> None:
     assert accepted_type(accept) == answered
 
 
 @pytest.mark.parametrize("accept", ["text/html", "text/*", "bogus", "application/xml, text/plain"])
-def test_who_does_not_is_406(accept: str) -> None:
+def test_an_accept_header_without_json_is_answered_406(accept: str) -> None:
     with pytest.raises(RestError) as refused:
         accepted_type(accept)
     assert refused.value.status == 406
 
 
-def test_methods_are_named_with_those_that_every_path_has() -> None:
+def test_allowed_methods_include_options_and_with_get_also_head() -> None:
     endpoints = _one(Takes.NOTHING)
     assert allowed({"GET": endpoints, "PUT": endpoints}) == ["HEAD", "GET", "OPTIONS", "PUT"]
     assert allowed({"POST": endpoints}) == ["POST", "OPTIONS"]

@@ -31,12 +31,14 @@ async def left(deleted: str, *granted: str, **more: object) -> object:
         ("c", ("a",), ("a",)),
     ],
 )
-async def test_the_grants_of_a_deleted_topic_and_its_partitions_go(deleted, granted, kept) -> None:
+async def test_deleting_a_topic_removes_its_grants_and_the_grants_of_its_partitions(
+    deleted, granted, kept
+) -> None:
     found = await left(deleted, *granted)
     assert found == {OF_TOPICS: {f"{AT}/{one}": ROLES for one in kept}}
 
 
-async def test_without_any_grant_nothing_is_kept() -> None:
+async def test_policies_without_any_grant_are_removed() -> None:
     assert await left("a", "a") is None
     of_namespace = {"y": ["consume"]}
     found = await left("a", "a", **{OF_NAMESPACE: of_namespace})

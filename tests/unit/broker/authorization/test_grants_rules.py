@@ -22,21 +22,21 @@ def on_topic(action: frozenset[Action], role: str = "role", topic: TopicName = O
     return Grants(of_topics={str(topic): {role: action}})
 
 
-def test_who_is_granted_nothing_may_do_nothing() -> None:
+def test_a_role_without_grants_may_do_nothing() -> None:
     for operation in NamespaceOperation:
         assert not namespace_allows(NO_GRANTS, "role", operation, wildcards=True)
     for operation in TopicOperation:
         assert not topic_allows(NO_GRANTS, "role", operation, ORDERS, wildcards=True)
 
 
-def test_topics_are_listed_for_who_may_produce_or_consume_in_the_namespace() -> None:
+def test_a_produce_or_consume_grant_on_a_namespace_allows_listing_its_topics() -> None:
     for action, allowed in ((PRODUCE, True), (CONSUME, True), (frozenset({Action.SINKS}), False)):
         grants = Grants(of_namespace={"role": action})
         found = namespace_allows(grants, "role", NamespaceOperation.GET_TOPICS, wildcards=False)
         assert found is allowed
 
 
-def test_a_grant_on_a_topic_lists_no_topics() -> None:
+def test_a_grant_on_a_topic_does_not_allow_listing_topics() -> None:
     grants = on_topic(CONSUME)
     assert not namespace_allows(grants, "role", NamespaceOperation.GET_TOPICS, wildcards=False)
 
@@ -47,18 +47,18 @@ def test_a_partition_has_the_grants_of_its_topic() -> None:
     assert not topic_allows(grants, "role", TopicOperation.CONSUME, PARTITION, wildcards=False)
 
 
-def test_a_topic_has_no_grants_of_its_partition() -> None:
+def test_a_topic_does_not_have_the_grants_of_its_partition() -> None:
     grants = on_topic(PRODUCE, topic=PARTITION)
     assert not topic_allows(grants, "role", TopicOperation.PRODUCE, ORDERS, wildcards=False)
 
 
-def test_wildcards_of_the_whole_topic_are_not_looked_at_for_a_partition() -> None:
+def test_a_wildcard_grant_on_a_partitioned_topic_does_not_apply_to_its_partition() -> None:
     grants = on_topic(PRODUCE, role="ro*")
     assert topic_allows(grants, "role", TopicOperation.PRODUCE, ORDERS, wildcards=True)
     assert not topic_allows(grants, "role", TopicOperation.PRODUCE, PARTITION, wildcards=True)
 
 
-def test_a_subscription_with_roles_is_for_these_roles_alone() -> None:
+def test_a_subscription_with_roles_is_open_only_to_these_roles_with_a_grant() -> None:
     grants = Grants(
         of_namespace={"role": CONSUME, "other": CONSUME, "third": PRODUCE},
         of_subscriptions={"owned": frozenset({"role", "third"})},
@@ -74,7 +74,7 @@ def test_a_subscription_with_roles_is_for_these_roles_alone() -> None:
     assert not may("third", "owned"), "it needs the grant all the same"
 
 
-def test_a_subscription_whose_roles_are_none_is_for_all() -> None:
+def test_a_subscription_with_an_empty_set_of_roles_is_open_to_every_granted_role() -> None:
     grants = Grants(of_namespace={"role": CONSUME}, of_subscriptions={"owned": frozenset()})
     operation = TopicOperation.SUBSCRIBE
     assert topic_allows(grants, "role", operation, ORDERS, "owned", wildcards=False)
@@ -94,11 +94,13 @@ def test_a_subscription_whose_roles_are_none_is_for_all() -> None:
         ("", "", False),
     ],
 )
-def test_a_star_stands_for_anything_at_one_end(pattern: str, role: str, *, found: bool) -> None:
+def test_a_star_matches_any_text_at_one_end_of_a_role(
+    pattern: str, role: str, *, found: bool
+) -> None:
     assert matches(pattern, role) is found
 
 
-def test_grants_are_read_as_the_policies_keep_them() -> None:
+def test_grants_are_read_from_the_stored_policies() -> None:
     kept = {
         "auth_policies": {
             "namespace_auth": {"a": ["produce", None], "b": None},

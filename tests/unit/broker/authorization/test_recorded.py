@@ -50,7 +50,7 @@ async def allows(service: AuthorizationService, asks: str, about: str, who: str)
         return False
 
 
-async def test_each_role_may_do_what_it_was_recorded_to_do() -> None:
+async def test_each_role_is_allowed_or_refused_as_recorded_of_a_real_broker() -> None:
     service = await granted_world()
     questions = [one for one in recorded() if one[0] not in UNCHECKED]
     different = [
@@ -63,7 +63,7 @@ async def test_each_role_may_do_what_it_was_recorded_to_do() -> None:
 
 
 @pytest.mark.parametrize("kind", UNCHECKED)
-def test_schemas_were_recorded_to_be_open_to_all(kind: str) -> None:
+def test_schema_commands_were_recorded_as_allowed_for_every_role(kind: str) -> None:
     found = [allowed for asks, _, _, allowed in recorded() if asks == kind]
     assert found
     assert all(found)

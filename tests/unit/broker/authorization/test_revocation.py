@@ -92,39 +92,45 @@ ORDERS = "persistent://acme/shop/orders"
 PRODUCER, CONSUMER = (ORDERS, None), (ORDERS, "sub")
 
 
-async def test_who_lost_the_grant_is_closed_and_nobody_else(world: World) -> None:
+async def test_only_clients_of_the_role_that_lost_its_grant_are_closed(world: World) -> None:
     users = {role: world.user(role, PRODUCER, CONSUMER) for role in ("one", "two", "admin")}
     await world.grant(one=["consume"], two=["produce", "consume"])
     assert [of for _, of in users["one"].open] == ["sub"]
     assert len(users["two"].open) == len(users["admin"].open) == 2
 
 
-async def test_behind_a_proxy_both_must_still_be_allowed(world: World) -> None:
+async def test_a_client_behind_a_proxy_is_closed_when_the_proxy_role_loses_its_grant(
+    world: World,
+) -> None:
     await world.grant(one=["produce"], gate=["produce"])
     user = world.user("gate", PRODUCER, original="one")
     await world.grant(one=["produce"])
     assert not user.open
 
 
-async def test_a_subscription_that_becomes_others_is_left(world: World) -> None:
+async def test_a_consumer_is_closed_when_its_subscription_is_restricted_to_another_role(
+    world: World,
+) -> None:
     user = world.user("one", (ORDERS, "kept"), CONSUMER)
     await world.grant(one=["consume"], kept=["two"])
     assert [of for _, of in user.open] == ["sub"]
 
 
-async def test_other_namespaces_are_not_looked_at(world: World) -> None:
+async def test_a_change_of_grants_checks_only_clients_of_its_namespace(world: World) -> None:
     user = world.user("nobody", PRODUCER)  # role whose clients would be closed
     await world.grant(OTHER, one=["produce"])
     assert user.open
 
 
-async def test_very_many_are_closed_in_turns(world: World) -> None:
+async def test_more_clients_than_a_turn_checks_are_all_closed(world: World) -> None:
     users = [world.user("one", *[PRODUCER] * 10) for _ in range(AT_ONCE // 5)]
     await world.grant()
     assert not any(user.open for user in users)
 
 
-async def test_one_that_cannot_be_closed_holds_up_no_other(world: World, monkeypatch) -> None:
+async def test_a_client_that_fails_to_close_does_not_keep_another_client_open(
+    world: World, monkeypatch
+) -> None:
     broken, user = world.user("one", PRODUCER), world.user("one", PRODUCER)
     monkeypatch.setattr(broken, "uses", lambda: iter([Use(*broken.open[0], lambda: 1 // 0)]))
     await world.grant()
@@ -135,7 +141,9 @@ async def test_one_that_cannot_be_closed_holds_up_no_other(world: World, monkeyp
 
 
 @pytest.mark.parametrize("failure", [StoreError("away"), KeyError("what nobody expects")])
-async def test_a_store_that_fails_is_asked_again(world: World, failure: Exception) -> None:
+async def test_a_revocation_check_is_retried_after_a_failure_of_the_store(
+    world: World, failure: Exception
+) -> None:
     user = world.user("one", PRODUCER)
     world.store.failures = (failure,)
     await world.grant()
@@ -145,7 +153,7 @@ async def test_a_store_that_fails_is_asked_again(world: World, failure: Exceptio
     assert not user.open
 
 
-async def test_what_is_opened_while_a_grant_goes_is_closed(world: World) -> None:
+async def test_a_producer_opened_during_a_revocation_is_closed(world: World) -> None:
     commands = CommandAuthorization(world.service, world.revocation, pulsar_compatible=True)
     topic = TopicName.parse(ORDERS)
     async with commands.opening(session("one"), topic, Asked.PRODUCE):
@@ -155,7 +163,7 @@ async def test_what_is_opened_while_a_grant_goes_is_closed(world: World) -> None
     assert not user.open
 
 
-async def test_what_is_not_allowed_is_not_opened(world: World) -> None:
+async def test_an_unauthorized_producer_is_not_opened(world: World) -> None:
     commands = CommandAuthorization(world.service, world.revocation, pulsar_compatible=True)
     topic, opened = TopicName.parse(ORDERS), False
     with pytest.raises(RequestError, match="not authorized to Produce"):

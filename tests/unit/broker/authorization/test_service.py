@@ -68,14 +68,14 @@ async def world() -> World:
     return found
 
 
-async def test_a_superuser_may_everything_without_a_read(world: World) -> None:
+async def test_a_superuser_is_allowed_everything_without_a_read_of_the_store(world: World) -> None:
     missing = NamespaceName.parse("missing/shop")
     assert world.service.surely_allows(session("super"), missing, CREATE) is True
     assert await world.service.allows_tenant(session("super"), "missing")
     assert world.store.reads == 0
 
 
-async def test_an_admin_may_everything_in_the_tenant_alone(world: World) -> None:
+async def test_a_tenant_admin_is_allowed_everything_only_in_its_tenant(world: World) -> None:
     await world.store.create_tenant("rival", TenantInfo(("other",), ("standalone",)))
     assert await world.service.allows(session("admin"), SHOP, CREATE)
     assert await world.service.allows_tenant(session("admin"), "acme")
@@ -83,7 +83,7 @@ async def test_an_admin_may_everything_in_the_tenant_alone(world: World) -> None
     assert not world.service.is_superuser(session("admin"))
 
 
-async def test_a_grant_is_known_at_once_and_gone_at_once(world: World) -> None:
+async def test_a_grant_and_its_removal_take_effect_immediately(world: World) -> None:
     await world.grant("reader", "consume")
     assert world.service.surely_allows(session("reader"), SHOP, GET_TOPICS) is True
     assert await world.service.allows(session("reader"), ORDERS, TopicOperation.CONSUME)
@@ -92,7 +92,7 @@ async def test_a_grant_is_known_at_once_and_gone_at_once(world: World) -> None:
     assert not await world.service.allows(session("reader"), SHOP, GET_TOPICS)
 
 
-async def test_grants_of_namespaces_that_are_gone_are_not_kept(world: World) -> None:
+async def test_parsed_grants_of_deleted_namespaces_do_not_stay_in_memory(world: World) -> None:
     kept = {"namespace_auth": {"reader": ["consume"]}}
     for number in range(9):
         namespace = NamespaceName.parse(f"acme/gone-{number}")
@@ -102,7 +102,9 @@ async def test_grants_of_namespaces_that_are_gone_are_not_kept(world: World) -> 
     assert len(world.service._read) <= 2
 
 
-async def test_proxy_and_original_must_both_be_allowed(world: World) -> None:
+async def test_a_proxied_request_needs_permission_of_the_proxy_and_the_original_role(
+    world: World,
+) -> None:
     both = {"namespace_auth": {"reader": ["consume"], "relay": ["consume"]}}
     await world.policies.set(SHOP, "auth_policies", both)
 
@@ -118,7 +120,7 @@ async def test_proxy_and_original_must_both_be_allowed(world: World) -> None:
     assert not world.service.is_superuser(session("gate", "admin"))
 
 
-async def test_with_the_provider_for_it_one_of_the_roles_of_a_token_is_enough(world: World) -> None:
+async def test_with_multiple_roles_enabled_any_role_of_a_token_is_sufficient(world: World) -> None:
     several = session("nobody", more=("nobody", "admin"))
     assert not await world.service.allows(several, SHOP, CREATE)
     world.settings = world.settings._replace(multi_roles=True)
@@ -126,7 +128,9 @@ async def test_with_the_provider_for_it_one_of_the_roles_of_a_token_is_enough(wo
 
 
 @pytest.mark.parametrize("multi_roles", [False, True])
-async def test_who_has_no_role_is_nobody_whatever_is_granted(world, *, multi_roles) -> None:
+async def test_a_session_with_an_empty_role_is_refused_despite_matching_grants(
+    world, *, multi_roles
+) -> None:
     world.settings = world.settings._replace(
         multi_roles=multi_roles, wildcards=True, superusers=frozenset({""})
     )
@@ -150,7 +154,7 @@ async def test_who_has_no_role_is_nobody_whatever_is_granted(world, *, multi_rol
         ("super", "admin", False),
     ],
 )
-async def test_only_a_proxy_speaks_for_others_and_never_for_itself(
+async def test_a_proxy_must_name_a_non_proxy_original_and_a_client_only_its_own_role(
     world: World, role: str, original: str, *, believed: bool
 ) -> None:
     asked = session(role, original)
@@ -166,13 +170,15 @@ async def test_only_a_proxy_speaks_for_others_and_never_for_itself(
     assert await world.service.administers(asked, "acme") is (believed and role == "admin")
 
 
-async def test_a_superuser_of_the_moment_counts_at_once(world: World) -> None:
+async def test_a_change_of_the_superusers_takes_effect_immediately(world: World) -> None:
     world.settings = world.settings._replace(superusers=frozenset({"admin"}))
     assert world.service.is_superuser(session("admin"))
     assert not world.service.is_superuser(session("super"))
 
 
-async def test_who_is_refused_was_looked_for_in_the_store(world: World) -> None:
+async def test_an_admin_missing_in_the_cache_is_read_from_the_store_before_a_refusal(
+    world: World,
+) -> None:
     asked = session("late")
     assert not await world.service.allows_tenant(asked, "acme")
     await world.store.change_tenant("acme", TenantInfo(("late",), ("standalone",)))
@@ -180,7 +186,9 @@ async def test_who_is_refused_was_looked_for_in_the_store(world: World) -> None:
     assert await world.service.allows_tenant(asked, "acme")
 
 
-async def test_an_admin_is_known_for_a_moment_after_a_read(world: World) -> None:
+async def test_a_tenant_admin_read_from_the_store_is_trusted_for_a_limited_time(
+    world: World,
+) -> None:
     asked = session("admin")
     assert world.service.surely_allows(asked, SHOP, CREATE) is False
     assert await world.service.allows_tenant(asked, "acme")
@@ -189,14 +197,14 @@ async def test_an_admin_is_known_for_a_moment_after_a_read(world: World) -> None
     assert world.service.surely_allows(asked, SHOP, CREATE) is False
 
 
-async def test_an_admin_who_was_removed_here_is_trusted_no_more(world: World) -> None:
+async def test_a_tenant_admin_removed_by_this_broker_is_refused_immediately(world: World) -> None:
     assert await world.service.allows_tenant(session("admin"), "acme")
     await world.store.change_tenant("acme", TenantInfo((), ("standalone",)))
     world.tenants.forget()
     assert not await world.service.allows_tenant(session("admin"), "acme")
 
 
-async def test_what_was_being_read_when_an_admin_was_removed_is_not_trusted(world: World) -> None:
+async def test_a_read_in_flight_while_an_admin_is_removed_is_not_cached(world: World) -> None:
     world.store.holds.clear()
     asked = asyncio.create_task(world.service.allows_tenant(session("admin"), "acme"))
     await world.store.reading.wait()  # and returns the earlier state
@@ -208,12 +216,14 @@ async def test_what_was_being_read_when_an_admin_was_removed_is_not_trusted(worl
     assert not await world.service.allows_tenant(session("admin"), "acme")
 
 
-async def test_a_tenant_that_is_missing_is_no_refusal(world: World) -> None:
+async def test_a_missing_tenant_raises_an_error_instead_of_a_refusal(world: World) -> None:
     with pytest.raises(TenantMissingError):
         await world.service.allows_tenant(session("admin"), "missing")
 
 
-async def test_a_subscription_of_others_is_not_for_a_consumer(world: World) -> None:
+async def test_a_consumer_may_not_use_a_subscription_restricted_to_another_role(
+    world: World,
+) -> None:
     kept = {
         "namespace_auth": {"reader": ["consume"]},
         "subscription_auth_roles": {"owned": ["owner"], "\x85": ["owner"]},
@@ -225,7 +235,7 @@ async def test_a_subscription_of_others_is_not_for_a_consumer(world: World) -> N
     assert not await world.service.allows(session("reader"), ORDERS, subscribe, "\x85")
 
 
-async def test_names_of_subscriptions_begin_with_the_role_where_that_is_asked_for(world) -> None:
+async def test_in_prefix_mode_a_subscription_name_must_begin_with_the_role(world) -> None:
     await world.grant("reader", "consume")
     await world.policies.set(SHOP, "subscription_auth_mode", "Prefix")
 

@@ -57,7 +57,7 @@ MISSING = TopicName.parse("persistent://missing/shop/orders")
 OF_TOPICS = [one for one in Asked if one not in (Asked.LIST, Asked.WATCH)]
 
 
-def test_a_command_that_is_added_must_be_thought_about() -> None:
+def test_every_legal_command_is_classified_by_its_authorization() -> None:
     found = {
         pb.BaseCommand.Type.Name(kind)
         for state in ServerCnxState
@@ -81,7 +81,7 @@ async def refusal(work: Coroutine[object, object, None]) -> RequestError:
 
 
 @pytest.mark.parametrize("asked", OF_TOPICS)
-async def test_in_profile_floodgate_a_missing_tenant_is_one_in_which_nothing_is_granted(
+async def test_profile_floodgate_refuses_a_missing_tenant_like_a_missing_grant(
     asked: Asked,
 ) -> None:
     authorization = await commands(pulsar_compatible=False)
@@ -94,7 +94,9 @@ async def test_in_profile_floodgate_a_missing_tenant_is_one_in_which_nothing_is_
 
 @pytest.mark.parametrize("asked", [Asked.LIST, Asked.WATCH])
 @pytest.mark.parametrize("pulsar_compatible", [False, True])
-async def test_a_connection_without_a_session_may_nothing(asked, *, pulsar_compatible) -> None:
+async def test_a_connection_without_a_session_may_not_list_or_watch_topics(
+    asked, *, pulsar_compatible
+) -> None:
     authorization = await commands(pulsar_compatible=pulsar_compatible)
     namespace = NamespaceName.parse("acme/shop")
     assert not authorization.lists_surely(None, namespace)
@@ -102,7 +104,7 @@ async def test_a_connection_without_a_session_may_nothing(asked, *, pulsar_compa
     assert refused.server_error == pb.AuthorizationError
 
 
-async def test_refusals_are_counted(monkeypatch) -> None:
+async def test_refused_commands_are_counted_by_subject_and_operation(monkeypatch) -> None:
     authorization, told = await commands(pulsar_compatible=False), []
     monkeypatch.setattr(authorization.service._refused, "add", lambda *what: told.append(what[1:]))
     nobody = session_named("nobody")
@@ -115,7 +117,9 @@ async def test_refusals_are_counted(monkeypatch) -> None:
     ]
 
 
-async def test_a_store_that_fails_is_no_yes(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failing_store_is_a_metadata_error_and_counts_no_refusal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     authorization = await commands(pulsar_compatible=True)
 
     async def fail(*_: object) -> bool:
@@ -133,7 +137,7 @@ async def test_a_store_that_fails_is_no_yes(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("asked", [Asked.GET_SCHEMA, Asked.MAKE_SCHEMA])
-async def test_schemas_are_everybodys_in_profile_pulsar_alone(asked: Asked) -> None:
+async def test_schema_commands_need_no_grant_only_in_profile_pulsar(asked: Asked) -> None:
     nobody = session_named("nobody")
     await (await commands(pulsar_compatible=True)).check(nobody, ORDERS, asked)
     await refusal((await commands(pulsar_compatible=False)).check(nobody, ORDERS, asked))

@@ -61,7 +61,9 @@ async def test_a_subscription_that_cannot_be_stored_is_refused_and_counted() -> 
 
 
 @pytest.mark.parametrize("command", [UNSUBSCRIBE, SEEK])
-async def test_what_cannot_be_done_to_a_subscription_is_refused(command: pb.BaseCommand) -> None:
+async def test_unsubscribe_and_seek_are_refused_when_the_ledger_fails(
+    command: pb.BaseCommand,
+) -> None:
     found = await client()
     (answer,) = await found.ask(subscribe())
     assert answer.HasField("success")
@@ -71,7 +73,7 @@ async def test_what_cannot_be_done_to_a_subscription_is_refused(command: pb.Base
     assert (error.request_id, error.error, error.message) == (8, pb.PersistenceError, REASON)
 
 
-async def test_an_acknowledgement_for_compaction_closes_the_connection() -> None:
+async def test_an_ack_on_the_compaction_subscription_closes_the_connection() -> None:
     found = await client()
     asked = subscribe()
     asked.subscribe.subscription = SUBSCRIPTION
@@ -84,7 +86,7 @@ async def test_an_acknowledgement_for_compaction_closes_the_connection() -> None
     assert subscription.durable
 
 
-async def test_the_last_message_cannot_be_told_if_nobody_can_read_it() -> None:
+async def test_get_last_message_id_of_an_unreadable_entry_is_a_metadata_error() -> None:
     found = await client()
     await found.ask(subscribe())
     topic(found).ledger.append(b"\0\0\0\1\xff", MessageDigest(1, 1, 0))
@@ -95,7 +97,7 @@ async def test_the_last_message_cannot_be_told_if_nobody_can_read_it() -> None:
     assert answer.error.message.startswith("Failed to get batch size for entry ")
 
 
-async def test_a_consumer_that_returns_before_its_seek_is_answered_is_attached_after_the_answer(
+async def test_a_consumer_resubscribing_during_its_seek_is_attached_after_the_answer_of_the_seek(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     found = await client()
@@ -116,7 +118,7 @@ SEEK_TIME = pb.BaseCommand(
 
 
 @pytest.mark.parametrize("gone", [True, False])
-async def test_a_subscription_that_is_deleted_while_a_time_is_looked_for_stays_deleted(
+async def test_a_seek_by_time_does_not_restore_a_subscription_deleted_meanwhile(
     monkeypatch: pytest.MonkeyPatch, *, gone: bool
 ) -> None:
     found = await client()
@@ -170,7 +172,7 @@ def returning(*, durable: bool) -> pb.BaseCommand:
 
 
 @pytest.mark.parametrize("durable", [True, False])
-async def test_who_was_closed_by_its_seek_seeks_again_and_comes_back_to_the_newest_place(
+async def test_a_consumer_closed_by_its_seek_may_seek_again_and_resumes_at_the_latest_seek(
     *, durable: bool
 ) -> None:
     found = await stored(4, durable=durable)
@@ -193,7 +195,9 @@ async def test_a_second_seek_is_refused_in_profile_pulsar(*, durable: bool) -> N
 
 
 @pytest.mark.parametrize("durable", [True, False])
-async def test_a_second_seek_is_refused_when_another_client_came_first(*, durable: bool) -> None:
+async def test_a_second_seek_is_refused_when_another_client_subscribed_first(
+    *, durable: bool
+) -> None:
     found = await stored(4, durable=durable)
     await found.ask(to_entry(1))
     other = await client(found.cnx.parts)
@@ -220,7 +224,7 @@ async def test_a_second_seek_is_refused_when_the_topic_was_unloaded_meanwhile() 
     assert answer.error.message == "Consumer not found"
 
 
-async def test_who_has_closed_its_consumer_after_a_seek_cannot_seek() -> None:
+async def test_a_second_seek_is_refused_after_the_client_closed_its_consumer() -> None:
     found = await stored(4, durable=True)
     await found.ask(to_entry(1))
     close = pb.CommandCloseConsumer(consumer_id=1, request_id=5)
@@ -229,7 +233,7 @@ async def test_who_has_closed_its_consumer_after_a_seek_cannot_seek() -> None:
     assert answer.error.message == "Consumer not found"
 
 
-async def test_no_more_than_a_bound_of_closed_consumers_may_seek_again(monkeypatch) -> None:
+async def test_only_a_bounded_number_of_closed_consumers_may_seek_again(monkeypatch) -> None:
     monkeypatch.setattr("broker.commands.consuming.MOST_SOUGHT", 1)
     found = await stored(1, durable=True)
     await found.ask(SEEK)
@@ -243,7 +247,7 @@ async def test_no_more_than_a_bound_of_closed_consumers_may_seek_again(monkeypat
     assert answer.HasField("success")
 
 
-async def test_a_seek_without_a_place_is_refused_for_that_whoever_it_is() -> None:
+async def test_a_seek_without_message_id_and_time_is_refused_even_without_a_consumer() -> None:
     found = await client()
     (answer,) = await found.ask(SEEK_NOTHING)
     text = "Message id and message publish time were not present"
@@ -279,7 +283,7 @@ def giving_back(entries: int) -> pb.BaseCommand:
     return pb.BaseCommand(type=kind, redeliverUnacknowledgedMessages=asked)
 
 
-async def test_very_many_ids_are_taken_back_in_steps_and_what_is_sent_behind_them_waits() -> None:
+async def test_redelivery_of_many_message_ids_takes_steps_and_later_commands_wait() -> None:
     found = await consuming(pb.CommandSubscribe.Shared, 3)
     close = pb.BaseCommand(type=Type.CLOSE_CONSUMER, close_consumer=pb.CommandCloseConsumer())
     close.close_consumer.consumer_id, close.close_consumer.request_id = 1, 9
@@ -297,7 +301,7 @@ async def test_very_many_ids_are_taken_back_in_steps_and_what_is_sent_behind_the
     assert not found.cnx.unfinished
 
 
-async def test_of_one_who_has_all_alone_ids_are_taken_at_once() -> None:
+async def test_redelivery_to_an_exclusive_consumer_sends_nothing_without_permits() -> None:
     found = await consuming(pb.CommandSubscribe.Exclusive, 3)
     await found.ask(giving_back(IDS_A_TURN + 1))
     # Reading restarts once, and the consumer has no permits for redelivery

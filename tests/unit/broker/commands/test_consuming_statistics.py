@@ -23,7 +23,9 @@ WITH_A_PRODUCER_AND_CONSUMERS = 2
         ("floodgate", 2_000_000_000, 0, 3),
     ],
 )
-def test_no_batch_gives_permits_to_who_gets_it(profile, messages, unacked, permits) -> None:
+def test_a_batch_of_any_claimed_size_adds_no_permits_to_its_consumer(
+    profile, messages, unacked, permits
+) -> None:
     metadata = pb.MessageMetadata(producer_name="p", sequence_id=1, publish_time=1)
     metadata.num_messages_in_batch = messages
     send = pb.BaseCommand(type=Type.SEND, send=pb.CommandSend(producer_id=1, sequence_id=1))

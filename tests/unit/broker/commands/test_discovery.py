@@ -14,17 +14,17 @@ from tests.support.processes.commands import complete_command
 from tests.unit.broker.commands.test_table import CONNECTED, wire
 
 
-def test_a_namespace_is_read() -> None:
+def test_a_valid_namespace_name_is_read_in_each_profile() -> None:
     assert str(named_or_refused("a/b")) == str(named_or_closed("a/b")) == "a/b"
 
 
-def test_a_malformed_one_is_refused_with_what_is_expected() -> None:
+def test_a_malformed_namespace_is_refused_with_the_expected_form() -> None:
     with pytest.raises(RequestError, match="expected tenant/namespace") as caught:
         named_or_refused("x")
     assert caught.value.server_error == pb.InvalidTopicName
 
 
-def test_a_real_broker_closes_for_it_and_takes_slashes_behind_it() -> None:
+def test_profile_pulsar_closes_on_a_malformed_namespace_and_accepts_trailing_slashes() -> None:
     with pytest.raises(RemoteProtocolError):
         named_or_closed("x")
     assert str(named_or_closed("a/b/")) == "a/b/"
@@ -33,7 +33,7 @@ def test_a_real_broker_closes_for_it_and_takes_slashes_behind_it() -> None:
 Type = pb.BaseCommand
 
 
-async def test_one_watch_has_a_turn_because_its_pattern_is_compiled_in_it() -> None:
+async def test_each_watch_command_takes_its_own_turn_of_the_event_loop() -> None:
     client = wire(CONNECTED)
     watch = complete_command(Type.WATCH_TOPIC_LIST)
     watch.watchTopicList.namespace, watch.watchTopicList.topics_pattern = "a/b", "("

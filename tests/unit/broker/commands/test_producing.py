@@ -90,7 +90,7 @@ async def found() -> Client:
 # -- PRODUCER -------------------------------------------------------------------------------------
 
 
-async def test_a_producer_without_a_name_is_given_one_and_so_is_one_that_is_refused() -> None:
+async def test_a_generated_producer_name_is_used_up_even_by_a_refused_producer() -> None:
     found = await client()
     (one,) = await found.ask(producer_command(1))
     await found.ask(producer_command(2, topic="persistent://public//x"))
@@ -101,13 +101,13 @@ async def test_a_producer_without_a_name_is_given_one_and_so_is_one_that_is_refu
     assert second == f"{prefix}-{int(number) + 2}"
 
 
-async def test_an_empty_name_is_a_name() -> None:
+async def test_an_empty_producer_name_is_accepted_unchanged() -> None:
     found = await client()
     (answer,) = await found.ask(producer_command(producer_name=""))
     assert answer.producer_success.producer_name == ""
 
 
-async def test_the_id_of_a_producer_that_is_there_answers_with_its_name() -> None:
+async def test_an_open_producer_id_is_answered_with_the_name_of_its_producer() -> None:
     found = await client()
     await found.ask(producer_command(1, producer_name="same"))
     (answer,) = await found.ask(producer_command(1, producer_name="other"))
@@ -115,7 +115,7 @@ async def test_the_id_of_a_producer_that_is_there_answers_with_its_name() -> Non
     assert answer.producer_success.request_id == 101
 
 
-async def test_the_id_of_a_producer_that_waits_is_refused() -> None:
+async def test_the_id_of_a_producer_waiting_for_exclusive_access_is_refused() -> None:
     found = await client()
     await found.ask(producer_command(1))
     await found.ask(producer_command(2, producer_access_mode=pb.WaitForExclusive))
@@ -139,14 +139,16 @@ async def test_the_id_of_a_producer_that_waits_is_refused() -> None:
         ),
     ],
 )
-async def test_a_topic_that_cannot_be_is_refused(fields, code, text) -> None:
+async def test_a_producer_for_an_invalid_topic_or_a_missing_partition_is_refused(
+    fields, code, text
+) -> None:
     found = await client()
     (answer,) = await found.ask(producer_command(**fields))
     assert (answer.error.error, answer.error.message) == (code, text)
     assert found.cnx.producers == {}  # type: ignore[attr-defined]
 
 
-async def test_a_producer_that_does_not_encrypt_is_refused_where_that_is_required() -> None:
+async def test_an_unencrypted_producer_is_refused_where_encryption_is_required() -> None:
     found = await producing(replace(DEFAULTS, encryption_required=True))
     (answer,) = await found.ask(producer_command(2))
     assert (answer.error.error, answer.error.message) == (
@@ -157,14 +159,14 @@ async def test_a_producer_that_does_not_encrypt_is_refused_where_that_is_require
     assert answer.type == Type.PRODUCER_SUCCESS
 
 
-async def test_a_terminated_topic_takes_no_producer(found: Client) -> None:
+async def test_a_terminated_topic_refuses_producers(found: Client) -> None:
     topic(found).terminate()
     found.answers()
     (answer,) = await found.ask(producer_command(2))
     assert answer.error.error == pb.TopicTerminatedError
 
 
-async def test_a_terminated_topic_closes_producers_before_it_tells_consumers_the_end() -> None:
+async def test_terminating_a_topic_closes_producers_before_consumers_reach_its_end() -> None:
     found = await producing()
     request = pb.CommandSubscribe(topic="t", subscription="s", subType=pb.CommandSubscribe.Shared)
     request.consumer_id, request.request_id = 1, 2
@@ -181,7 +183,9 @@ async def test_a_terminated_topic_closes_producers_before_it_tells_consumers_the
         ("non-persistent", [Type.CLOSE_PRODUCER, Type.CLOSE_CONSUMER]),
     ],
 )
-async def test_a_deleted_topic_closes_its_clients_in_the_order_of_its_domain(domain, told) -> None:
+async def test_a_deleted_topic_closes_producers_and_consumers_in_the_order_of_its_domain(
+    domain, told
+) -> None:
     name = f"{domain}://public/default/d"
     found = await client()
     await found.ask(producer_command(topic=name))
@@ -193,7 +197,7 @@ async def test_a_deleted_topic_closes_its_clients_in_the_order_of_its_domain(dom
     assert [one.type for one in found.answers()] == told
 
 
-async def test_the_first_subscription_is_there_before_the_first_message() -> None:
+async def test_the_initial_subscription_of_a_producer_is_created_before_any_message() -> None:
     found = await client()
     await found.ask(producer_command(initial_subscription_name="s"))
     assert [one.name for one in topic(found).subscriptions] == ["s"]
@@ -201,7 +205,7 @@ async def test_the_first_subscription_is_there_before_the_first_message() -> Non
     assert answer.type == Type.PRODUCER_SUCCESS
 
 
-async def test_a_dead_connection_gives_up_its_name_and_a_live_one_does_not() -> None:
+async def test_a_producer_name_in_use_is_released_only_by_a_dead_connection() -> None:
     shared = parts()
     old, new = await client(shared), await client(shared)
     await old.ask(producer_command(producer_name="same"))
@@ -225,7 +229,7 @@ async def test_a_dead_connection_gives_up_its_name_and_a_live_one_does_not() -> 
     assert old_cnx.producers == {}
 
 
-async def test_a_lost_connection_leaves_its_topics(found: Client) -> None:
+async def test_a_lost_connection_removes_its_producers_from_their_topics(found: Client) -> None:
     loaded = topic(found)
     assert len(loaded.producers) == 1
     found.transport.breaks()
@@ -240,14 +244,14 @@ def close_command(producer_id: int) -> pb.BaseCommand:
     return pb.BaseCommand(type=Type.CLOSE_PRODUCER, close_producer=request)
 
 
-async def test_a_producer_is_closed_whether_it_is_known_or_not(found: Client) -> None:
+async def test_close_producer_succeeds_for_known_and_unknown_producers(found: Client) -> None:
     for producer_id in (1, 77):
         (answer,) = await found.ask(close_command(producer_id))
         assert answer.success.request_id == 9
     assert len(topic(found).producers) == 0
 
 
-async def test_a_producer_that_is_closed_before_it_is_made_is_not_made() -> None:
+async def test_a_producer_closed_before_its_creation_completes_is_not_created() -> None:
     found = await client()
     answers = await found.ask(producer_command(1), close_command(1))
     assert [answer.type for answer in answers] == [Type.SUCCESS]
@@ -257,7 +261,7 @@ async def test_a_producer_that_is_closed_before_it_is_made_is_not_made() -> None
 # -- SEND -----------------------------------------------------------------------------------------
 
 
-async def test_messages_are_stored_as_they_came(found: Client) -> None:
+async def test_a_message_is_stored_byte_for_byte_as_received(found: Client) -> None:
     frames = [send_frame(number, b"x" * 2000) for number in range(3)]
     answers = await found.ask(*frames)
     assert [one.send_receipt.message_id.entryId for one in answers] == [0, 1, 2]
@@ -267,13 +271,15 @@ async def test_messages_are_stored_as_they_came(found: Client) -> None:
     assert second.data[:2] == b"\x0e\x01"
 
 
-async def test_a_message_without_a_checksum_is_taken(found: Client) -> None:
+async def test_a_message_without_a_checksum_is_accepted(found: Client) -> None:
     recorded = "000000230000000a080632060801100118010000000c0a017010011880d095ffbc3168656c6c6f"
     (answer,) = await found.ask(bytes.fromhex(recorded))
     assert answer.send_receipt.sequence_id == 1
 
 
-async def test_a_wrong_checksum_is_refused_and_the_producer_stays(found: Client) -> None:
+async def test_a_message_with_a_wrong_checksum_is_refused_and_its_producer_stays_open(
+    found: Client,
+) -> None:
     frame = send_frame(2)
     (answer,) = await found.ask(frame[:-1] + b"?")
     assert answer.send_error == pb.CommandSendError(
@@ -286,26 +292,28 @@ async def test_a_wrong_checksum_is_refused_and_the_producer_stays(found: Client)
     assert answer.type == Type.SEND_RECEIPT
 
 
-async def test_a_wrong_checksum_of_a_batch_names_its_last_message(found: Client) -> None:
+async def test_the_checksum_error_of_a_batch_has_its_highest_sequence_id(found: Client) -> None:
     frame = send_frame(2, highest_sequence_id=4)
     (answer,) = await found.ask(frame[:-1] + b"?")
     assert answer.send_error.sequence_id == 4
 
 
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
-async def test_a_message_of_no_producer_closes(profile: str) -> None:
+async def test_a_message_of_an_unknown_producer_closes_the_connection(profile: str) -> None:
     found = await client(floodgateProfile=profile)
     await found.ask(send_frame(producer_id=77))
     assert found.closed
 
 
-async def test_a_message_right_behind_producer_closes_as_recorded() -> None:
+async def test_a_message_sent_before_producer_is_answered_closes_the_connection() -> None:
     found = await client()
     await found.ask(producer_command(), send_frame())
     assert found.closed
 
 
-async def test_a_message_of_a_producer_that_waits_closes(found: Client) -> None:
+async def test_a_message_of_a_producer_waiting_for_access_closes_the_connection(
+    found: Client,
+) -> None:
     await found.ask(producer_command(2, producer_access_mode=pb.WaitForExclusive))
     await found.ask(send_frame(producer_id=2))
     assert found.closed
@@ -328,14 +336,14 @@ async def test_a_message_of_a_producer_that_the_broker_closed_is_ignored(found: 
         b"\x00\x00\x00\x0a\x00\x00\x00\x06\x08\x06\x32\x02\x10\x00",
     ],
 )
-async def test_a_send_that_cannot_be_read_closes(found: Client, frame: bytes) -> None:
+async def test_a_malformed_send_closes_the_connection(found: Client, frame: bytes) -> None:
     await found.ask(frame)
     assert found.closed
 
 
 @pytest.mark.parametrize(("profile", "closes"), [("pulsar", False), ("floodgate", True)])
 @pytest.mark.parametrize("metadata", [b"\xff\xff\xff", b""])
-async def test_metadata_that_cannot_be_read_is_stored_by_a_real_broker_only(
+async def test_unreadable_message_metadata_closes_the_connection_except_in_profile_pulsar(
     profile: str, closes: bool, metadata: bytes
 ) -> None:
     found = await producing(floodgateProfile=profile)
@@ -343,7 +351,7 @@ async def test_metadata_that_cannot_be_read_is_stored_by_a_real_broker_only(
     assert found.closed is closes
 
 
-async def test_a_lost_topic_is_not_deadly(found: Client) -> None:
+async def test_a_producer_may_reopen_after_its_topic_was_unloaded(found: Client) -> None:
     await found.cnx.parts.loaded_topics.unload(NAME)  # type: ignore[attr-defined]
     assert [one.type for one in found.answers()] == [Type.CLOSE_PRODUCER]
     assert await found.ask(send_frame()) == []
@@ -356,7 +364,9 @@ async def test_a_lost_topic_is_not_deadly(found: Client) -> None:
 # -- limits ---------------------------------------------------------------------------------------
 
 
-async def test_a_used_up_rate_pauses_between_the_frames_of_one_chunk(found: Client) -> None:
+async def test_an_exhausted_publish_rate_pauses_between_the_frames_of_a_chunk(
+    found: Client,
+) -> None:
     topic(found).rate.change(Rate(messages=2))
     answers = await found.ask(*(send_frame(number) for number in range(3)))
     assert [one.send_receipt.sequence_id for one in answers] == [0, 1]
@@ -366,7 +376,7 @@ async def test_a_used_up_rate_pauses_between_the_frames_of_one_chunk(found: Clie
     assert [one.send_receipt.sequence_id for one in found.answers()] == [2]
 
 
-async def test_too_many_messages_under_way_pause_until_half_are_stored() -> None:
+async def test_too_many_pending_publishes_pause_a_connection_until_half_are_stored() -> None:
     found = await producing(maxPendingPublishRequestsPerConnection="4")
     ledger = topic(found).ledger
     ledger.__class__ = SlowLedger
@@ -383,7 +393,7 @@ async def test_too_many_messages_under_way_pause_until_half_are_stored() -> None
     assert found.cnx.gate.open
 
 
-async def test_a_connection_that_is_lost_while_it_is_paused_leaves_nothing() -> None:
+async def test_a_connection_lost_while_paused_releases_its_publish_buffer() -> None:
     found = await producing(maxPendingPublishRequestsPerConnection="1")
     ledger = topic(found).ledger
     ledger.__class__ = SlowLedger

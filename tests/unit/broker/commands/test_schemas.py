@@ -40,7 +40,7 @@ async def asked(client: Wire, **fields: object) -> pb.CommandGetSchemaResponse:
 
 
 @pytest.mark.parametrize("topic", [NAME, "t", f"{NAME}-partition-4"])
-async def test_the_newest_schema_is_answered_under_the_name_of_its_topic(topic: str) -> None:
+async def test_get_schema_answers_the_newest_schema_under_the_name_of_its_topic(topic: str) -> None:
     client = await with_schema()
     answer = await asked(client, topic=topic)
     assert answer.request_id == 7
@@ -50,14 +50,14 @@ async def test_the_newest_schema_is_answered_under_the_name_of_its_topic(topic: 
     assert [(one.key, one.value) for one in answer.schema.properties] == [("k", "v")]
 
 
-async def test_a_version_that_is_not_there_is_an_answer_of_its_own_kind() -> None:
+async def test_get_schema_of_a_missing_version_is_answered_topic_not_found() -> None:
     client = await with_schema()
     answer = await asked(client, topic="t", schema_version=version_bytes(1))
     assert answer.error_code == pb.TopicNotFound
     assert answer.error_message == "Topic not found or no-schema t"
 
 
-async def test_more_than_8_bytes_are_ignored_and_none_is_refused() -> None:
+async def test_a_schema_version_beyond_8_bytes_is_cut_and_an_empty_version_refused() -> None:
     client = await with_schema()
     longer = await asked(client, schema_version=version_bytes(0) + b"\xff")
     empty = await asked(client, schema_version=b"")
@@ -68,7 +68,7 @@ async def test_more_than_8_bytes_are_ignored_and_none_is_refused() -> None:
     )
 
 
-async def test_a_version_that_is_too_short_closes_as_recorded() -> None:
+async def test_a_short_schema_version_is_refused_and_closes_in_profile_pulsar() -> None:
     real, ours = await with_schema(floodgateProfile="pulsar"), await with_schema()
     request = pb.CommandGetSchema(request_id=7, topic=NAME, schema_version=b"\0")
     real.say(Type(type=Type.GET_SCHEMA, getSchema=request))
@@ -77,13 +77,13 @@ async def test_a_version_that_is_too_short_closes_as_recorded() -> None:
     assert answer.error_message == "a schema version has 8 bytes"
 
 
-async def test_an_invalid_name_is_refused() -> None:
+async def test_an_invalid_topic_name_is_refused() -> None:
     client = await with_schema()
     answer = await asked(client, topic="persistent://x")
     assert answer.error_code == pb.InvalidTopicName
 
 
-async def test_only_a_topic_that_exists_is_given_a_schema() -> None:
+async def test_creating_a_schema_for_a_missing_topic_is_refused() -> None:
     client = await with_schema()
     request = pb.CommandGetOrCreateSchema(request_id=8, topic="t", schema=sent("String"))
     found: list[pb.BaseCommand] = []
@@ -99,7 +99,7 @@ async def test_only_a_topic_that_exists_is_given_a_schema() -> None:
     assert answer.error_message == "Topic not found t"
 
 
-async def test_a_topic_that_was_unloaded_is_loaded_to_be_given_a_schema() -> None:
+async def test_creating_a_schema_loads_an_unloaded_topic() -> None:
     client = await producing()
     topics: Any = client.cnx.parts.loaded_topics
     await topics.unload(TopicName.parse(NAME))

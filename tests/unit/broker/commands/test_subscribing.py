@@ -35,7 +35,7 @@ def sticky(first: int, last: int) -> pb.KeySharedMeta:
         (KEY_SHARED, sticky(0, 9), EXCLUSIVE, None, 0),
     ],
 )
-async def test_who_is_in_the_way_of_a_newcomer_is_asked(
+async def test_only_a_consumer_that_conflicts_with_the_newcomer_is_pinged(
     has: SubType.ValueType,
     ranges: pb.KeySharedMeta | None,
     wants: SubType.ValueType,
@@ -57,19 +57,19 @@ async def test_who_is_in_the_way_of_a_newcomer_is_asked(
     assert len(pings) == asked
 
 
-def test_only_a_persistent_topic_wants_a_name_of_a_subscription() -> None:
+def test_only_a_persistent_topic_requires_a_subscription_name() -> None:
     check_subscribe(pb.CommandSubscribe(topic="non-persistent://t/n/x"))
     with pytest.raises(RequestError):
         check_subscribe(pb.CommandSubscribe(topic="persistent://t/n/x"))
 
 
 @pytest.mark.parametrize(("domain", "epoch"), [("persistent", 3), ("non-persistent", -1)])
-def test_a_consumer_has_an_epoch_where_its_topic_keeps_messages(domain: str, epoch: int) -> None:
+def test_the_consumer_epoch_counts_only_on_a_persistent_topic(domain: str, epoch: int) -> None:
     asked = pb.CommandSubscribe(topic=f"{domain}://t/n/x", subType=EXCLUSIVE, consumer_epoch=3)
     assert options_of(asked).epoch == epoch
 
 
-def test_a_topic_that_keeps_nothing_has_no_compacted_view() -> None:
+def test_a_compacted_read_of_a_non_persistent_topic_is_refused() -> None:
     asked = pb.CommandSubscribe(
         topic="non-persistent://t/n/x", subscription="s", subType=EXCLUSIVE, read_compacted=True
     )
@@ -78,7 +78,7 @@ def test_a_topic_that_keeps_nothing_has_no_compacted_view() -> None:
     assert refused.value.server_error == pb.NotAllowedError
 
 
-def test_only_a_topic_that_keeps_nothing_takes_a_name_that_is_reserved() -> None:
+def test_a_reserved_subscription_name_is_allowed_only_on_a_non_persistent_topic() -> None:
     for name in ("pulsar.dedup", "pulsar.repl"):
         asked = pb.CommandSubscribe(topic="persistent://public/default/t", subscription=name)
         with pytest.raises(RequestError) as refused:
@@ -93,11 +93,11 @@ NAMES = ("\0", "\x85", "\xa0", "\u2007", "\u200b", "\ufeff", " a ")
 
 
 @pytest.mark.parametrize("name", BLANK)
-def test_a_blank_name_is_none_as_recorded(name: str) -> None:
+def test_a_subscription_name_that_java_calls_blank_is_refused_as_empty(name: str) -> None:
     with pytest.raises(RequestError, match="Empty subscription name"):
         check_subscribe(pb.CommandSubscribe(topic="persistent://t/n/x", subscription=name))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_name_that_java_does_not_call_blank_is_one(name: str) -> None:
+def test_a_subscription_name_that_java_does_not_call_blank_is_accepted(name: str) -> None:
     check_subscribe(pb.CommandSubscribe(topic="persistent://t/n/x", subscription=name))

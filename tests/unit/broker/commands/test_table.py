@@ -75,14 +75,16 @@ def wire(state: ServerCnxState, of: BrokerParts | None = None) -> Wire:
     return found
 
 
-def test_the_table_holds_just_the_legal_commands() -> None:
+def test_the_command_table_holds_exactly_the_legal_commands_of_each_state() -> None:
     assert {state: set(COMMANDS.legal_in(state)) for state in ServerCnxState} == {
         state: set(row) for state, row in LEGAL.items()
     }
 
 
 @pytest.mark.parametrize("state", list(ServerCnxState))
-async def test_each_command_in_each_state(state: ServerCnxState) -> None:
+async def test_each_command_is_served_refused_or_closed_as_its_state_requires(
+    state: ServerCnxState,
+) -> None:
     shared, found = parts(), {}
     with no_errors_logged():
         for kind in TYPES:
@@ -91,7 +93,7 @@ async def test_each_command_in_each_state(state: ServerCnxState) -> None:
 
 
 @pytest.mark.parametrize("state", list(ServerCnxState))
-async def test_a_command_without_a_body_closes(state: ServerCnxState) -> None:
+async def test_a_command_without_a_body_closes_the_connection(state: ServerCnxState) -> None:
     shared, found = parts(), {}
     with no_errors_logged():
         for kind in TYPES:
@@ -100,7 +102,7 @@ async def test_a_command_without_a_body_closes(state: ServerCnxState) -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(LEGAL[CONNECTED]), ids=type_name)
-async def test_another_commands_body_closes(kind: int) -> None:
+async def test_a_command_with_the_body_of_another_command_closes_the_connection(kind: int) -> None:
     shared, found = parts(), set()
     with no_errors_logged():
         for body in TYPES:

@@ -10,7 +10,9 @@ from tests.unit.broker.commands.test_table import START, parts, wire
 
 
 @pytest.mark.parametrize(("offered", "spoken"), [(0, 0), (9, 9), (20, 20), (21, 21), (99, 21)])
-async def test_the_lower_protocol_version_is_spoken(offered: int, spoken: int) -> None:
+async def test_the_lower_protocol_version_of_client_and_broker_is_used(
+    offered: int, spoken: int
+) -> None:
     client = wire(START)
     client.say(connect_command(protocol_version=offered))
     (answer,) = client.answers()
@@ -27,7 +29,9 @@ async def test_the_lower_protocol_version_is_spoken(offered: int, spoken: int) -
         ({"floodgateProfile": "pulsar", "enableBrokerTopicListWatcher": "false"}, False),
     ],
 )
-async def test_connected_says_what_this_broker_can(keys: dict[str, str], announced: bool) -> None:
+async def test_connected_announces_the_message_size_and_the_features_of_the_broker(
+    keys: dict[str, str], announced: bool
+) -> None:
     client = wire(START, parts(maxMessageSize="1234", **keys))
     client.say(connect_command())
     (answer,) = client.answers()
@@ -57,7 +61,7 @@ def fresh(data: bytes) -> pb.BaseCommand:
     return command
 
 
-async def test_a_client_with_good_credentials_has_a_session(tmp_path: Path) -> None:
+async def test_a_client_with_valid_credentials_has_a_session(tmp_path: Path) -> None:
     client = authenticating(tmp_path)
     client.say(showing(token(sub="ann")))
     (answer,) = client.answers()
@@ -65,7 +69,7 @@ async def test_a_client_with_good_credentials_has_a_session(tmp_path: Path) -> N
     assert client.cnx.session.checked_roles == ("ann",)
 
 
-async def test_a_client_without_is_told_and_closed(tmp_path: Path) -> None:
+async def test_a_client_without_credentials_is_refused_and_closed(tmp_path: Path) -> None:
     client = authenticating(tmp_path)
     client.say(connect_command())
     (answer,) = client.answers()
@@ -80,7 +84,9 @@ async def test_a_client_without_is_told_and_closed(tmp_path: Path) -> None:
     ("role", "roles", "believed"),
     [("ann", "", True), ("ann", "gate", False), ("gate", "gate", True)],
 )
-async def test_only_a_named_proxy_stands_for_many(tmp_path, role, roles, believed) -> None:
+async def test_a_proxy_needs_a_proxy_role_where_proxy_roles_are_configured(
+    tmp_path, role, roles, believed
+) -> None:
     # No authorization: the broker serves the remaining credentials, too, as recorded
     client = authenticating(tmp_path, proxyRoles=roles)
     command = showing(token(sub=role))
@@ -91,14 +97,16 @@ async def test_only_a_named_proxy_stands_for_many(tmp_path, role, roles, believe
     assert client.cnx.many_clients is believed
 
 
-async def test_what_follows_a_refused_connect_is_not_heard(tmp_path: Path) -> None:
+async def test_a_command_after_a_refused_connect_is_ignored(tmp_path: Path) -> None:
     client = authenticating(tmp_path)
     client.say(connect_command())
     client.say(showing(token(sub="ann")))
     assert [answer.type for answer in client.answers()] == [pb.BaseCommand.ERROR]
 
 
-async def test_fresh_credentials_are_checked(tmp_path: Path) -> None:
+async def test_refreshed_credentials_are_checked_and_invalid_credentials_close(
+    tmp_path: Path,
+) -> None:
     client = authenticating(tmp_path)
     client.say(showing(token(sub="ann")))
     client.answers()
@@ -109,7 +117,7 @@ async def test_fresh_credentials_are_checked(tmp_path: Path) -> None:
     assert (good, bad.error.error, client.closed) == ([], pb.AuthenticationError, True)
 
 
-async def test_without_authentication_nobody_has_a_session() -> None:
+async def test_a_connection_has_no_session_while_authentication_is_off() -> None:
     client = wire(START)
     client.say(showing(b"anything"))
     assert client.answers()[0].type == pb.BaseCommand.CONNECTED

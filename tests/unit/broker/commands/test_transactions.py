@@ -18,7 +18,7 @@ TO_COORDINATOR = (
 
 
 @pytest.mark.parametrize("kind", TO_COORDINATOR, ids=type_name)
-async def test_a_request_to_the_coordinator_is_refused(kind: int) -> None:
+async def test_a_command_for_the_transaction_coordinator_is_refused(kind: int) -> None:
     client = wire(CONNECTED)
     client.say(complete_command(kind))
     (answer,) = client.answers()
@@ -27,7 +27,7 @@ async def test_a_request_to_the_coordinator_is_refused(kind: int) -> None:
     assert answer.error.message == "Transactions are not enabled."
 
 
-async def test_a_transaction_has_ended_where_nothing_is_loaded() -> None:
+async def test_ending_a_transaction_on_an_unloaded_topic_succeeds() -> None:
     client = wire(CONNECTED)
     partition = pb.CommandEndTxnOnPartition(request_id=5, topic="t", txnid_least_bits=3)
     subscription = pb.CommandEndTxnOnSubscription(
@@ -55,7 +55,7 @@ async def test_only_individual_acks_within_a_transaction_are_refused(ack_type, r
     )
 
 
-async def test_an_ack_without_a_transaction_is_none_of_this() -> None:
+async def test_an_ack_without_a_transaction_is_not_refused() -> None:
     client = wire(CONNECTED)
     ack = pb.CommandAck(consumer_id=1, ack_type=pb.CommandAck.Individual)
     assert not transactions.refused_ack(client.cnx, ack)

@@ -84,7 +84,7 @@ def test_the_limiter_keys_are_converted_to_bytes_and_seconds() -> None:
         ("floodgate", SizeEstimate.EXACT, ResponseBuffers.SHARED),
     ],
 )
-def test_the_profile_sets_what_is_not_chosen(profile, estimate, buffers) -> None:
+def test_the_profile_sets_the_value_of_each_key_that_is_not_set(profile, estimate, buffers) -> None:
     by_profile = config(floodgateProfile=profile)
     chosen = config(floodgateProfile=profile, floodgateSizeEstimate="proposal")
     assert by_profile.profile is Profile(profile)
@@ -110,7 +110,7 @@ def test_the_profile_sets_what_is_not_chosen(profile, estimate, buffers) -> None
         ),
     ],
 )
-def test_our_own_store_key_decides_and_a_foreign_store_is_warned_of(
+def test_the_floodgate_store_key_wins_and_an_unsupported_store_is_a_warning(
     properties: dict[str, str], url: str, warned: bool
 ) -> None:
     made = config(**properties)
@@ -130,7 +130,7 @@ def test_our_own_store_key_decides_and_a_foreign_store_is_warned_of(
         *("postgresql:", "postgresql://", "postgresql://host:port/d", "postgresql://[::1/d"),
     ],
 )
-def test_our_own_store_key_takes_only_our_stores(url: str) -> None:
+def test_the_floodgate_store_key_accepts_only_supported_stores(url: str) -> None:
     assert problems(floodgateMetadataStoreUrl=url) == (
         f"floodgateMetadataStoreUrl={url!r}: expected memory:local, sqlite:///path or "
         "postgresql://user@host:port/database",
@@ -138,7 +138,7 @@ def test_our_own_store_key_takes_only_our_stores(url: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["postgresql://u:s3cret@h/d", "postgresql://h/d?password=s3cret"])
-def test_a_configuration_shows_its_store_without_the_password(url: str) -> None:
+def test_the_repr_of_a_configuration_masks_the_password_of_its_store(url: str) -> None:
     made = config(metadataStoreUrl=url)
     assert made.metadata_store_url == url
     for shown in (repr(made), str(made)):
@@ -148,14 +148,16 @@ def test_a_configuration_shows_its_store_without_the_password(url: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["metadataStoreUrl", "floodgateMetadataStoreUrl"])
-def test_a_password_in_a_store_url_is_never_shown(key: str) -> None:
+def test_a_refused_store_url_is_reported_with_its_password_masked(key: str) -> None:
     (refused,) = problems(**{key: "postgresql://u:s3cret@host:port/d?password=s3cret"})
     assert "postgresql://u:***@host:port/d?password=***" in refused
     assert "s3cret" not in refused
 
 
 @pytest.mark.parametrize("key", ["metadataStoreUrl", "floodgateMetadataStoreUrl"])
-def test_a_stores_url_may_stand_in_a_file_or_a_variable(tmp_path, monkeypatch, key: str) -> None:
+def test_a_store_url_may_come_from_a_file_or_an_environment_variable(
+    tmp_path, monkeypatch, key: str
+) -> None:
     url = "postgresql://u:s3cret@h/d"
     (tmp_path / "url").write_text(f"{url}\n")
     monkeypatch.setenv("STORE", url)
@@ -173,7 +175,9 @@ def test_a_stores_url_may_stand_in_a_file_or_a_variable(tmp_path, monkeypatch, k
         (b"\xff", "it is no text"),
     ],
 )
-def test_what_stands_in_place_of_a_stores_url_is_not_shown(tmp_path, content, said) -> None:
+def test_a_bad_store_url_file_is_refused_without_showing_its_content(
+    tmp_path, content, said
+) -> None:
     if content is not None:
         (tmp_path / "url").write_bytes(content)
     (refused,) = problems(metadataStoreUrl=f"file://{tmp_path}/url")
@@ -183,14 +187,14 @@ def test_what_stands_in_place_of_a_stores_url_is_not_shown(tmp_path, content, sa
 
 
 @pytest.mark.parametrize("given", [{}, {"bindAddress": ""}, {"bindAddress": "127.0.0.1"}])
-def test_a_broker_that_is_not_told_where_listens_on_the_loopback(given: dict[str, str]) -> None:
+def test_a_broker_without_a_bind_address_listens_on_the_loopback(given: dict[str, str]) -> None:
     made = config(**given)
     assert (made.bind_address, made.advertised_address) == ("127.0.0.1", "127.0.0.1")
     assert made.notices == ()
 
 
 @pytest.mark.parametrize("bind", ["0.0.0.0", "::", "10.1.2.3", "broker.example"])
-def test_an_address_that_others_reach_is_honoured_and_warned_of_once(bind: str) -> None:
+def test_a_reachable_bind_address_is_honoured_with_a_single_warning(bind: str) -> None:
     made = config(bindAddress=bind, advertisedAddress="broker")
     assert made.bind_address == bind
     (notice,) = made.notices
@@ -199,11 +203,11 @@ def test_an_address_that_others_reach_is_honoured_and_warned_of_once(bind: str) 
 
 
 @pytest.mark.parametrize("bind", ["localhost", "127.0.0.2", "::1"])
-def test_an_address_that_only_this_machine_reaches_is_not_warned_of(bind: str) -> None:
+def test_a_loopback_bind_address_causes_no_warning(bind: str) -> None:
     assert config(bindAddress=bind).notices == ()
 
 
-def test_an_ipv6_address_may_be_written_as_in_a_url() -> None:
+def test_an_ipv6_bind_address_may_have_brackets() -> None:
     made = config(bindAddress="[::1]")
     assert (made.bind_address, made.advertised_address) == ("::1", "::1")
     assert made.notices == ()
@@ -213,7 +217,9 @@ def test_an_ipv6_address_may_be_written_as_in_a_url() -> None:
     ("bind", "advertised"),
     [("0.0.0.0", "127.0.0.1"), ("::", "::1"), ("127.0.0.1", "127.0.0.1"), ("10.1.2.3", "10.1.2.3")],
 )
-def test_clients_are_told_where_the_broker_listens(bind: str, advertised: str) -> None:
+def test_the_advertised_address_defaults_to_the_bind_address_or_the_loopback(
+    bind: str, advertised: str
+) -> None:
     assert config(bindAddress=bind).advertised_address == advertised
     assert config(bindAddress=bind, advertisedAddress="broker").advertised_address == "broker"
 
@@ -225,13 +231,13 @@ def test_clients_are_told_where_the_broker_listens(bind: str, advertised: str) -
         ("webServiceHaProxyProtocolEnabled", "true"),
     ],
 )
-def test_a_key_that_protects_is_never_ignored(key: str, value: str) -> None:
+def test_an_unsupported_security_key_is_refused_instead_of_ignored(key: str, value: str) -> None:
     (problem,) = problems(**{key: value})
     assert problem.startswith(key)
     assert "does not support" in problem
 
 
-def test_everything_that_is_wrong_is_told_at_once() -> None:
+def test_all_problems_of_a_configuration_are_reported_together() -> None:
     found = problems(
         webServicePort="x",
         numIOThreads="many",
@@ -265,13 +271,13 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
         "floodgateTopicListOverdraftMaxBytes",
     ],
 )
-def test_what_only_fair_admission_has_is_refused_with_fifo(key: str) -> None:
+def test_keys_of_fair_admission_are_refused_with_fifo(key: str) -> None:
     (problem,) = problems(floodgateProfile="pulsar", **{key: "1000"})
     assert problem.startswith(f"{key}=1000")
     assert "floodgateAdmissionPolicy=fair" in problem
 
 
-def test_the_profile_chooses_the_admission_policy_and_its_key_another() -> None:
+def test_the_admission_policy_is_the_profiles_unless_its_key_is_set() -> None:
     rules = {
         (profile, policy): BrokerConfig.from_properties(
             {"floodgateProfile": profile, "floodgateAdmissionPolicy": policy}
@@ -289,7 +295,7 @@ def test_the_profile_chooses_the_admission_policy_and_its_key_another() -> None:
     }
 
 
-def test_a_policy_may_be_a_class_of_ones_own_in_any_profile() -> None:
+def test_an_admission_policy_may_be_a_custom_class_in_any_profile() -> None:
     for profile in ("pulsar", "floodgate"):
         own = "examples.policies.expected_wait:ExpectedWait"
         keys = {"floodgateProfile": profile, "floodgateAdmissionPolicy": own}
@@ -307,14 +313,14 @@ def test_a_policy_may_be_a_class_of_ones_own_in_any_profile() -> None:
         ("collections:OrderedDict", "OrderedDict is no subclass of Admission"),
     ],
 )
-def test_a_policy_that_cannot_be_used_is_refused_with_key_and_value(policy: str, told: str) -> None:
+def test_an_unusable_admission_policy_is_refused_with_key_and_value(policy: str, told: str) -> None:
     (problem,) = problems(floodgateAdmissionPolicy=policy)
     assert problem.startswith("floodgateAdmissionPolicy=")
     assert policy in problem
     assert told in problem
 
 
-def test_caps_and_overdraft_reach_the_rules() -> None:
+def test_cap_and_overdraft_keys_reach_the_admission_rules() -> None:
     rules = BrokerConfig.from_properties(
         {
             "floodgateTopicListMaxBytesPerConnection": "1",
@@ -326,7 +332,7 @@ def test_caps_and_overdraft_reach_the_rules() -> None:
     assert rules == AdmissionRules(AdmissionPolicy.FAIR, 4, AdmissionCaps(1, 2, 3))
 
 
-def test_wrong_water_marks_name_both_keys() -> None:
+def test_water_marks_in_wrong_order_are_refused_with_both_keys() -> None:
     (problem,) = problems(pulsarChannelWriteBufferHighWaterMark="16k")
     assert "pulsarChannelWriteBufferLowWaterMark=32768" in problem
     assert "pulsarChannelWriteBufferHighWaterMark=16384" in problem
@@ -373,18 +379,18 @@ def test_a_configuration_is_frozen() -> None:
         ("httpMaxRequestHeaderSize", "0", 1),
     ],
 )
-def test_a_number_that_is_too_small_is_named_as_it_was_given(key, value, least) -> None:
+def test_a_number_that_is_too_small_is_refused_as_written_with_its_range(key, value, least) -> None:
     with pytest.raises(ConfigError) as caught:
         BrokerConfig.from_properties({key: value})
     (problem,) = caught.value.problems
     assert problem.startswith(f"{key}={value!r}: expected a whole number from {least} to ")
 
 
-def test_a_quota_beyond_all_numbers_is_the_largest() -> None:
+def test_a_backlog_quota_beyond_64_bits_is_capped_at_the_largest_number() -> None:
     assert config(backlogQuotaDefaultLimitGB="1e300").policies.size_quota.limit == 2**63 - 1
 
 
-def test_of_many_unknown_subscription_types_the_beginning_is_named() -> None:
+def test_a_long_list_of_unknown_subscription_types_is_reported_shortened() -> None:
     given = ",".join(f"Type{number}" for number in range(100))
     with pytest.raises(ConfigError) as caught:
         config(subscriptionTypesEnabled=given)

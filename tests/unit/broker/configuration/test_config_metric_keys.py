@@ -3,7 +3,7 @@
 from broker.configuration.config import BrokerConfig, MetricKeys
 
 
-def test_the_keys_say_whose_metrics_are_shown() -> None:
+def test_the_metric_keys_select_topic_consumer_and_producer_metrics() -> None:
     config = BrokerConfig.from_properties(
         {
             "exposeTopicLevelMetricsInPrometheus": "false",

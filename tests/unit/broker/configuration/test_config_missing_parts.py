@@ -9,7 +9,7 @@ KEYS = ("transactionCoordinatorEnabled", "functionsWorkerEnabled", *SWITCHED_ON)
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_a_part_that_is_switched_on_and_not_here_is_told_in_a_warning_of_its_own(key: str) -> None:
+def test_an_enabled_part_that_is_not_implemented_causes_its_own_warning(key: str) -> None:
     value = SWITCHED_ON.get(key, "true")
     notices = BrokerConfig.from_properties({key: value}).notices
     assert [(one.level, one.sentence) for one in notices] == [
@@ -17,6 +17,6 @@ def test_a_part_that_is_switched_on_and_not_here_is_told_in_a_warning_of_its_own
     ]
 
 
-def test_nothing_is_told_of_parts_that_are_off() -> None:
+def test_disabled_parts_cause_no_warning() -> None:
     off = {key: "false" if key.endswith("Enabled") else "" for key in KEYS}
     assert BrokerConfig.from_properties(off).notices == ()

@@ -96,7 +96,7 @@ async def refused(work: object) -> str:
     return caught.value.reason
 
 
-async def test_a_value_is_kept_and_put_in_force(make: Callable[..., Dynamic]) -> None:
+async def test_a_dynamic_value_is_stored_and_takes_effect(make: Callable[..., Dynamic]) -> None:
     one = await make()
     await one.dynamic.set(LOOKUPS, "7")
     assert one.config.max_concurrent_lookup_requests == 7
@@ -104,7 +104,9 @@ async def test_a_value_is_kept_and_put_in_force(make: Callable[..., Dynamic]) ->
     assert one.dynamic.runtime()[LOOKUPS] == "7"
 
 
-async def test_deleting_a_value_brings_back_that_of_the_file(make: Callable[..., Dynamic]) -> None:
+async def test_deleting_a_dynamic_value_restores_the_value_of_the_file(
+    make: Callable[..., Dynamic],
+) -> None:
     one = await make(**{LOOKUPS: "9"})
     await one.dynamic.set(LOOKUPS, "7")
     await one.dynamic.delete(LOOKUPS)
@@ -132,7 +134,7 @@ async def test_deleting_a_value_brings_back_that_of_the_file(make: Callable[...,
         (LOW, "20000", lambda c: c.flow.rules.marks.low_bytes == 20_000),
     ],
 )
-async def test_the_limiter_and_the_water_marks_change_at_run_time(make, key, value, figure) -> None:
+async def test_limiter_and_water_mark_keys_change_at_run_time(make, key, value, figure) -> None:
     one = await make()
     await one.dynamic.set(key, value)
     assert figure(one.config)
@@ -167,7 +169,7 @@ def _groups(config: BrokerConfig) -> list[object]:
 
 
 @pytest.mark.parametrize("key", [*_read_and_dynamic(), *FLOODGATE_DYNAMIC_KEYS])
-async def test_a_change_of_each_dynamic_key_reaches_who_holds_a_group(make, key) -> None:
+async def test_a_change_of_each_dynamic_key_reaches_holders_of_its_settings(make, key) -> None:
     one = await make(**ROLES)
     held, default = _groups(one.dynamic.config), known_keys()[key].default_value
     value = str(not default).lower() if isinstance(default, bool) else f"{default}1"
@@ -179,7 +181,7 @@ async def test_a_change_of_each_dynamic_key_reaches_who_holds_a_group(make, key)
 
 
 @pytest.mark.parametrize("key", FLOODGATE_DYNAMIC_KEYS)
-async def test_as_shipped_the_limiter_and_the_water_marks_do_not_change(make, key) -> None:
+async def test_in_profile_pulsar_limiter_and_water_mark_keys_are_not_dynamic(make, key) -> None:
     one = await make(floodgateProfile="pulsar")
     reason = await refused(one.dynamic.set(key, "7"))
     assert reason == "Can't update non-dynamic configuration"
@@ -189,7 +191,7 @@ async def test_as_shipped_the_limiter_and_the_water_marks_do_not_change(make, ke
 
 @pytest.mark.parametrize("key", ["noSuchKey", "maxMessageSize", ""])
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
-async def test_other_keys_do_not_change_at_run_time(make, key, profile) -> None:
+async def test_changing_or_deleting_a_non_dynamic_key_is_refused(make, key, profile) -> None:
     one = await make(floodgateProfile=profile)
     update, delete = (
         await refused(one.dynamic.set(key, "7")),
@@ -215,7 +217,7 @@ async def test_other_keys_do_not_change_at_run_time(make, key, profile) -> None:
         (LOOKUPS, "null", "deleting it brings the file's back"),
     ],
 )
-async def test_a_value_that_does_not_fit_is_refused_in_a_sentence(
+async def test_an_invalid_dynamic_value_is_refused_with_a_reason_and_not_stored(
     make: Callable[..., Dynamic], key: str, value: str, sentence: str
 ) -> None:
     one = await make()
@@ -226,7 +228,9 @@ async def test_a_value_that_does_not_fit_is_refused_in_a_sentence(
     assert one.store.kept == {}
 
 
-async def test_as_shipped_a_bad_value_is_kept_without_effect(make, caplog) -> None:
+async def test_in_profile_pulsar_an_invalid_dynamic_value_is_stored_without_effect(
+    make, caplog
+) -> None:
     one = await make(floodgateProfile="pulsar")
     await one.dynamic.set(LOOKUPS, "7")
     with caplog.at_level(logging.WARNING):
@@ -236,7 +240,7 @@ async def test_as_shipped_a_bad_value_is_kept_without_effect(make, caplog) -> No
     assert "'abc'" in caplog.text
 
 
-async def test_as_shipped_numbers_that_do_not_fit_are_shown_and_let_no_lookup_pass(make) -> None:
+async def test_in_profile_pulsar_numbers_out_of_range_are_shown_and_block_lookups(make) -> None:
     one = await make(floodgateProfile="pulsar")
     values = {LOOKUPS: "-1", "brokerShutdownTimeoutMs": "-5", "maxConcurrentTopicLoadRequest": "0"}
     for key, value in values.items():
@@ -251,7 +255,7 @@ async def test_as_shipped_numbers_that_do_not_fit_are_shown_and_let_no_lookup_pa
 
 
 @pytest.mark.parametrize("value", ["x", "99999999999", "1.5", "-"])
-async def test_as_shipped_what_java_cannot_read_as_a_number_is_not_shown(make, value) -> None:
+async def test_in_profile_pulsar_a_value_that_is_no_java_number_is_not_shown(make, value) -> None:
     one = await make(floodgateProfile="pulsar")
     await one.dynamic.set(LOOKUPS, value)
     assert one.dynamic.runtime()[LOOKUPS] == "50000"
@@ -261,7 +265,7 @@ async def test_as_shipped_what_java_cannot_read_as_a_number_is_not_shown(make, v
     ("profile", "sentence"),
     [("pulsar", " Invalid dynamic-config value"), ("floodgate", "'no.such.Class': no such class")],
 )
-async def test_a_load_manager_s_class_that_does_not_exist_is_refused(
+async def test_a_missing_load_manager_class_is_refused(
     make: Callable[..., Dynamic], profile: str, sentence: str
 ) -> None:
     one = await make(floodgateProfile=profile)
@@ -272,13 +276,13 @@ async def test_a_load_manager_s_class_that_does_not_exist_is_refused(
     assert one.store.kept == {key: LOAD_MANAGERS[0]}
 
 
-async def test_what_was_kept_wins_over_the_file_at_the_next_start(make) -> None:
+async def test_stored_dynamic_values_override_the_file_at_the_next_start(make) -> None:
     one = await make({LOOKUPS: "7", HEAP_MB: "5"}, **{LOOKUPS: "9"})
     assert one.config.max_concurrent_lookup_requests == 7
     assert one.config.topic_list_limits.heap_max_bytes == 5 * 2**20
 
 
-async def test_a_kept_value_that_fits_no_more_is_a_warning_and_the_others_hold(
+async def test_an_invalid_stored_value_is_logged_and_the_remaining_values_apply(
     make: Callable[..., Dynamic], caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
@@ -288,14 +292,14 @@ async def test_a_kept_value_that_fits_no_more_is_a_warning_and_the_others_hold(
     assert "set at run time, and without effect: maxConcurrentLookupRequest='abc'" in caplog.text
 
 
-async def test_kept_values_that_need_each_other_hold_beside_a_bad_one(make) -> None:
+async def test_stored_values_that_depend_on_each_other_apply_beside_an_invalid_value(make) -> None:
     # The low mark is valid only after the high mark is applied
     one = await make({LOW: "100000", HIGH: "200000", LOOKUPS: "abc"})
     marks = one.config.flow.rules.marks
     assert (marks.low_bytes, marks.high_bytes) == (100_000, 200_000)
 
 
-async def test_a_kept_value_is_in_force_once_another_makes_it_usable(
+async def test_a_stored_value_takes_effect_once_another_value_makes_it_valid(
     make: Callable[..., Dynamic],
 ) -> None:
     one = await make({LOW: "60000"}, **{HIGH: "50000", LOW: "1000"})
@@ -304,7 +308,7 @@ async def test_a_kept_value_is_in_force_once_another_makes_it_usable(
     assert (before, one.config.flow.rules.marks.low_bytes) == (1_000, 60_000)
 
 
-async def test_as_shipped_the_number_set_last_is_shown_also_after_a_usable_one(
+async def test_in_profile_pulsar_an_unusable_number_is_shown_while_the_last_usable_applies(
     make: Callable[..., Dynamic],
 ) -> None:
     one = await make(floodgateProfile="pulsar")
@@ -314,7 +318,9 @@ async def test_as_shipped_the_number_set_last_is_shown_also_after_a_usable_one(
     assert one.config.max_concurrent_topic_loads == 7
 
 
-async def test_values_change_with_a_prefix_of_token_keys(make: Callable[..., Dynamic]) -> None:
+async def test_a_dynamic_value_applies_beside_a_token_setting_prefix(
+    make: Callable[..., Dynamic],
+) -> None:
     one = await make(
         authenticationEnabled="true",
         authenticationProviders=f"{PACKAGE}Token",
@@ -327,7 +333,7 @@ async def test_values_change_with_a_prefix_of_token_keys(make: Callable[..., Dyn
     assert one.dynamic.runtime()["tokenSettingPrefix"] == "my_"
 
 
-async def test_values_change_and_are_followed_without_the_source_of_the_stores_url(
+async def test_dynamic_values_apply_after_the_file_of_the_store_url_was_removed(
     make: Callable[..., Dynamic], tmp_path: Path
 ) -> None:
     source = tmp_path / "url"
@@ -344,7 +350,7 @@ async def test_values_change_and_are_followed_without_the_source_of_the_stores_u
     assert (there, followed, one.config) == (7, 8, one.started_with)
 
 
-async def test_a_change_leaves_the_bound_that_the_disk_had_at_the_start(
+async def test_a_dynamic_change_keeps_the_disk_bound_computed_at_the_start(
     make: Callable[..., Dynamic], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def free(megabytes: int) -> None:
@@ -359,12 +365,14 @@ async def test_a_change_leaves_the_bound_that_the_disk_had_at_the_start(
     assert one.config.message_store.max_bytes == 1_500 << 20
 
 
-async def test_a_key_of_another_version_is_left_alone(make: Callable[..., Dynamic]) -> None:
+async def test_a_stored_key_that_is_unknown_or_not_dynamic_is_ignored(
+    make: Callable[..., Dynamic],
+) -> None:
     one = await make({"noSuchKey": "1", "maxMessageSize": "7"})
     assert one.config == one.started_with
 
 
-async def test_what_another_broker_changes_is_followed(make: Callable[..., Dynamic]) -> None:
+async def test_a_change_by_another_broker_takes_effect(make: Callable[..., Dynamic]) -> None:
     one = await make()
     one.store.kept[LOOKUPS] = "7"
     one.store.tell()
@@ -376,7 +384,9 @@ async def test_what_another_broker_changes_is_followed(make: Callable[..., Dynam
     assert (there, one.config.max_concurrent_lookup_requests) == (7, 50_000)
 
 
-async def test_a_store_that_cannot_be_read_leaves_what_is_in_force(make, caplog) -> None:
+async def test_a_failed_read_of_the_store_is_logged_and_the_next_change_applies(
+    make, caplog
+) -> None:
     one = await make({LOOKUPS: "7"})
     one.store.fails = True
     with caplog.at_level(logging.WARNING):
@@ -391,7 +401,7 @@ async def test_a_store_that_cannot_be_read_leaves_what_is_in_force(make, caplog)
 
 
 @pytest.mark.parametrize("work", ["set", "delete"])
-async def test_what_cannot_be_kept_is_not_put_in_force(make, work) -> None:
+async def test_a_change_that_cannot_be_stored_does_not_take_effect(make, work) -> None:
     one = await make({LOOKUPS: "7"})
     one.store.fails = True
     with pytest.raises(StoreError):
@@ -402,13 +412,15 @@ async def test_what_cannot_be_kept_is_not_put_in_force(make, work) -> None:
     assert one.config.max_concurrent_lookup_requests == 7
 
 
-async def test_of_changes_at_once_the_one_kept_last_is_in_force(make) -> None:
+async def test_after_simultaneous_changes_the_stored_value_is_in_effect(make) -> None:
     one = await make()
     await asyncio.gather(*[one.dynamic.set(LOOKUPS, str(n)) for n in range(1, 9)])
     assert one.store.kept == {LOOKUPS: str(one.config.max_concurrent_lookup_requests)}
 
 
-async def test_changes_of_different_keys_hold_together(make: Callable[..., Dynamic]) -> None:
+async def test_a_deletion_that_conflicts_with_another_dynamic_value_is_refused(
+    make: Callable[..., Dynamic],
+) -> None:
     one = await make()
     await one.dynamic.set(HIGH, "200000")
     await one.dynamic.set(LOW, "100000")
@@ -417,7 +429,7 @@ async def test_changes_of_different_keys_hold_together(make: Callable[..., Dynam
     assert "the low mark must not be above the high mark" in stuck
 
 
-async def test_what_was_changed_by_hand_in_the_configuration_stays() -> None:
+async def test_a_dynamic_change_keeps_limits_set_in_code() -> None:
     # Limits below a megabyte, not expressible by a key
     started_with = BrokerConfig.from_properties({})
     small = replace(started_with.topic_list_limits, heap_max_bytes=1_000)
@@ -428,7 +440,9 @@ async def test_what_was_changed_by_hand_in_the_configuration_stays() -> None:
     assert dynamic.config.max_concurrent_lookup_requests == 7
 
 
-async def test_secrets_are_masked(make: Callable[..., Dynamic]) -> None:
+async def test_secrets_are_masked_in_effective_and_dynamic_values(
+    make: Callable[..., Dynamic],
+) -> None:
     one = await make(
         {"brokerClientAuthenticationParameters": "token:abc"},
         metadataStoreUrl="postgresql://floodgate:hush@db/x?password=hush",
@@ -446,7 +460,9 @@ async def test_secrets_are_masked(make: Callable[..., Dynamic]) -> None:
 @pytest.mark.parametrize(
     ("profile", "pause", "policy"), [("pulsar", "false", "fifo"), ("floodgate", "true", "fair")]
 )
-async def test_the_values_in_force_are_those_of_the_profile(make, profile, pause, policy) -> None:
+async def test_the_effective_values_include_the_values_chosen_by_the_profile(
+    make, profile, pause, policy
+) -> None:
     shown = (await make(floodgateProfile=profile)).dynamic.runtime()
     assert shown["pulsarChannelPauseReceivingRequestsIfUnwritable"] == pause
     assert shown["floodgateAdmissionPolicy"] == policy

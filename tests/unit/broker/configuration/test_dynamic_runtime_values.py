@@ -15,12 +15,14 @@ def shown(text: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("profile", "megabytes"), [("pulsar", "3014"), ("floodgate", "256")], ids=str
 )
-def test_the_buffer_of_publishing_is_the_profiles(profile: str, megabytes: str) -> None:
+def test_the_effective_publish_buffer_size_depends_on_the_profile(
+    profile: str, megabytes: str
+) -> None:
     found = shown(f"floodgateProfile={profile}")
     assert found["maxMessagePublishBufferSizeInMB"] == megabytes
 
 
-def test_the_bound_and_the_fsync_of_a_database_are_those_in_force() -> None:
+def test_the_bound_and_fsync_of_a_database_are_shown_as_effective_values() -> None:
     found = shown("floodgateMessageStore=sqlite:///var/lib/floodgate/messages.db?fsync=true")
     assert found["floodgateMessageStoreMaxMB"] == "10240"
     assert found["floodgateMessageStoreFsync"] == "true"

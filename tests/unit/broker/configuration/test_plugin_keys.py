@@ -28,23 +28,23 @@ def test_the_plug_in_is_named_by_module_and_class() -> None:
     assert made.resources_timeout_seconds == 1.5
 
 
-def test_javas_default_name_is_the_default() -> None:
+def test_javas_default_class_name_is_the_default_plug_in() -> None:
     assert config().pulsar_resources_extended_class_name == DEFAULT
     named = config(pulsarResourcesExtendedClassName=DEFAULT)
     assert named.pulsar_resources_extended_class_name == DEFAULT
 
 
-def test_a_class_of_java_is_refused_with_what_is_expected() -> None:
+def test_a_java_class_name_is_refused_with_the_expected_form() -> None:
     with pytest.raises(ConfigError, match=r"'com\.example\.Mine': expected module:Class of Python"):
         config(pulsarResourcesExtendedClassName="com.example.Mine")
 
 
-def test_a_call_may_not_take_no_time_at_all() -> None:
+def test_a_plug_in_timeout_of_0_is_refused() -> None:
     with pytest.raises(ConfigError, match="floodgateResourcesTimeoutMs"):
         config(floodgateResourcesTimeoutMs="0")
 
 
-def test_a_plug_in_that_filters_is_not_announced_together_with_watches() -> None:
+def test_a_filtering_plug_in_turns_off_topic_watchers_with_a_warning() -> None:
     made = config(pulsarResourcesExtendedClassName=INDEX)
     assert not made.announces_topic_watchers
     (sentence,) = warnings(made)
@@ -66,12 +66,14 @@ def test_a_plug_in_that_filters_is_not_announced_together_with_watches() -> None
     ],
     ids=str,
 )
-def test_nothing_is_said_where_nothing_is_wrong(keys: dict[str, str], announced: bool) -> None:
+def test_compatible_plug_in_and_watcher_keys_cause_no_warning(
+    keys: dict[str, str], announced: bool
+) -> None:
     assert config(**keys).announces_topic_watchers is announced
     assert warnings(config(**keys)) == []
 
 
-def test_properties_are_bounded_and_as_shipped_are_not() -> None:
+def test_listing_properties_are_unbounded_only_by_default_in_profile_pulsar() -> None:
     keys = {"floodgateMaxListingProperties": "7", "floodgateMaxListingPropertiesBytes": "0"}
     assert config().listing_properties == PropertyBounds(max_properties=100, max_bytes=16_384)
     assert config(floodgateProfile="pulsar").listing_properties == UNBOUNDED

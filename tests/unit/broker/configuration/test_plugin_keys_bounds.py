@@ -16,7 +16,7 @@ BOUNDS = PropertyBounds(max_properties=3, max_bytes=12)
 @pytest.mark.parametrize(
     "fits", [{}, {"a": "1", "b": "2", "c": "3"}, {"key": "123456789"}, {"k": "\u00e9" * 5}]
 )
-def test_what_is_within_the_bounds_is_taken(fits: dict[str, str]) -> None:
+def test_properties_within_the_bounds_are_accepted(fits: dict[str, str]) -> None:
     BOUNDS.check(fits)
 
 
@@ -39,20 +39,20 @@ def test_what_is_within_the_bounds_is_taken(fits: dict[str, str]) -> None:
         ),
     ],
 )
-def test_what_is_beyond_is_told_with_the_bound_and_its_key(beyond, told) -> None:
+def test_properties_beyond_a_bound_are_refused_with_the_bound_and_its_key(beyond, told) -> None:
     with pytest.raises(TooManyPropertiesError) as caught:
         BOUNDS.check(beyond)
     assert str(caught.value) == told
 
 
-def test_a_bound_of_0_is_none() -> None:
+def test_unbounded_properties_may_have_any_number_and_size() -> None:
     UNBOUNDED.check({str(number): "x" * 100 for number in range(10_000)})
 
 
-def test_half_a_character_has_a_size() -> None:
+def test_a_lone_surrogate_in_a_property_is_measured_without_error() -> None:
     BOUNDS.check({"k": "\ud800"})
 
 
-def test_of_a_key_given_twice_the_last_value_holds() -> None:
+def test_the_last_value_of_a_duplicate_property_key_counts() -> None:
     pairs = [pb.KeyValue(key="a", value="1"), pb.KeyValue(key="a", value="2")]
     assert as_mapping(pairs) == {"a": "2"}

@@ -14,14 +14,14 @@ def keys(**properties: str):
 
 
 @pytest.mark.parametrize("url", ["memory", "memory:local"])
-def test_messages_are_in_memory_where_that_is_asked_for(url: str) -> None:
+def test_a_memory_url_keeps_messages_in_memory(url: str) -> None:
     found = keys(floodgateMessageStore=url)
     assert found.place == Place()
     assert 0 < found.max_bytes <= MOST_MEMORY_BYTES
     assert found.max_entries_per_ledger == 50_000
 
 
-def test_messages_are_in_a_temporary_database_unless_a_key_says_otherwise(
+def test_messages_are_in_a_temporary_database_by_default(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -48,12 +48,12 @@ def test_the_path_of_a_database_is_absolute(url: str, *, fsync: bool) -> None:
     assert shown("floodgateMessageStore") == "sqlite:///var/messages.db"
 
 
-def test_a_log_of_an_older_version_is_refused_with_what_to_do() -> None:
+def test_a_log_url_of_an_older_version_is_refused_with_its_replacement() -> None:
     with pytest.raises(ConfigError, match=r"logs were replaced .* set sqlite:///path/messages\.db"):
         keys(floodgateMessageStore="log:///var/log")
 
 
-def test_bounds_are_megabytes_and_0_is_none() -> None:
+def test_store_bounds_are_in_megabytes_and_0_means_unbounded() -> None:
     found = keys(
         floodgateMessageStoreMaxMB="0",
         floodgateMessageStoreMaxNamespaceMB="3",
@@ -71,7 +71,7 @@ def test_bounds_are_megabytes_and_0_is_none() -> None:
 
 
 @pytest.mark.parametrize("url", ["sqlite:path", "sqlite:///", "disk", "sqlite:///a?sync=true"])
-def test_another_url_is_refused(url: str) -> None:
+def test_an_unknown_message_store_url_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match="expected temporary, memory, sqlite:///path"):
         keys(floodgateMessageStore=url)
 

@@ -72,7 +72,7 @@ async def refusal(path: Path) -> str:
 # -- reading ----------------------------------------------------------------------------------
 
 
-async def test_namespaces_that_span_row_groups_come_in_whole(tmp_path: Path) -> None:
+async def test_namespaces_that_span_row_groups_are_imported_whole(tmp_path: Path) -> None:
     spaces = [f"tenant/n{n}" for n in range(5)]
     rows = [name for space in spaces for name in names(space, 2_500)]
     store = MemoryStore()
@@ -83,7 +83,9 @@ async def test_namespaces_that_span_row_groups_come_in_whole(tmp_path: Path) -> 
         assert await listed(store, space) == names(space, 2_500)
 
 
-async def test_row_groups_are_read_in_batches_and_numbered_through(tmp_path, monkeypatch) -> None:
+async def test_rows_are_numbered_across_batches_and_namespaces_are_applied_whole(
+    tmp_path, monkeypatch
+) -> None:
     monkeypatch.setattr("broker.imports.files.ROWS_PER_BATCH", 7)
     topics = [name for n in range(10) for space in "ab" for name in names(f"tenant/{space}", 1, n)]
     rows = pa.table({"namespace": ["tenant/a", "tenant/b"] * 10 + ["tenant/b"]})
@@ -96,7 +98,7 @@ async def test_row_groups_are_read_in_batches_and_numbered_through(tmp_path, mon
     assert await listed(store, "tenant/b") == names("tenant/b", 10)
 
 
-async def test_a_namespace_is_not_seen_before_it_is_complete(tmp_path: Path) -> None:
+async def test_a_namespace_is_not_visible_before_its_import_is_complete(tmp_path: Path) -> None:
     rows = table(names("tenant/a", 3_000) + names("tenant/b", 3_000))
     store, seen, done = MemoryStore(), set(), asyncio.Event()
 
@@ -116,7 +118,7 @@ async def test_a_namespace_is_not_seen_before_it_is_complete(tmp_path: Path) -> 
     assert seen == {("tenant/a", None), ("tenant/b", None), *whole}
 
 
-async def test_rows_that_lie_apart_keep_their_properties(tmp_path: Path) -> None:
+async def test_scattered_rows_of_a_namespace_keep_their_properties(tmp_path: Path) -> None:
     topics = [name for n in range(20) for s in "abc" for name in names(f"tenant/{s}", 1, n)]
     rows = table(topics, [{"name": topic} for topic in topics])
     store = MemoryStore()
@@ -129,7 +131,7 @@ async def test_rows_that_lie_apart_keep_their_properties(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("kind", ["parquet", "text"])
-async def test_files_are_read_and_sorted_beside_the_loop(tmp_path, monkeypatch, kind: str) -> None:
+async def test_files_are_read_off_the_event_loop(tmp_path, monkeypatch, kind: str) -> None:
     rows, threads = names("tenant/a", 3) + names("tenant/b", 3), set()
     path = tmp_path / "t"
     path = parquet(path, table(rows)) if kind == "parquet" else text(path, "\n".join(rows))
@@ -145,7 +147,7 @@ async def test_files_are_read_and_sorted_beside_the_loop(tmp_path, monkeypatch, 
     assert threading.current_thread() not in threads
 
 
-async def test_rows_of_a_namespace_may_lie_apart(tmp_path: Path) -> None:
+async def test_scattered_rows_of_a_namespace_are_applied_together(tmp_path: Path) -> None:
     scattered = [
         name
         for n in range(50)
@@ -159,7 +161,7 @@ async def test_rows_of_a_namespace_may_lie_apart(tmp_path: Path) -> None:
     assert versions == [150, 250]
 
 
-async def test_a_folder_of_files_is_one_import(tmp_path: Path) -> None:
+async def test_the_parquet_files_of_a_folder_are_a_single_import(tmp_path: Path) -> None:
     parquet(tmp_path / "part-1.parquet", table(names("tenant/b", 10)))
     parquet(tmp_path / "part-0.parquet", table(names("tenant/a", 10) + names("tenant/b", 5, 10)))
     for manifest in ("_manifest.json", "manifest.json"):  # of a corpus, current and older
@@ -170,7 +172,7 @@ async def test_a_folder_of_files_is_one_import(tmp_path: Path) -> None:
     assert await listed(store, "tenant/b") == names("tenant/b", 15)
 
 
-async def test_files_without_statistics_are_read_as_well(tmp_path: Path) -> None:
+async def test_parquet_files_without_statistics_are_imported(tmp_path: Path) -> None:
     rows = table(names("tenant/a", 100) + names("tenant/b", 100))
     path = tmp_path / "t.parquet"
     pq.write_table(rows, path, row_group_size=30, write_statistics=False)
@@ -189,14 +191,14 @@ async def test_duplicates_count_once_in_the_listing(tmp_path: Path) -> None:
     assert await listed(store, "tenant/a") == names("tenant/a", 10)
 
 
-async def test_a_second_import_adds_to_what_is_there(tmp_path: Path) -> None:
+async def test_a_second_import_adds_to_the_existing_topics(tmp_path: Path) -> None:
     store = MemoryStore()
     await import_topics(store, parquet(tmp_path / "a.parquet", table(names("tenant/a", 10))))
     await import_topics(store, parquet(tmp_path / "b.parquet", table(names("tenant/a", 10, 5))))
     assert await listed(store, "tenant/a") == names("tenant/a", 15)
 
 
-async def test_partitions_say_how_many_a_topic_has(tmp_path: Path) -> None:
+async def test_the_highest_partition_number_sets_the_partition_count(tmp_path: Path) -> None:
     base = "persistent://tenant/a/part"
     rows = [f"{base}-partition-{n}" for n in (0, 11, 2)]
     rows += ["persistent://tenant/a/odd-partition-007", "persistent://tenant/a/x-partition-"]
@@ -222,7 +224,7 @@ async def test_properties_stay_with_their_topics(tmp_path: Path, group: int) -> 
         assert list(found.names()) == expected
 
 
-async def test_null_properties_are_none(tmp_path: Path) -> None:
+async def test_null_properties_are_imported_as_no_properties(tmp_path: Path) -> None:
     rows = table(names("tenant/a", 3), [{"k": "v"}, {}, {"k": "v"}])
     column = pa.array([None, [("k", "v")], None], PROPERTIES)
     path = parquet(tmp_path / "t.parquet", rows.set_column(2, "properties", column))
@@ -232,7 +234,7 @@ async def test_null_properties_are_none(tmp_path: Path) -> None:
     assert list(found.names()) == names("tenant/a", 3)[1:2]
 
 
-async def test_a_long_import_tells_the_log_how_far_it_is(tmp_path, monkeypatch, caplog) -> None:
+async def test_a_long_import_logs_its_progress(tmp_path, monkeypatch, caplog) -> None:
     monkeypatch.setattr(importer, "_TOLD_TOPICS", 100)
     topics = [*names("a/a", 80), *names("a/b", 130), *names("a/c", 20)]
     with caplog.at_level("INFO", importer.__name__):
@@ -249,7 +251,7 @@ async def test_a_file_without_topics_is_refused(tmp_path: Path) -> None:
         assert await refusal(path) == f"{path} holds no topic"
 
 
-async def test_a_part_of_a_corpus_may_be_empty(tmp_path: Path) -> None:
+async def test_a_file_of_a_folder_may_be_empty(tmp_path: Path) -> None:
     parquet(tmp_path / "0.parquet", table([]))
     parquet(tmp_path / "1.parquet", table(names("tenant/a", 2)))
     result = await import_topics(MemoryStore(), tmp_path)
@@ -274,7 +276,9 @@ async def test_text_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
     assert await listed(store, "tenant/a") == names("tenant/a", 2)
 
 
-async def test_long_text_is_read_in_batches_and_shown_at_its_end(tmp_path, monkeypatch) -> None:
+async def test_text_read_in_batches_becomes_visible_in_a_single_version(
+    tmp_path, monkeypatch
+) -> None:
     monkeypatch.setattr("broker.imports.files.TEXT_BYTES_PER_BATCH", 300)
     rows = [name for n in range(40) for space in "ab" for name in names(f"tenant/{space}", 1, n)]
     store = MemoryStore()
@@ -283,7 +287,7 @@ async def test_long_text_is_read_in_batches_and_shown_at_its_end(tmp_path, monke
     assert await listed(store, "tenant/b") == names("tenant/b", 40)
 
 
-async def test_non_persistent_topics_and_odd_names_are_taken(tmp_path: Path) -> None:
+async def test_non_persistent_topics_and_unicode_names_are_imported(tmp_path: Path) -> None:
     rows = ["non-persistent://tenant/a/n", "persistent://tenant/a/Grüße 🚀 %2F"]
     store = MemoryStore()
     await import_topics(store, text(tmp_path / "t.txt", "\n".join(rows)))
@@ -294,11 +298,11 @@ async def test_non_persistent_topics_and_odd_names_are_taken(tmp_path: Path) -> 
 # -- refusals ---------------------------------------------------------------------------------
 
 
-async def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+async def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     assert await refusal(tmp_path / "none.parquet") == f"{tmp_path}/none.parquet does not exist"
 
 
-async def test_a_folder_without_parquet(tmp_path: Path) -> None:
+async def test_a_folder_without_parquet_files_is_refused(tmp_path: Path) -> None:
     assert await refusal(tmp_path) == f"{tmp_path} holds no *.parquet file"
 
 
@@ -315,7 +319,9 @@ async def test_a_folder_without_parquet(tmp_path: Path) -> None:
         ),
     ],
 )
-async def test_wrong_columns_are_named(tmp_path, columns, complaint) -> None:
+async def test_a_missing_or_mistyped_column_is_refused_by_name(
+    tmp_path, columns, complaint
+) -> None:
     path = parquet(tmp_path / "t.parquet", pa.table(columns))
     sentence = await refusal(path)
     assert str(path) in sentence
@@ -325,7 +331,9 @@ async def test_wrong_columns_are_named(tmp_path, columns, complaint) -> None:
 @pytest.mark.parametrize(
     "kind", [pa.map_(pa.string(), pa.int32()), pa.map_(pa.int32(), pa.string())], ids=str
 )
-async def test_properties_that_are_not_text_are_named(tmp_path: Path, kind: pa.DataType) -> None:
+async def test_properties_that_are_not_strings_are_refused_with_their_type(
+    tmp_path: Path, kind: pa.DataType
+) -> None:
     rows = table(names("tenant/a", 1)).append_column("properties", pa.array([[]], kind))
     sentence = await refusal(parquet(tmp_path / "t.parquet", rows))
     assert "column properties is map<" in sentence
@@ -333,13 +341,15 @@ async def test_properties_that_are_not_text_are_named(tmp_path: Path, kind: pa.D
 
 
 @pytest.mark.parametrize("content", [b"PAR1", b"PAR1" + b"x" * 100, b"PAR1" + b"\0" * 50 + b"PAR1"])
-async def test_what_only_looks_like_parquet(tmp_path: Path, content: bytes) -> None:
+async def test_a_corrupt_parquet_file_is_refused_as_unreadable(
+    tmp_path: Path, content: bytes
+) -> None:
     path = tmp_path / "t.parquet"
     path.write_bytes(content)
     assert f"{path} is not a readable Parquet file" in await refusal(path)
 
 
-async def test_a_damaged_page_is_a_sentence(tmp_path: Path) -> None:
+async def test_a_damaged_parquet_page_is_refused_with_the_path(tmp_path: Path) -> None:
     path = parquet(tmp_path / "t.parquet", table(names("tenant/a", 5_000)), group=5_000)
     damaged = bytearray(path.read_bytes())
     damaged[4 : len(damaged) // 2] = b"\xff" * (len(damaged) // 2 - 4)
@@ -362,7 +372,9 @@ async def test_a_damaged_page_is_a_sentence(tmp_path: Path) -> None:
         "persistent://tenant/b/t",
     ],
 )
-async def test_a_malformed_topic_is_named_with_its_namespace(tmp_path: Path, topic: str) -> None:
+async def test_a_malformed_topic_is_refused_with_its_row_and_namespace(
+    tmp_path: Path, topic: str
+) -> None:
     rows = pa.table({"namespace": ["tenant/a"] * 2, "topic": ["persistent://tenant/a/ok", topic]})
     path = parquet(tmp_path / "t.parquet", rows)
     sentence = await refusal(path)
@@ -370,7 +382,9 @@ async def test_a_malformed_topic_is_named_with_its_namespace(tmp_path: Path, top
 
 
 @pytest.mark.parametrize("column", [0, 1])
-async def test_a_missing_value_is_a_sentence(tmp_path: Path, column: int) -> None:
+async def test_a_row_without_topic_or_namespace_is_refused_with_its_number(
+    tmp_path: Path, column: int
+) -> None:
     rows = table(names("tenant/a", 2))
     field = rows.schema.field(column)
     holed = rows.set_column(column, field, pa.array([None, rows[column][1].as_py()], pa.string()))
@@ -380,7 +394,9 @@ async def test_a_missing_value_is_a_sentence(tmp_path: Path, column: int) -> Non
 
 
 @pytest.mark.parametrize("line", ["my-topic", "persistent://tenant/a", "a,b,c"])
-async def test_a_line_that_is_no_topic_is_named(tmp_path: Path, line: str) -> None:
+async def test_a_line_that_is_not_a_topic_is_refused_with_its_number(
+    tmp_path: Path, line: str
+) -> None:
     content = "\n".join([*names("tenant/a", 3), line])
     sentence = await refusal(text(tmp_path / "t.txt", content))
     assert f"line 4: {line!r} is not a full topic name" in sentence
@@ -388,20 +404,20 @@ async def test_a_line_that_is_no_topic_is_named(tmp_path: Path, line: str) -> No
     assert "namespace ''" not in sentence
 
 
-async def test_neither_parquet_nor_text(tmp_path: Path) -> None:
+async def test_a_file_that_is_neither_parquet_nor_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.bin"
     path.write_bytes(b"\x80\x81\x00" * 100)
     assert f"{path} is neither Parquet nor UTF-8 text" in await refusal(path)
 
 
-async def test_a_file_that_cannot_be_opened_is_a_sentence(tmp_path: Path) -> None:
+async def test_a_file_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         assert f"{path} cannot be read" in await refusal(path)
 
 
-async def test_a_name_that_no_file_can_have_is_a_sentence(tmp_path: Path) -> None:
+async def test_a_file_name_that_is_too_long_is_refused(tmp_path: Path) -> None:
     assert "cannot be read" in await refusal(tmp_path / ("x" * 5_000))
 
 
@@ -419,7 +435,7 @@ def some_invalid(tmp_path: Path, kind: str, count: int) -> Path:
 
 
 @pytest.mark.parametrize(("kind", "first"), [("text", "line 4"), ("parquet", "row 2")])
-async def test_all_invalid_topics_are_counted_and_the_first_named_with_their_numbers(
+async def test_all_invalid_topics_are_counted_and_the_first_20_are_reported_with_numbers(
     tmp_path: Path, kind: str, first: str
 ) -> None:
     path = some_invalid(tmp_path, kind, 25)
@@ -435,7 +451,7 @@ async def test_all_invalid_topics_are_counted_and_the_first_named_with_their_num
 
 
 @pytest.mark.parametrize("kind", ["text", "parquet"])
-async def test_the_others_are_imported_when_invalid_topics_may_be_left_out(tmp_path, kind) -> None:
+async def test_valid_topics_are_imported_when_invalid_topics_are_skipped(tmp_path, kind) -> None:
     store, path = MemoryStore(), some_invalid(tmp_path, kind, 25)
     result = await import_topics(store, path, skip_invalid=True)
     assert (result.topics, result.skipped) == (25, 25)
@@ -443,28 +459,32 @@ async def test_the_others_are_imported_when_invalid_topics_may_be_left_out(tmp_p
     assert await listed(store, "tenant/a") == names("tenant/a", 25)
 
 
-async def test_a_file_of_nothing_valid_is_refused_all_the_same(tmp_path: Path) -> None:
+async def test_a_file_with_only_invalid_topics_is_refused_even_when_skipping(
+    tmp_path: Path,
+) -> None:
     path = text(tmp_path / "t.txt", "one\ntwo\n")
     with pytest.raises(ImportFailedError) as caught:
         await import_topics(MemoryStore(), path, skip_invalid=True)
     assert f"{path}: 2 of 2 topics are invalid" in str(caught.value)
 
 
-async def test_rows_of_several_files_are_named_with_their_file(tmp_path: Path) -> None:
+async def test_an_invalid_row_in_a_folder_is_reported_with_its_file(tmp_path: Path) -> None:
     parquet(tmp_path / "0.parquet", table(names("tenant/a", 3)))
     rows = pa.table({"namespace": ["tenant/a"] * 2, "topic": [*names("tenant/a", 1), "broken"]})
     parquet(tmp_path / "1.parquet", rows, group=1)
     assert "1.parquet, row 2: 'broken' is not a full topic name" in await refusal(tmp_path)
 
 
-async def test_a_fault_in_a_later_namespace_leaves_the_earlier_ones_out_too(tmp_path: Path) -> None:
+async def test_an_invalid_topic_in_a_later_namespace_refuses_the_whole_import(
+    tmp_path: Path,
+) -> None:
     topics = [*names("tenant/a", 3), *names("tenant/b", 2), "broken"]
     rows = pa.table({"namespace": ["tenant/a"] * 3 + ["tenant/b"] * 3, "topic": topics})
     assert "row 6: 'broken'" in await refusal(parquet(tmp_path / "t.parquet", rows, group=2))
 
 
 @pytest.mark.parametrize("kind", ["text", "parquet"])
-async def test_a_file_that_is_changed_while_it_is_imported_is_told_of(tmp_path, kind: str) -> None:
+async def test_a_file_changed_during_its_import_is_refused(tmp_path, kind: str) -> None:
     path = tmp_path / "t"
 
     def write(more: int) -> None:
@@ -477,7 +497,7 @@ async def test_a_file_that_is_changed_while_it_is_imported_is_told_of(tmp_path, 
     assert str(caught.value) == f"{path} was changed while it was imported: import it again"
 
 
-async def test_what_is_there_is_compared_beside_the_loop(tmp_path, monkeypatch) -> None:
+async def test_existing_topics_are_compared_off_the_event_loop(tmp_path, monkeypatch) -> None:
     store, threads, settle = MemoryStore(), list[threading.Thread](), changing.settled
     await import_topics(store, text(tmp_path / "a.txt", "\n".join(names("tenant/a", 3))))
 
@@ -492,7 +512,7 @@ async def test_what_is_there_is_compared_beside_the_loop(tmp_path, monkeypatch) 
     assert await listed(store, "tenant/a") == names("tenant/a", 4)
 
 
-async def test_a_namespace_is_made_ready_beside_the_loop(tmp_path, monkeypatch) -> None:
+async def test_namespace_changes_are_prepared_off_the_event_loop(tmp_path, monkeypatch) -> None:
     threads, make = list[threading.Thread](), importer.additions
 
     def noticed(lot: Lot) -> list[NamespaceChanges]:
@@ -505,7 +525,9 @@ async def test_a_namespace_is_made_ready_beside_the_loop(tmp_path, monkeypatch) 
     assert threading.current_thread() not in threads
 
 
-async def test_many_namespaces_take_few_threads_and_few_changes(tmp_path, monkeypatch) -> None:
+async def test_many_namespaces_are_imported_with_few_calls_to_threads(
+    tmp_path, monkeypatch
+) -> None:
     rows = [name for number in range(1_000) for name in names(f"tenant/n{number}", 2)]
     threads, hand_over = list[object](), asyncio.to_thread
 
@@ -519,7 +541,7 @@ async def test_many_namespaces_take_few_threads_and_few_changes(tmp_path, monkey
     assert len(threads) < 20
 
 
-async def test_no_name_is_kept_of_namespaces_that_were_applied(tmp_path, monkeypatch) -> None:
+async def test_names_of_applied_namespaces_do_not_stay_in_memory(tmp_path, monkeypatch) -> None:
     # Freeing 100,000 topics together at the end of an import held a turn for 20 ms.
     monkeypatch.setattr("broker.imports.staging.ROWS_PER_LOT", 2)
     alive = list[int]()

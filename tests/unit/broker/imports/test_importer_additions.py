@@ -33,7 +33,7 @@ def test_each_namespace_has_the_partitions_of_its_own_topics() -> None:
     assert all(change.adds_only for _, change in made)
 
 
-def test_only_a_namespace_with_properties_has_rows_of_them() -> None:
+def test_only_a_namespace_with_properties_has_property_rows() -> None:
     topics = [f"{START}/{space}/{name}" for space in "ab" for name in "xy"]
     pairs = [("k", "v"), ("l", "w"), ("k", "last")]
     (_, first), (_, second) = additions(lot(*topics, properties=[[], None, None, pairs]))
@@ -44,7 +44,7 @@ def test_only_a_namespace_with_properties_has_rows_of_them() -> None:
     assert second.properties.texts == [b"", b"1:l:w\xfe1:k:last"]
 
 
-def test_a_lot_cut_out_of_a_longer_table_has_its_own_properties() -> None:
+def test_a_slice_of_a_longer_table_has_its_own_properties() -> None:
     topics = [f"{START}/{space}/{name}" for space in "xab" for name in "xy"]
     longer = lot(*topics, properties=[[("k", str(row))] for row in range(6)])
     cut = Lot(longer.names, longer.table.slice(2), [0, 2, 4])
@@ -55,6 +55,6 @@ def test_a_lot_cut_out_of_a_longer_table_has_its_own_properties() -> None:
     ]
 
 
-def test_a_namespace_of_another_name_is_refused() -> None:
+def test_an_invalid_namespace_name_is_refused() -> None:
     with pytest.raises(InvalidNameError):
         additions(Lot(["nothing"], pa.table({"topic": ["x"]}), [0, 1]))

@@ -47,7 +47,7 @@ async def test_files_of_a_folder_may_differ_in_the_type_of_their_properties(tmp_
 
 
 @pytest.mark.parametrize("kind", [PROPERTIES_TYPE, pa.struct({"a": pa.int64(), "b": pa.int64()})])
-async def test_a_namespace_is_whole_whatever_columns_stand_before_it(tmp_path, kind) -> None:
+async def test_a_namespace_is_imported_whole_whatever_the_order_of_columns(tmp_path, kind) -> None:
     name = "properties" if kind == PROPERTIES_TYPE else "other"
     value = FROM_FILE if kind == PROPERTIES_TYPE else {"a": 1, "b": 2}
     rows = [base("a"), base("b"), f"persistent://{B}/c"]
@@ -59,13 +59,13 @@ async def test_a_namespace_is_whole_whatever_columns_stand_before_it(tmp_path, k
 
 
 @pytest.mark.parametrize("twice", ["namespace", "topic", "properties"])
-async def test_a_column_that_is_there_twice_is_named(tmp_path: Path, twice: str) -> None:
+async def test_a_duplicate_column_is_refused_by_name(tmp_path: Path, twice: str) -> None:
     rows = table(base("a"), properties=PROPERTIES_TYPE)
     pq.write_table(rows.append_column(twice, rows[twice]), tmp_path / "t.parquet")
     assert await refusal(tmp_path) == f"{tmp_path}/t.parquet has the column {twice} twice"
 
 
-async def test_a_file_that_is_replaced_before_its_rows_are_read_is_a_sentence(
+async def test_a_file_replaced_before_its_rows_are_read_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, groups = tmp_path / "t.parquet", topic_files._row_groups
@@ -80,7 +80,9 @@ async def test_a_file_that_is_replaced_before_its_rows_are_read_is_a_sentence(
     assert f"{path} is not a readable Parquet file" in await refusal(path)
 
 
-async def test_a_namespace_in_order_is_looked_for_in_no_later_group(tmp_path, monkeypatch) -> None:
+async def test_a_sorted_namespace_is_not_searched_in_later_row_groups(
+    tmp_path, monkeypatch
+) -> None:
     spaces = [f"tenant/n{number:03d}" for number in range(100)]
     rows = pa.table({"namespace": spaces, "topic": [f"persistent://{one}/x" for one in spaces]})
     pq.write_table(rows, tmp_path / "t.parquet", row_group_size=5)
@@ -95,7 +97,7 @@ async def test_a_namespace_in_order_is_looked_for_in_no_later_group(tmp_path, mo
     assert (result.namespaces, asked) == (100, [])
 
 
-async def test_namespaces_are_those_that_folders_say(tmp_path: Path) -> None:
+async def test_hive_folders_name_the_namespaces_of_their_files(tmp_path: Path) -> None:
     for namespace, local in ((A, "a"), (A, "b"), (B, "c")):
         folder = tmp_path / f"namespace={str(namespace).replace('/', '%2F')}"
         folder.mkdir(exist_ok=True)
@@ -107,7 +109,7 @@ async def test_namespaces_are_those_that_folders_say(tmp_path: Path) -> None:
     assert await names(store) == [base("a"), base("b")]
 
 
-async def test_a_folder_says_a_column_that_its_files_have_too(tmp_path: Path) -> None:
+async def test_a_hive_folder_overrides_the_column_of_its_files(tmp_path: Path) -> None:
     folder = tmp_path / f"namespace={str(A).replace('/', '%2F')}"
     folder.mkdir()
     others = pa.table({"namespace": [str(B)] * 2, "topic": [base("a"), base("b")]})
@@ -117,7 +119,7 @@ async def test_a_folder_says_a_column_that_its_files_have_too(tmp_path: Path) ->
     assert await names(store) == [base("a"), base("b")]
 
 
-async def test_a_folder_may_say_the_topic_and_that_there_is_no_namespace(tmp_path: Path) -> None:
+async def test_a_hive_folder_may_name_the_topic_and_a_missing_namespace(tmp_path: Path) -> None:
     folder = tmp_path / "namespace=__HIVE_DEFAULT_PARTITION__" / f"topic={quote(base('a'), '')}"
     folder.mkdir(parents=True)
     pq.write_table(pa.table({"partitions": [0]}), folder / "0.parquet")
@@ -126,13 +128,13 @@ async def test_a_folder_may_say_the_topic_and_that_there_is_no_namespace(tmp_pat
     assert (await import_topics(MemoryStore(), tmp_path)).topics == 1
 
 
-async def test_topics_of_a_newer_version_are_refused(tmp_path: Path) -> None:
+async def test_a_file_of_a_newer_schema_version_is_refused(tmp_path: Path) -> None:
     newer = table(base("a")).replace_schema_metadata(version_metadata(TOPICS_VERSION + 1))
     pq.write_table(newer, tmp_path / "0.parquet")
     assert re.search(r"/0\.parquet has version b'\d+' of its schema, and", await refusal(tmp_path))
 
 
-async def test_a_row_that_lies_in_another_folder_is_told_with_it(tmp_path: Path) -> None:
+async def test_a_topic_in_the_folder_of_another_namespace_is_refused(tmp_path: Path) -> None:
     (tmp_path / "namespace=t%2Fother").mkdir()
     pq.write_table(pa.table({"topic": [base("a")]}), tmp_path / "namespace=t%2Fother" / "0.parquet")
     assert "is not a full topic name in namespace 't/other'" in await refusal(tmp_path)

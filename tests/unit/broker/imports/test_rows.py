@@ -76,21 +76,25 @@ def described(properties: pa.MapArray) -> pa.Table:
         ("\u3000 -partition-99999999999", "is a partition of a topic without a name"),
     ],
 )
-async def test_a_name_that_rest_refuses_is_not_imported(tmp_path, local: str, fault: str) -> None:
+async def test_a_topic_name_that_rest_refuses_is_not_imported(
+    tmp_path, local: str, fault: str
+) -> None:
     (line,) = await refusal(tmp_path, of_names(GOOD, f"{START}{local}"))
     assert line.startswith("  row 2: ")
     assert fault in line
     assert len(line) < 250
 
 
-async def test_the_longest_name_is_imported(tmp_path: Path) -> None:
+async def test_the_longest_allowed_topic_name_is_imported(tmp_path: Path) -> None:
     longest = START + "x" * (MAX_NAME_BYTES - len(START))
     store = await imported(tmp_path, of_names(longest))
     assert (await store.snapshot(NamespaceName.parse("tenant/a"))).exists(longest)
 
 
 @pytest.mark.parametrize("namespaces", [1, 40])
-async def test_a_topic_of_another_namespace_is_named(tmp_path: Path, namespaces: int) -> None:
+async def test_a_topic_outside_its_namespace_column_is_refused_with_its_row(
+    tmp_path: Path, namespaces: int
+) -> None:
     spaces = [f"tenant/n{n}" for n in range(namespaces)]
     topics = [f"non-persistent://{space}/t" for space in spaces] + ["persistent://tenant/n/t"]
     rows = pa.table({"namespace": [*spaces, spaces[0]], "topic": topics})
@@ -111,7 +115,7 @@ async def test_names_that_are_not_utf8_are_invalid_rows(tmp_path: Path, column: 
     assert lines == ["  row 2: b'caf\\xe9' is not UTF-8", "  row 3: b'\\xff' is not UTF-8"]
 
 
-async def test_rows_that_are_not_utf8_can_be_left_out(tmp_path: Path) -> None:
+async def test_rows_that_are_not_utf8_can_be_skipped(tmp_path: Path) -> None:
     topics = [f"{GOOD}{n}".encode() for n in range(3)]
     topics[1] += b"\xff"
     rows = pa.table({"namespace": ["tenant/a"] * 3, "topic": as_text(topics)})
@@ -147,7 +151,7 @@ async def test_properties_that_rest_refuses_are_not_imported(tmp_path, pairs, fa
     assert fault in line
 
 
-async def test_the_largest_properties_are_imported(tmp_path: Path) -> None:
+async def test_the_largest_allowed_properties_are_imported(tmp_path: Path) -> None:
     largest = {f"{n:02}": "v" * (ROOM - 2) for n in range(MAX_PROPERTIES)}
     column = pa.array([[], list(largest.items())], PROPERTIES_TYPE)
     store = await imported(tmp_path, described(column))
@@ -158,14 +162,16 @@ async def test_the_largest_properties_are_imported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("index", [MAX_PARTITIONS, 2_147_483_646, 2**31 - 1])
-async def test_a_partition_that_no_topic_may_have_is_not_imported(tmp_path, index: int) -> None:
+async def test_a_partition_beyond_the_maximum_count_is_refused(tmp_path, index: int) -> None:
     (line,) = await refusal(tmp_path, of_names(f"{START}x-partition-{index}", GOOD))
     assert line == (
         f"  row 1: '{START}x-partition-{index}' is partition {index}; a topic has at most 100,000"
     )
 
 
-async def test_the_last_partition_and_names_that_only_look_like_one_are_imported(tmp_path) -> None:
+async def test_the_last_partition_and_names_without_a_partition_number_are_imported(
+    tmp_path,
+) -> None:
     rows = of_names(
         f"{START}x-partition-99999", f"{START}y-partition-{2**31}", f"{START}z-012345678"
     )
@@ -175,12 +181,12 @@ async def test_the_last_partition_and_names_that_only_look_like_one_are_imported
 
 
 @pytest.mark.parametrize("digits", ["2147483648", "9" * 18, "9" * 5_000])
-def test_a_name_that_only_looks_like_a_partition_hides_no_partitions(digits: str) -> None:
+def test_a_partition_number_out_of_range_does_not_hide_valid_partitions(digits: str) -> None:
     rows = pa.chunked_array([[f"{START}a-partition-{index}" for index in (0, digits, 1)]])
     assert list(highest_partitions(rows, np.array([7, 7, 7]))) == [(f"{START}a", 7, 1)]
 
 
-async def test_kinds_of_faults_come_in_the_order_of_their_rows(tmp_path: Path) -> None:
+async def test_faults_of_different_kinds_are_reported_in_row_order(tmp_path: Path) -> None:
     topics = [b"broken", b"\xff", GOOD.encode(), f"{START}p-partition-100000".encode(), None, b"x"]
     rows = pa.table({"namespace": ["tenant/a"] * len(topics), "topic": as_text(topics)})
     lines = await refusal(tmp_path, rows)

@@ -19,7 +19,7 @@ def shown(lot: Lot) -> dict[str, list[str]]:
     return {name: topics[start:end] for name, start, end in bounds}
 
 
-def test_rows_that_lie_apart_come_together_in_their_order() -> None:
+def test_scattered_rows_of_a_namespace_are_grouped_in_their_order() -> None:
     staged = StagedRows()
     staged.add(rows("a:3", "b:1", "a:1", "c:1"))
     staged.add(rows("c:0", "a:2", "a:0"))
@@ -30,7 +30,7 @@ def test_rows_that_lie_apart_come_together_in_their_order() -> None:
     assert staged.names == ["b"]
 
 
-def test_what_was_taken_may_come_again_and_the_rest_stays() -> None:
+def test_a_namespace_may_be_staged_again_after_its_lot_was_taken() -> None:
     staged = StagedRows()
     staged.add(rows("a:1", "b:1", "c:1"))
     assert [shown(lot) for lot in staged.lots(["b"])] == [{"b": ["1"]}]
@@ -41,7 +41,9 @@ def test_what_was_taken_may_come_again_and_the_rest_stays() -> None:
     assert staged.names == []
 
 
-def test_a_lot_is_about_as_large_as_it_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_namespaces_are_grouped_into_lots_of_about_the_row_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(staging, "ROWS_PER_LOT", 4)
     staged = StagedRows()
     staged.add(rows("a:1", "b:1", "b:2", "c:1", "c:2", "d:1", "d:2", "d:3", "d:4", "d:5", "e:1"))
@@ -49,7 +51,7 @@ def test_a_lot_is_about_as_large_as_it_may_be(monkeypatch: pytest.MonkeyPatch) -
     assert lots == [["a", "b"], ["c"], ["d"], ["e"]]
 
 
-def test_nothing_is_kept_of_rows_that_are_taken() -> None:
+def test_rows_of_taken_lots_are_released() -> None:
     staged = StagedRows()
     staged.add(rows("a:1", "b:1"))
     list(staged.lots(["a"]))
@@ -59,7 +61,7 @@ def test_nothing_is_kept_of_rows_that_are_taken() -> None:
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_tables_without_properties_lie_beside_tables_with(*, first: bool) -> None:
+def test_tables_with_and_without_properties_can_be_staged_together(*, first: bool) -> None:
     pairs = pa.array([[("k", "v")]], pa.map_(pa.string(), pa.string()))
     tables = [rows("a:1"), rows("a:2").append_column("properties", pairs)]
     staged = StagedRows()

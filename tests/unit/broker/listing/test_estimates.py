@@ -41,13 +41,13 @@ def estimates(policy: SizeEstimate, known: int | None = None) -> ListingEstimate
 
 
 @pytest.mark.parametrize("known", [0, 7_000_000])
-async def test_exact_says_what_the_store_knows(known: int) -> None:
+async def test_the_exact_estimate_is_the_size_known_to_the_store(known: int) -> None:
     made = estimates(SizeEstimate.EXACT, known)
     made.of(NAMESPACE, PERSISTENT).listed(Listing(5))
     assert await made.of(NAMESPACE, PERSISTENT).size() == known
 
 
-async def test_exact_falls_back_to_the_last_size_and_first_to_a_guess() -> None:
+async def test_the_exact_estimate_falls_back_to_the_last_size_or_a_first_guess() -> None:
     made = estimates(SizeEstimate.EXACT)
     before = await made.of(NAMESPACE, PERSISTENT).size()
     made.of(NAMESPACE, PERSISTENT).listed(Listing(123))
@@ -57,13 +57,13 @@ async def test_exact_falls_back_to_the_last_size_and_first_to_a_guess() -> None:
     assert await made.of(OTHER, PERSISTENT).size() == 10_240
 
 
-async def test_proposal_remembers_nothing() -> None:
+async def test_the_proposal_estimate_remembers_no_sizes() -> None:
     made = estimates(SizeEstimate.PROPOSAL, 5)
     made.of(NAMESPACE, PERSISTENT).listed(Listing(500))
     assert await made.of(NAMESPACE, PERSISTENT).size() == 1_024
 
 
-async def test_last_waits_for_the_first_measurement_of_its_key_only() -> None:
+async def test_the_last_estimate_waits_only_for_the_first_measurement_of_its_key() -> None:
     made = estimates(SizeEstimate.LAST, 5)
     first = made.of(NAMESPACE, PERSISTENT)
     guessed = await first.size()
@@ -75,7 +75,7 @@ async def test_last_waits_for_the_first_measurement_of_its_key_only() -> None:
     assert await second == 777
 
 
-async def test_last_lets_waiters_go_on_when_the_measurement_fails() -> None:
+async def test_the_last_estimate_resumes_waiters_when_the_measurement_fails() -> None:
     made = estimates(SizeEstimate.LAST)
     first = made.of(NAMESPACE, PERSISTENT)
     await first.size()
@@ -88,27 +88,27 @@ async def test_last_lets_waiters_go_on_when_the_measurement_fails() -> None:
     ("policy", "charged"),
     [(SizeEstimate.EXACT, 500), (SizeEstimate.LAST, 500), (SizeEstimate.PROPOSAL, 180)],
 )
-def test_a_listing_is_charged_its_estimate_and_by_the_proposal_its_names_only(
+def test_a_listing_is_charged_its_estimated_bytes_and_by_the_proposal_only_its_names(
     policy: SizeEstimate, charged: int
 ) -> None:
     assert estimates(policy).of(NAMESPACE, PERSISTENT).listed(Listing(500)) == charged
 
 
-async def test_a_forgotten_size_is_no_estimate() -> None:
+async def test_a_forgotten_size_is_not_used_as_an_estimate() -> None:
     made = estimates(SizeEstimate.EXACT)
     made.of(NAMESPACE, PERSISTENT).listed(Listing(123))
     made.of(NAMESPACE, PERSISTENT).forget()
     assert await made.of(NAMESPACE, PERSISTENT).size() == 10_240
 
 
-def test_what_was_refused_is_known_to_have_been_refused() -> None:
+def test_a_refused_listing_is_remembered_for_its_namespace() -> None:
     made = estimates(SizeEstimate.EXACT)
     before = [made.of(NAMESPACE, PERSISTENT).refused_before(500) for _ in range(3)]
     assert before == [False, True, True]
     assert not made.of(OTHER, PERSISTENT).refused_before(500)
 
 
-async def test_exact_remembers_a_plug_ins_lists_by_their_properties() -> None:
+async def test_the_exact_estimate_remembers_plug_in_listings_by_their_properties() -> None:
     made = estimates(SizeEstimate.EXACT, known=7_000_000)
     first = await made.of(NAMESPACE, PERSISTENT, {"a": "1"}).size()
     made.of(NAMESPACE, PERSISTENT, {"a": "1", "b": "2"}).listed(Listing(123))
@@ -121,7 +121,7 @@ async def test_exact_remembers_a_plug_ins_lists_by_their_properties() -> None:
     assert made.expected_bytes(NAMESPACE, PERSISTENT) == 7_000_000
 
 
-async def test_last_guesses_by_namespace_and_mode_only() -> None:
+async def test_the_last_estimate_depends_on_namespace_and_mode_only() -> None:
     made = estimates(SizeEstimate.LAST)
     made.of(NAMESPACE, PERSISTENT, {"a": "1"}).listed(Listing(123))
     assert await made.of(NAMESPACE, PERSISTENT).size() == 123

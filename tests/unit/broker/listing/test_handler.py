@@ -116,7 +116,7 @@ async def setup() -> Setup:
 
 
 @pytest.mark.parametrize("as_shipped", [False, True])
-async def test_a_listing_is_answered_and_nothing_stays_held(as_shipped: bool) -> None:
+async def test_a_listing_is_answered_and_all_its_permits_are_released(as_shipped: bool) -> None:
     setup = await Setup(as_shipped=as_shipped).fill()
     await setup.serve(7)
     answer = setup.answer()
@@ -127,7 +127,7 @@ async def test_a_listing_is_answered_and_nothing_stays_held(as_shipped: bool) ->
 
 
 @pytest.mark.parametrize("as_shipped", [False, True])
-async def test_the_direct_permit_stays_until_the_last_byte_is_with_the_kernel(as_shipped) -> None:
+async def test_the_direct_permit_is_held_until_the_kernel_has_the_last_byte(as_shipped) -> None:
     setup = await Setup(as_shipped=as_shipped).fill()
     setup.wire.transport.reads_at_once = False
     await setup.serve()
@@ -139,7 +139,7 @@ async def test_the_direct_permit_stays_until_the_last_byte_is_with_the_kernel(as
     assert held(setup.limiter) == {}
 
 
-async def test_shared_answers_are_charged_once_and_private_ones_each() -> None:
+async def test_a_shared_answer_is_charged_once_and_private_answers_each() -> None:
     for as_shipped, times in ((False, 1), (True, 3)):
         setup = await Setup(as_shipped=as_shipped).fill()
         setup.wire.transport.reads_at_once = False
@@ -150,7 +150,9 @@ async def test_shared_answers_are_charged_once_and_private_ones_each() -> None:
 
 
 @pytest.mark.parametrize("waits", [False, True])
-async def test_a_longer_request_id_is_no_other_answer(setup: Setup, waits: bool) -> None:
+async def test_answers_that_differ_only_in_request_id_length_share_a_charge(
+    setup: Setup, waits: bool
+) -> None:
     setup.wire.transport.reads_at_once = False
     blocker = await setup.limiter.acquire(DIRECT, PLENTY) if waits else None
     tasks = [await started(setup.serve(number)) for number in (127, 128)]
@@ -164,7 +166,9 @@ async def test_a_longer_request_id_is_no_other_answer(setup: Setup, waits: bool)
     assert len(setup.wire.answers()) == 2
 
 
-async def test_what_a_pattern_keeps_is_paid_for_by_who_asks_with_it(setup: Setup) -> None:
+async def test_heap_is_charged_once_for_the_listing_and_once_for_each_distinct_pattern(
+    setup: Setup,
+) -> None:
     snapshot, may_go_on = setup.store.snapshot, asyncio.Event()
 
     async def later(namespace: NamespaceName) -> object:
@@ -184,7 +188,7 @@ async def test_what_a_pattern_keeps_is_paid_for_by_who_asks_with_it(setup: Setup
     assert held(setup.limiter) == {}
 
 
-async def test_a_namespace_that_does_not_exist_is_empty() -> None:
+async def test_a_missing_namespace_is_answered_with_an_empty_listing() -> None:
     setup = Setup()
     await setup.serve()
     answer = setup.answer()
@@ -192,7 +196,7 @@ async def test_a_namespace_that_does_not_exist_is_empty() -> None:
     assert (answer.topics_hash, answer.changed) == ("00000000", True)
 
 
-async def test_the_clients_own_right_hash_is_answered_with_nothing_new(setup: Setup) -> None:
+async def test_a_matching_topics_hash_is_answered_unchanged_without_topics(setup: Setup) -> None:
     await setup.serve(topics_hash=HASH)
     answer = setup.answer()
     assert list(answer.topics) == []
@@ -200,7 +204,9 @@ async def test_the_clients_own_right_hash_is_answered_with_nothing_new(setup: Se
 
 
 @pytest.mark.parametrize("wrong", ["", "00000000", HASH.upper() + "0"])
-async def test_another_hash_is_answered_with_everything(setup: Setup, wrong: str) -> None:
+async def test_a_different_topics_hash_is_answered_with_all_topics(
+    setup: Setup, wrong: str
+) -> None:
     await setup.serve(topics_hash=wrong)
     answer = setup.answer()
     assert list(answer.topics) == NAMES
@@ -209,7 +215,7 @@ async def test_another_hash_is_answered_with_everything(setup: Setup, wrong: str
 
 @pytest.mark.parametrize("as_shipped", [False, True])
 @pytest.mark.parametrize("pattern", ["tenant/ns/.*7", "persistent://tenant/ns/.*7"])
-async def test_a_pattern_is_applied_by_the_broker(pattern: str, as_shipped: bool) -> None:
+async def test_the_broker_filters_a_listing_by_its_pattern(pattern: str, as_shipped: bool) -> None:
     setup = await Setup(as_shipped=as_shipped).fill()
     kept = [name for name in NAMES if name.endswith("7")]
     await setup.serve(topics_pattern=pattern)
@@ -218,7 +224,7 @@ async def test_a_pattern_is_applied_by_the_broker(pattern: str, as_shipped: bool
     assert (answer.filtered, answer.topics_hash) == (True, topics_hash(kept))
 
 
-async def test_a_pattern_and_the_hash_of_what_it_keeps_go_together(setup: Setup) -> None:
+async def test_the_hash_of_a_filtered_listing_is_answered_unchanged(setup: Setup) -> None:
     kept = [name for name in NAMES if name.endswith("7")]
     await setup.serve(topics_pattern="tenant/ns/.*7", topics_hash=topics_hash(kept))
     answer = setup.answer()
@@ -226,7 +232,7 @@ async def test_a_pattern_and_the_hash_of_what_it_keeps_go_together(setup: Setup)
 
 
 @pytest.mark.parametrize("longest", [0, 5])
-async def test_a_pattern_that_is_not_evaluated_here_leaves_the_list_whole(longest: int) -> None:
+async def test_a_pattern_that_the_broker_does_not_evaluate_filters_no_topics(longest: int) -> None:
     setup = await Setup(pattern_length=longest).fill()
     await setup.serve(topics_pattern="tenant/ns/.*7")
     answer = setup.answer()
@@ -242,7 +248,7 @@ async def test_a_pattern_that_cannot_be_compiled_is_a_metadata_error(pattern: st
     assert held(setup.limiter) == {}
 
 
-async def test_a_store_that_fails_is_a_metadata_error() -> None:
+async def test_a_failing_store_is_a_metadata_error() -> None:
     setup = Setup()
 
     async def fail(_: NamespaceName) -> None:
@@ -254,7 +260,7 @@ async def test_a_store_that_fails_is_a_metadata_error() -> None:
     assert held(setup.limiter) == {}
 
 
-async def test_an_exact_estimate_reserves_just_what_the_listing_needs() -> None:
+async def test_an_exact_estimate_reserves_exactly_the_heap_of_the_listing() -> None:
     setup, during = await Setup().fill(), []
     find = setup.store.snapshot
 
@@ -274,7 +280,7 @@ async def test_an_exact_estimate_reserves_just_what_the_listing_needs() -> None:
         (SizeEstimate.PROPOSAL, [1_024, 1_024, 1_024]),
     ],
 )
-async def test_the_shipped_estimates_reserve_what_they_say(estimate, expected) -> None:
+async def test_upstream_estimates_reserve_their_guess_or_the_last_size(estimate, expected) -> None:
     setup, during = await Setup(as_shipped=True, estimate=estimate).fill(), []
     find = setup.store.snapshot
 
@@ -288,7 +294,7 @@ async def test_the_shipped_estimates_reserve_what_they_say(estimate, expected) -
     assert during == expected
 
 
-async def test_a_failed_first_measurement_lets_the_others_go_on() -> None:
+async def test_a_failed_first_measurement_resumes_the_waiting_listings() -> None:
     setup = await Setup(as_shipped=True, estimate=SizeEstimate.LAST).fill()
     all_of_it = await setup.limiter.acquire(HEAP, PLENTY)
     first = await started(setup.serve(1))
@@ -303,7 +309,7 @@ async def test_a_failed_first_measurement_lets_the_others_go_on() -> None:
 
 
 @pytest.mark.parametrize("as_shipped", [False, True])
-async def test_a_full_heap_queue_is_too_many_requests(as_shipped: bool) -> None:
+async def test_a_full_heap_queue_is_answered_too_many_requests(as_shipped: bool) -> None:
     setup = await Setup(as_shipped=as_shipped, queue=1).fill()
     all_of_it = await setup.limiter.acquire(HEAP, PLENTY)
     waiting = await started(setup.limiter.acquire(HEAP, 1))
@@ -316,7 +322,9 @@ async def test_a_full_heap_queue_is_too_many_requests(as_shipped: bool) -> None:
 
 
 @pytest.mark.parametrize(("as_shipped", "heap"), [(False, 0), (True, ESTIMATE)])
-async def test_a_wait_for_direct_memory_keeps_the_heap_as_shipped_only(as_shipped, heap) -> None:
+async def test_a_wait_for_direct_memory_keeps_the_heap_permit_only_in_profile_pulsar(
+    as_shipped, heap
+) -> None:
     setup = await Setup(as_shipped=as_shipped).fill()
     all_of_it = await setup.limiter.acquire(DIRECT, PLENTY)
     waiting = await started(refused(setup))
@@ -340,7 +348,7 @@ async def waiting_for_direct_memory(setup: Setup, times: int) -> tuple[object, l
 
 
 @pytest.mark.parametrize(("private", "charges"), [(False, 1), (True, 3)])
-async def test_who_waited_for_the_same_direct_memory_sends_the_same_under_it(
+async def test_waiters_for_direct_memory_are_charged_once_if_shared_and_each_if_private(
     private: bool, charges: int
 ) -> None:
     setup = await Setup(private=private).fill()
@@ -357,7 +365,7 @@ async def test_who_waited_for_the_same_direct_memory_sends_the_same_under_it(
 
 
 @pytest.mark.parametrize("private", [False, True])
-async def test_a_list_that_grew_meanwhile_is_paid_for_in_full(private: bool) -> None:
+async def test_a_listing_that_grew_during_its_wait_is_answered_in_full(private: bool) -> None:
     setup = await Setup(private=private).fill()
     everything, waiting = await waiting_for_direct_memory(setup, 2)
     more = topic_names("tenant/ns-more", 50)
@@ -369,7 +377,7 @@ async def test_a_list_that_grew_meanwhile_is_paid_for_in_full(private: bool) -> 
     assert held(setup.limiter) == {}
 
 
-async def test_a_list_that_grows_whenever_it_may_be_sent_is_refused_in_the_end() -> None:
+async def test_a_listing_that_grows_at_every_grant_is_refused_after_a_maximum_of_waits() -> None:
     # The listing grows at each attempt, and concurrent requests take the free memory
     setup = await Setup().fill()
     snapshot, others = setup.store.snapshot, []
@@ -392,7 +400,7 @@ async def test_a_list_that_grows_whenever_it_may_be_sent_is_refused_in_the_end()
     assert held(setup.limiter) == {}
 
 
-async def test_who_leaves_while_his_answer_is_made_again_leaves_nothing(setup: Setup) -> None:
+async def test_a_client_leaving_while_its_answer_is_remade_holds_no_permits(setup: Setup) -> None:
     everything, (waiting,) = await waiting_for_direct_memory(setup, 1)
     all_heap = await setup.limiter.acquire(HEAP, PLENTY)
     setup.limiter.release(everything)
@@ -406,7 +414,7 @@ async def test_who_leaves_while_his_answer_is_made_again_leaves_nothing(setup: S
     assert held(setup.limiter) == {}
 
 
-async def test_a_refused_heap_gives_back_the_direct_memory_that_was_waited_for() -> None:
+async def test_a_refused_heap_permit_releases_the_direct_permit_acquired_before() -> None:
     setup = await Setup().fill()
     everything, (waiting,) = await waiting_for_direct_memory(setup, 1)
     all_heap = await setup.limiter.acquire(HEAP, PLENTY)
@@ -434,7 +442,7 @@ async def test_profile_pulsar_refuses_an_oversized_list_once_and_then_answers_no
     assert held(last.limiter) == {}
 
 
-async def test_a_list_above_the_direct_limit_is_refused_by_each_profile_in_its_own_words() -> None:
+async def test_a_listing_above_the_direct_limit_is_refused_with_the_error_of_each_profile() -> None:
     ours, shipped = Setup(direct=2_000), Setup(direct=2_000, as_shipped=True)
     own = await refused(await ours.fill())
     theirs = await refused(await shipped.fill())
@@ -444,7 +452,7 @@ async def test_a_list_above_the_direct_limit_is_refused_by_each_profile_in_its_o
     assert held(ours.limiter) == held(shipped.limiter) == {}
 
 
-async def test_requests_for_one_pattern_share_its_evaluation_also_when_the_first_leaves() -> None:
+async def test_requests_for_a_pattern_share_its_evaluation_when_the_first_is_cancelled() -> None:
     setup = Setup()
     many = [name.encode() for name in topic_names("tenant/ns", 5_000, 100)]
     await setup.store.apply(NAMESPACE, TopicChanges(many))
@@ -463,7 +471,9 @@ async def test_requests_for_one_pattern_share_its_evaluation_also_when_the_first
 
 
 @pytest.mark.parametrize("as_shipped", [True, False])
-async def test_a_request_that_leaves_the_wait_for_the_first_size_resets_nobodys(as_shipped) -> None:
+async def test_a_request_cancelled_while_awaiting_the_first_size_resets_no_measurement(
+    as_shipped,
+) -> None:
     setup = await Setup(as_shipped=as_shipped, estimate=SizeEstimate.LAST).fill()
     all_of_it = await setup.limiter.acquire(HEAP, PLENTY)
     first, leaves, stays = [await started(setup.serve(number)) for number in range(3)]
@@ -476,7 +486,7 @@ async def test_a_request_that_leaves_the_wait_for_the_first_size_resets_nobodys(
     assert held(setup.limiter) == {}
 
 
-async def test_profile_pulsar_with_exact_estimates_refuses_once_before_it_is_silent() -> None:
+async def test_profile_pulsar_with_exact_estimates_refuses_once_and_then_never_answers() -> None:
     setup = await Setup(heap=ESTIMATE - 1, as_shipped=True).fill()
     first = await refused(setup)
     assert first.server_error == pb.MetadataError
@@ -489,7 +499,9 @@ async def test_profile_pulsar_with_exact_estimates_refuses_once_before_it_is_sil
 @pytest.mark.parametrize(
     ("as_shipped", "waiting"), [(True, 2), (False, 1)], ids=["as shipped", "ours"]
 )
-async def test_a_failure_resets_anothers_measurement_as_shipped_only(as_shipped, waiting) -> None:
+async def test_a_failure_resets_the_measurement_of_another_request_only_in_profile_pulsar(
+    as_shipped, waiting
+) -> None:
     # A request estimated from a failed measurement, then a measuring request and a follower
     setup = Setup(as_shipped=as_shipped, estimate=SizeEstimate.LAST)
     setup.memory = setup.handler._memory = PrivateMemory(setup.limiter)
@@ -520,13 +532,13 @@ async def with_long_names(max_message_bytes: int, *, as_shipped: bool = False) -
     return setup
 
 
-async def test_the_largest_frame_a_client_takes_is_sent() -> None:
+async def test_an_answer_of_exactly_the_frame_limit_is_sent() -> None:
     setup = await with_long_names(LONG_FRAME_BYTES - FRAME_PADDING)
     await setup.serve()
     assert list(setup.answer().topics) == LONG_NAMES
 
 
-async def test_a_larger_one_is_refused_for_good_before_it_waits_for_direct_memory() -> None:
+async def test_an_answer_above_the_frame_limit_is_refused_without_a_wait() -> None:
     setup = await with_long_names(LONG_FRAME_BYTES - FRAME_PADDING - 1)
     others = await setup.limiter.acquire(DIRECT, PLENTY)
     error = await refused(setup)
@@ -540,19 +552,19 @@ async def test_a_larger_one_is_refused_for_good_before_it_waits_for_direct_memor
     assert held(setup.limiter) == {}
 
 
-async def test_what_a_pattern_keeps_of_it_is_sent() -> None:
+async def test_a_filtered_answer_within_the_frame_limit_is_sent() -> None:
     setup = await with_long_names(1)
     await setup.serve(topics_pattern="tenant/ns/.*1x*")
     assert len(setup.answer().topics) == 10
 
 
-async def test_who_has_the_list_already_is_told_that_it_is_right() -> None:
+async def test_a_matching_hash_is_answered_for_a_listing_above_the_frame_limit() -> None:
     setup = await with_long_names(1)
     await setup.serve(topics_hash=topics_hash(LONG_NAMES))
     assert not setup.answer().changed
 
 
-async def test_as_shipped_a_frame_of_any_size_is_sent() -> None:
+async def test_profile_pulsar_sends_an_answer_above_the_frame_limit() -> None:
     setup = await with_long_names(1, as_shipped=True)
     await setup.serve()
     assert list(setup.answer().topics) == LONG_NAMES
@@ -565,7 +577,7 @@ def ask_at_once(setup: Setup, *, alone: bool = False, **fields: object) -> bool:
 
 
 @pytest.mark.parametrize(("fields", "changed"), [({}, True), ({"topics_hash": "00000000"}, False)])
-async def test_an_empty_namespace_is_answered_at_once_also_without_any_memory(
+async def test_an_empty_namespace_is_answered_immediately_even_without_free_memory(
     fields: dict[str, str], changed: bool
 ) -> None:
     setup = Setup()
@@ -578,7 +590,7 @@ async def test_an_empty_namespace_is_answered_at_once_also_without_any_memory(
     assert (answer.filtered, answer.changed) == (False, changed)
 
 
-async def test_the_answer_at_once_is_the_one_that_others_get() -> None:
+async def test_the_immediate_answer_of_an_empty_namespace_equals_the_served_answer() -> None:
     at_once, served = Setup(), Setup()
     ask_at_once(at_once)
     await served.serve()
@@ -586,11 +598,11 @@ async def test_the_answer_at_once_is_the_one_that_others_get() -> None:
 
 
 @pytest.mark.parametrize("fields", [{"topics_pattern": "((("}, {"topics_pattern": ".*"}])
-async def test_a_pattern_is_looked_at_also_where_there_is_nothing(fields: dict[str, str]) -> None:
+async def test_a_request_with_a_pattern_is_not_answered_immediately(fields: dict[str, str]) -> None:
     assert not ask_at_once(Setup(), **fields)
 
 
-async def test_whoever_has_topics_or_is_as_shipped_is_served_in_turn() -> None:
+async def test_a_namespace_with_topics_or_in_profile_pulsar_is_not_answered_immediately() -> None:
     filled, shipped = await Setup().fill(), Setup(as_shipped=True)
     assert not ask_at_once(filled)
     assert not ask_at_once(shipped)
@@ -599,7 +611,7 @@ async def test_whoever_has_topics_or_is_as_shipped_is_served_in_turn() -> None:
 
 @pytest.mark.parametrize("private", [False, True])
 @pytest.mark.parametrize("fields", [{}, {"topics_hash": HASH}, {"topics_hash": "00000000"}])
-async def test_a_listing_at_once_is_the_one_that_others_get(fields, private) -> None:
+async def test_an_immediate_listing_equals_the_served_listing(fields, private) -> None:
     at_once = await Setup(private=private).fill()
     served = await Setup(private=private).fill()
     answered = ask_at_once(at_once, alone=True, **fields)
@@ -610,7 +622,9 @@ async def test_a_listing_at_once_is_the_one_that_others_get(fields, private) -> 
     assert at_once.limiter.statistics() == served.limiter.statistics()
 
 
-async def test_a_listing_at_once_pays_until_the_kernel_has_the_last_byte(setup: Setup) -> None:
+async def test_an_immediate_listing_is_charged_until_the_kernel_has_the_last_byte(
+    setup: Setup,
+) -> None:
     setup.wire.transport.reads_at_once = False
     assert ask_at_once(setup, alone=True)
     size = setup.wire.transport.get_write_buffer_size()
@@ -623,7 +637,7 @@ async def test_a_listing_at_once_pays_until_the_kernel_has_the_last_byte(setup: 
 
 
 @pytest.mark.parametrize("budget", [HEAP, DIRECT])
-async def test_a_listing_whose_memory_is_not_free_waits_its_turn(budget: LimitType) -> None:
+async def test_a_listing_without_free_memory_is_not_answered_immediately(budget: LimitType) -> None:
     setup = await Setup().fill()
     others = await setup.limiter.acquire(budget, PLENTY - ESTIMATE // 2)
     before = setup.limiter.statistics()
@@ -634,7 +648,7 @@ async def test_a_listing_whose_memory_is_not_free_waits_its_turn(budget: LimitTy
     assert ask_at_once(setup, alone=True)
 
 
-async def test_what_is_too_large_is_refused_in_its_turn() -> None:
+async def test_an_oversized_listing_is_not_answered_immediately() -> None:
     too_large_for_heap = await Setup(heap=ESTIMATE - 1).fill()
     too_large_for_a_frame = await with_long_names(1)
     for setup in (too_large_for_heap, too_large_for_a_frame):
@@ -643,12 +657,14 @@ async def test_what_is_too_large_is_refused_in_its_turn() -> None:
 
 
 @pytest.mark.parametrize("estimate", [SizeEstimate.LAST, SizeEstimate.PROPOSAL])
-async def test_who_guesses_sizes_reserves_them_in_turn(estimate: SizeEstimate) -> None:
+async def test_a_listing_with_a_guessed_size_is_not_answered_immediately(
+    estimate: SizeEstimate,
+) -> None:
     setup = await Setup(estimate=estimate).fill()
     assert not ask_at_once(setup, alone=True)
 
 
-async def test_a_peer_that_is_gone_costs_nothing_at_once(setup: Setup) -> None:
+async def test_an_immediate_answer_to_a_lost_peer_holds_no_permit(setup: Setup) -> None:
     setup.wire.transport.abort()
     assert ask_at_once(setup, alone=True)
     assert held(setup.limiter) == {}
@@ -665,7 +681,9 @@ def small_copies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("small_copies")
 @pytest.mark.parametrize("as_shipped", [False, True])
-async def test_a_large_private_answer_is_copied_in_turns(as_shipped: bool) -> None:
+async def test_a_large_private_answer_is_copied_in_several_turns_of_the_event_loop(
+    as_shipped: bool,
+) -> None:
     setup = await Setup(private=True, as_shipped=as_shipped).fill()
     serving, turns = asyncio.ensure_future(setup.serve()), 0
     while not serving.done():
@@ -685,7 +703,7 @@ async def test_a_large_private_answer_is_not_copied_in_the_turn_of_its_request()
 
 
 @pytest.mark.usefixtures("small_copies")
-async def test_who_leaves_while_his_answer_is_copied_holds_nothing() -> None:
+async def test_a_request_cancelled_while_its_answer_is_copied_holds_no_permits() -> None:
     setup = await Setup(private=True).fill()
     async with setup.handler._rules.copies._turn:
         serving = await started(setup.serve())
@@ -696,7 +714,7 @@ async def test_who_leaves_while_his_answer_is_copied_holds_nothing() -> None:
     assert held(setup.limiter) == {}
 
 
-async def test_a_private_answer_at_once_is_bytes_of_its_own(monkeypatch) -> None:
+async def test_an_immediate_private_answer_is_written_without_shared_blocks(monkeypatch) -> None:
     setup = await Setup(private=True).fill()
     pieces: list[list[bytes]] = []
     monkeypatch.setattr(setup.wire.transport, "writelines", pieces.append)

@@ -54,14 +54,14 @@ class Client:
         return [one.getTopicsOfNamespaceResponse.request_id for one in answers]
 
 
-async def test_a_listing_that_needs_no_wait_is_answered_at_once() -> None:
+async def test_a_listing_that_needs_no_wait_is_answered_in_the_turn_of_its_request() -> None:
     client = await Client.of_a_broker_with_topics()
     for request_id in (1, 2):
         client.wire.transport.peer_sends(asking(request_id))
         assert client.answered() == [request_id]
 
 
-async def test_of_those_that_come_together_the_first_is_answered_at_once() -> None:
+async def test_only_the_first_of_simultaneous_listings_is_answered_immediately() -> None:
     client = await Client.of_a_broker_with_topics()
     client.wire.transport.peer_sends(asking(1, 2, 3))
     assert client.answered() == [1]
@@ -69,7 +69,7 @@ async def test_of_those_that_come_together_the_first_is_answered_at_once() -> No
     assert client.answered() == [2, 3]
 
 
-async def test_nothing_goes_past_what_is_under_way_for_the_same_client() -> None:
+async def test_a_listing_does_not_overtake_listings_in_flight_on_its_connection() -> None:
     client = await Client.of_a_broker_with_topics()
     client.wire.transport.peer_sends(asking(1, 2))
     client.wire.transport.peer_sends(asking(3))
@@ -78,7 +78,7 @@ async def test_nothing_goes_past_what_is_under_way_for_the_same_client() -> None
     assert client.answered() == [2, 3]
 
 
-async def test_a_full_house_refuses_also_what_needs_no_wait() -> None:
+async def test_the_lookup_limit_refuses_even_a_listing_that_needs_no_wait() -> None:
     client = await Client.of_a_broker_with_topics(maxConcurrentLookupRequest="1")
     place = client.parts.permits.lookups.try_acquire("another")
     assert place is not None
@@ -90,7 +90,7 @@ async def test_a_full_house_refuses_also_what_needs_no_wait() -> None:
     assert client.answered() == [2]
 
 
-async def test_as_shipped_every_listing_is_a_task() -> None:
+async def test_in_profile_pulsar_no_listing_is_answered_in_the_turn_of_its_request() -> None:
     client = await Client.of_a_broker_with_topics(floodgateProfile="pulsar")
     client.wire.transport.peer_sends(asking(1))
     assert client.answered() == []

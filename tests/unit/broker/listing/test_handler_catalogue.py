@@ -101,7 +101,7 @@ WAYS = pytest.mark.parametrize("shipped", [True, False], ids=["as shipped", "fai
 
 
 @WAYS
-async def test_an_answer_is_one_write_and_gives_its_memory_back(shipped: bool) -> None:
+async def test_an_answer_is_a_single_write_and_releases_its_direct_memory(shipped: bool) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 7."""
     writing = await Writing(shipped=shipped).fill()
     writing.wire.transport.reads_at_once = False
@@ -115,7 +115,7 @@ async def test_an_answer_is_one_write_and_gives_its_memory_back(shipped: bool) -
 
 
 @WAYS
-async def test_without_direct_memory_in_time_nothing_is_written(shipped: bool) -> None:
+async def test_a_direct_memory_timeout_refuses_the_request_without_a_write(shipped: bool) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 8."""
     writing = await Writing(100, 0.1, shipped=shipped).fill()
     await writing.limiter.acquire(DIRECT, 100, owner="holder")
@@ -152,7 +152,7 @@ def write_fails(data: bytes) -> None:
     ],
     ids=["as shipped", "fair, shared", "as shipped, when granted"],
 )
-async def test_an_answer_that_cannot_be_made_fails_and_leaks_nothing(
+async def test_an_answer_that_cannot_be_assembled_fails_and_holds_no_memory(
     shipped: bool,
     owner: object,
     name: str,
@@ -169,7 +169,7 @@ async def test_an_answer_that_cannot_be_made_fails_and_leaks_nothing(
 
 
 @WAYS
-async def test_a_write_that_raises_ends_the_connection_and_leaks_nothing(
+async def test_a_failing_write_closes_the_connection_and_releases_its_memory(
     shipped: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 10.
@@ -186,7 +186,7 @@ async def test_a_write_that_raises_ends_the_connection_and_leaks_nothing(
 
 
 @WAYS
-async def test_a_later_write_that_raises_ends_the_connection_and_leaks_nothing(
+async def test_a_failing_later_write_closes_the_connection_and_releases_its_memory(
     shipped: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 10, where the peer has to read first."""
@@ -203,7 +203,7 @@ async def test_a_later_write_that_raises_ends_the_connection_and_leaks_nothing(
 
 
 @WAYS
-async def test_an_answer_nobody_wants_any_more_is_not_written(shipped: bool) -> None:
+async def test_an_answer_for_a_disconnected_peer_is_not_written(shipped: bool) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 11: its flag is a disconnected peer here."""
     writing = await Writing(100, shipped=shipped).fill()
     holder = await writing.limiter.acquire(DIRECT, 100, owner="holder")
@@ -217,7 +217,7 @@ async def test_an_answer_nobody_wants_any_more_is_not_written(shipped: bool) -> 
 
 
 @WAYS
-async def test_ten_answers_at_once_are_ten_writes(shipped: bool) -> None:
+async def test_ten_simultaneous_answers_are_ten_writes_in_order(shipped: bool) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 12."""
     writing = await Writing(shipped=shipped).fill()
     await asyncio.gather(*(writing.write(number) for number in range(10)))
@@ -230,7 +230,9 @@ async def test_ten_answers_at_once_are_ten_writes(shipped: bool) -> None:
 
 
 @WAYS
-async def test_a_peer_lost_after_the_answer_was_queued_is_no_error(shipped: bool) -> None:
+async def test_losing_the_peer_after_the_answer_was_queued_releases_its_memory(
+    shipped: bool,
+) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 13."""
     writing = await Writing(shipped=shipped).fill()
     writing.wire.transport.reads_at_once = False

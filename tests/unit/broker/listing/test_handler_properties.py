@@ -39,7 +39,7 @@ class PropertySetup(Setup):
         )
 
 
-async def test_a_plug_ins_list_reserves_what_is_remembered_of_it_not_the_whole_namespace() -> None:
+async def test_a_plug_in_listing_reserves_its_remembered_size_not_the_whole_namespace() -> None:
     setup = await PropertySetup().fill()
     setup.plug_in.answer = NAMES[:10]
     reserved = []
@@ -54,7 +54,7 @@ async def test_a_plug_ins_list_reserves_what_is_remembered_of_it_not_the_whole_n
     assert held(setup.limiter) == {}
 
 
-async def test_as_shipped_every_list_of_a_namespace_and_mode_has_one_guess() -> None:
+async def test_in_profile_pulsar_listings_with_and_without_properties_share_an_estimate() -> None:
     setup = await PropertySetup(as_shipped=True, estimate=SizeEstimate.LAST).fill()
     setup.plug_in.answer = NAMES[:10]
     await setup.serve()
@@ -65,7 +65,7 @@ async def test_as_shipped_every_list_of_a_namespace_and_mode_has_one_guess() -> 
     await serving
 
 
-async def test_lists_by_other_properties_share_no_charge() -> None:
+async def test_listings_with_different_properties_share_no_charge() -> None:
     setup = await PropertySetup().fill()
     setup.plug_in.go_on.clear()
     serving = [
@@ -79,12 +79,12 @@ async def test_lists_by_other_properties_share_no_charge() -> None:
     assert held(setup.limiter) == {}
 
 
-async def test_with_the_default_plug_in_a_request_is_as_one_without_properties() -> None:
+async def test_the_default_plug_in_ignores_the_properties_of_a_request() -> None:
     setup = await Setup().fill()
     assert setup.handler.properties_of(pb.CommandGetTopicsOfNamespace(properties=team("x"))) == {}
 
 
-async def test_a_failure_is_a_metadata_error_that_names_the_class() -> None:
+async def test_a_plug_in_failure_is_a_metadata_error_that_names_the_class() -> None:
     setup = await PropertySetup().fill()
     setup.plug_in.answer = ValueError("no index")
     with pytest.raises(RequestError) as caught:
@@ -96,7 +96,7 @@ async def test_a_failure_is_a_metadata_error_that_names_the_class() -> None:
     assert held(setup.limiter) == {}
 
 
-async def test_too_many_properties_are_not_allowed() -> None:
+async def test_too_many_properties_are_refused_without_a_call_of_the_plug_in() -> None:
     setup = await PropertySetup().fill()
     with pytest.raises(RequestError) as caught:
         await setup.serve(properties=team("x") * 101)
@@ -105,7 +105,7 @@ async def test_too_many_properties_are_not_allowed() -> None:
     assert setup.plug_in.asked == []
 
 
-async def test_a_list_that_is_too_large_for_the_limit_says_so_and_is_not_remembered() -> None:
+async def test_a_plug_in_listing_above_the_limit_is_refused_and_its_size_not_remembered() -> None:
     setup = await PropertySetup(heap=FIRST + 1).fill()
     setup.plug_in.answer = [f"persistent://{NAMESPACE}/{'x' * 1_000}-{n}" for n in range(15)]
     with pytest.raises(RequestError) as caught:

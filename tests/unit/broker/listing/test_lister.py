@@ -47,7 +47,7 @@ class Setup:
         return await started(self.lister.list_topics(namespace, mode, properties))
 
 
-async def test_without_properties_the_plug_in_is_not_asked() -> None:
+async def test_a_listing_without_properties_does_not_call_the_plug_in() -> None:
     setup = await Setup().filled()
     listing = await setup.lister.list_topics(NAMESPACE, MODE.PERSISTENT, {})
     missing = await setup.lister.list_topics(OTHER, MODE.ALL)
@@ -56,7 +56,7 @@ async def test_without_properties_the_plug_in_is_not_asked() -> None:
     assert setup.plug_in.asked == []
 
 
-async def test_of_non_persistent_topics_only_those_in_use_are_listed_where_only_they_are() -> None:
+async def test_unused_non_persistent_topics_are_not_listed_where_usage_is_known() -> None:
     setup = await Setup().filled()
     unused, used = b"non-persistent://tenant/ns/a", b"non-persistent://tenant/ns/b"
     await setup.store.apply(NAMESPACE, TopicChanges([unused, used]))
@@ -72,14 +72,14 @@ async def test_of_non_persistent_topics_only_those_in_use_are_listed_where_only_
     }
 
 
-async def test_with_properties_the_plug_in_says_what_there_is() -> None:
+async def test_a_listing_with_properties_comes_from_the_plug_in() -> None:
     setup = await Setup().filled()
     setup.plug_in.answer = [B.decode()]
     listing = await setup.lister.list_topics(NAMESPACE, MODE.PERSISTENT, SOME)
     assert [name.encode() for name in listing.names()] == [B]
 
 
-async def test_who_asks_the_same_meanwhile_shares_one_call() -> None:
+async def test_identical_simultaneous_requests_share_a_plug_in_call() -> None:
     setup = await Setup().filled()
     setup.plug_in.go_on.clear()
     same = [await setup.asking({"a": "1", "b": "2"}), await setup.asking({"b": "2", "a": "1"})]
@@ -100,7 +100,7 @@ async def test_who_asks_the_same_meanwhile_shares_one_call() -> None:
     ],
     ids=str,
 )
-async def test_who_asks_something_else_shares_nothing(other: dict) -> None:
+async def test_requests_that_differ_do_not_share_a_plug_in_call(other: dict) -> None:
     setup = await Setup().filled()
     setup.plug_in.go_on.clear()
     await setup.asking({"a": "1", "b": "2"})
@@ -109,7 +109,7 @@ async def test_who_asks_something_else_shares_nothing(other: dict) -> None:
     setup.plug_in.go_on.set()
 
 
-async def test_who_asks_after_a_change_joins_no_call_from_before_it() -> None:
+async def test_a_request_after_a_change_does_not_join_a_call_from_before_the_change() -> None:
     setup = await Setup().filled()
     setup.plug_in.go_on.clear()
     before = await setup.asking(SOME)
@@ -123,7 +123,7 @@ async def test_who_asks_after_a_change_joins_no_call_from_before_it() -> None:
     assert before.result() is not after.result()
 
 
-async def test_a_change_elsewhere_parts_nobody() -> None:
+async def test_a_change_of_another_namespace_does_not_separate_shared_requests() -> None:
     setup = await Setup().filled()
     setup.plug_in.go_on.clear()
     await setup.asking(SOME)
@@ -133,7 +133,7 @@ async def test_a_change_elsewhere_parts_nobody() -> None:
     setup.plug_in.go_on.set()
 
 
-async def test_a_requester_that_leaves_takes_nothing_from_the_others() -> None:
+async def test_a_cancelled_request_does_not_cancel_the_shared_plug_in_call() -> None:
     setup = await Setup().filled()
     setup.plug_in.go_on.clear()
     first, second = await setup.asking(SOME), await setup.asking(SOME)
@@ -144,7 +144,7 @@ async def test_a_requester_that_leaves_takes_nothing_from_the_others() -> None:
     assert setup.plug_in.cancelled == 0
 
 
-async def test_a_failure_is_told_to_those_who_waited_and_not_kept() -> None:
+async def test_a_plug_in_failure_is_raised_to_all_waiters_and_not_cached() -> None:
     setup = await Setup().filled()
     setup.plug_in.go_on.clear()
     setup.plug_in.answer = ValueError("broken")
@@ -156,7 +156,7 @@ async def test_a_failure_is_told_to_those_who_waited_and_not_kept() -> None:
     assert len(await setup.lister.list_topics(NAMESPACE, 0, SOME)) == 0
 
 
-async def test_what_a_plug_in_will_return_is_not_known_before() -> None:
+async def test_the_size_of_a_plug_in_listing_is_not_known_in_advance() -> None:
     setup = await Setup().filled()
     whole = setup.store.estimated_bytes(NAMESPACE, 0)
     assert setup.lister.known_bytes(NAMESPACE, 0) == whole > 0
@@ -169,21 +169,21 @@ def request(*pairs: tuple[str, str]) -> pb.CommandGetTopicsOfNamespace:
     return MODE(request_id=1, namespace="tenant/ns", properties=properties)
 
 
-def test_of_a_key_given_twice_the_last_value_holds() -> None:
+def test_the_last_value_of_a_duplicate_property_key_counts() -> None:
     assert Setup().lister.properties_of(request(("k", "1"), ("j", "2"), ("k", "3"))) == {
         "k": "3",
         "j": "2",
     }
 
 
-def test_the_default_plug_in_has_no_use_for_properties() -> None:
+def test_the_default_plug_in_ignores_properties_and_does_not_filter() -> None:
     lister = TopicLister(MemoryStore())
     assert lister.properties_of(request(("k", "1"))) == {}
     assert not lister.filters
 
 
 @pytest.mark.parametrize("lister", [Setup().lister, TopicLister(MemoryStore())], ids=["own", "def"])
-def test_properties_are_bounded_whoever_would_look_at_them(lister: TopicLister) -> None:
+def test_properties_are_bounded_with_and_without_a_filtering_plug_in(lister: TopicLister) -> None:
     lister.bounds = PropertyBounds(max_properties=2, max_bytes=10)
     lister.properties_of(request(("k", "1"), ("j", "2")))
     for beyond in ([("k", "1")] * 3, [("k", "1234567890")]):
@@ -191,7 +191,7 @@ def test_properties_are_bounded_whoever_would_look_at_them(lister: TopicLister) 
             lister.properties_of(request(*beyond))
 
 
-async def test_the_plug_in_that_is_configured_is_used_and_closed() -> None:
+async def test_the_configured_plug_in_is_used_and_closed() -> None:
     name = "tests.unit.broker.plugins.plug_ins:Scripted"
     config = BrokerConfig.from_properties({"pulsarResourcesExtendedClassName": name})
     async with open_lister(MemoryStore(), config, LoopClock()) as lister:
@@ -201,12 +201,12 @@ async def test_the_plug_in_that_is_configured_is_used_and_closed() -> None:
     assert plug_in.closed
 
 
-async def test_the_default_is_as_if_there_were_none() -> None:
+async def test_a_lister_with_the_default_plug_in_does_not_filter() -> None:
     async with open_lister(MemoryStore(), BrokerConfig.from_properties({}), LoopClock()) as lister:
         assert not lister.filters
 
 
-async def test_the_index_pushes_the_filter_down_to_the_store() -> None:
+async def test_the_property_index_filters_in_the_store_without_a_snapshot() -> None:
     store = MemoryStore()
     rows = PropertyRows.from_mappings({A: {"team": "x", "stage": "p"}, B: {"team": "x"}})
     await store.apply(NAMESPACE, TopicChanges([A, B], properties=rows))

@@ -14,7 +14,7 @@ from server.configuration.common import Profile
         (Profile.PULSAR, 0, True, PulsarRefusals),
     ],
 )
-def test_a_profile_chooses_the_bound_of_frames_the_wait_and_the_refusals(
+def test_the_profile_determines_frame_bound_heap_retention_and_refusals(
     profile: Profile, max_frame_bytes: int, keeps_heap: bool, refusals: type[Refusals]
 ) -> None:
     rules = AnswerRules.of(profile, private_buffers=True, max_message_bytes=1_000)

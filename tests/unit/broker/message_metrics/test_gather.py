@@ -100,14 +100,14 @@ def values(samples: list[SampleLine], **labels: str) -> dict[str, float]:
     return {one.name: one.value for one in samples if one.labels == {"cluster": "c1", **labels}}
 
 
-async def test_of_namespaces_there_is_what_was_recorded() -> None:
+async def test_namespace_metrics_have_the_recorded_names_types_and_labels() -> None:
     measured = Measured(replace(ALL, topics=False))
     await measured.fill()
     found = shapes(measured.samples())
     assert found == recorded("metrics-of-namespaces.txt")
 
 
-async def test_of_topics_there_is_what_was_recorded() -> None:
+async def test_topic_metrics_have_the_recorded_names_types_and_labels() -> None:
     measured = Measured()
     await measured.fill()
     found = shapes(measured.samples())
@@ -118,7 +118,9 @@ async def test_of_topics_there_is_what_was_recorded() -> None:
 
 
 @pytest.mark.parametrize("keys", [TOPICS, replace(TOPICS, topics=False), ALL], ids=str)
-async def test_clients_and_topics_are_shown_by_their_keys_only(keys: MetricKeys) -> None:
+async def test_topic_consumer_and_producer_metrics_are_exported_only_by_their_keys(
+    keys: MetricKeys,
+) -> None:
     measured = Measured(keys)
     await measured.fill()
     labels = {label for one in measured.samples() for label in one.labels}
@@ -127,7 +129,7 @@ async def test_clients_and_topics_are_shown_by_their_keys_only(keys: MetricKeys)
     assert ("producer_id" in labels) == keys.producers
 
 
-async def test_values_are_those_of_the_live_topics() -> None:
+async def test_metric_values_are_the_figures_of_the_live_topics() -> None:
     measured = Measured()
     await measured.fill()
     topic = await measured.topics.get(TopicName.parse("m1"))
@@ -155,7 +157,7 @@ async def test_values_are_those_of_the_live_topics() -> None:
     assert of_broker["floodgate_metrics_topics_left_out"] == 0
 
 
-async def test_reads_from_storage_are_shown_for_the_period_that_ended() -> None:
+async def test_storage_read_rates_cover_only_the_period_that_ended() -> None:
     measured = Measured()
     await measured.fill()
     topic = await measured.topics.get(TopicName.parse("m1"))
@@ -173,7 +175,7 @@ async def test_reads_from_storage_are_shown_for_the_period_that_ended() -> None:
         assert shown[f"pulsar_{name}"] == of_broker[f"pulsar_broker_{name}"] == 0.5
 
 
-async def test_topics_beyond_the_bound_are_shown_of_their_namespace() -> None:
+async def test_topics_beyond_the_subject_bound_are_summed_by_namespace() -> None:
     # Capacity for M1 with the subscription, and no more.
     measured = Measured(replace(TOPICS, most_subjects=3))
     await measured.fill()
@@ -187,7 +189,7 @@ async def test_topics_beyond_the_bound_are_shown_of_their_namespace() -> None:
     assert values(samples)["floodgate_metrics_topics_left_out"] == 2
 
 
-async def test_what_unloaded_topics_published_stays_in_the_brokers_latency() -> None:
+async def test_publish_latencies_of_unloaded_topics_stay_in_the_brokers_count() -> None:
     measured = Measured()
     await measured.fill()
     await measured.topics.unload(TopicName.parse("m1"))
@@ -197,7 +199,7 @@ async def test_what_unloaded_topics_published_stays_in_the_brokers_latency() -> 
     assert of_broker["pulsar_broker_publish_latency_count"] == 6
 
 
-async def test_a_store_at_its_bound_says_so() -> None:
+async def test_a_full_message_store_exports_its_limit_and_its_refusals() -> None:
     measured = Measured()
     await measured.fill()
     measured.store.room.bounds = StoreBounds(process=1)
@@ -208,7 +210,7 @@ async def test_a_store_at_its_bound_says_so() -> None:
     assert of_broker["floodgate_message_store_refused_total"] >= 1
 
 
-async def test_each_subscription_is_a_step() -> None:
+async def test_gathering_takes_two_steps_per_subscription() -> None:
     measured = Measured()
     topic = await measured.topic()
     before = len(list(measured.metrics.gather()))

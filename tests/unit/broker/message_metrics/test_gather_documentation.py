@@ -19,10 +19,10 @@ from broker.message_metrics.gather import documentation
         ),
     ],
 )
-def test_a_metric_is_described(name: str, sentence: str) -> None:
+def test_a_metric_name_has_its_documentation_sentence(name: str, sentence: str) -> None:
     assert documentation(name) == sentence
 
 
-def test_a_name_without_a_sentence_is_a_mistake() -> None:
+def test_a_metric_name_without_documentation_raises_a_key_error() -> None:
     with pytest.raises(KeyError):
         documentation("pulsar_something_else")

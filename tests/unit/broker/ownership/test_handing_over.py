@@ -24,7 +24,7 @@ PLAIN, TLS = "pulsar://b:1", "pulsar+ssl://b:2"
     [ServerUrls(), ServerUrls(PLAIN), ServerUrls(service_tls=TLS), ServerUrls(PLAIN, "", TLS)],
 )
 @pytest.mark.parametrize("kind", [pb.CommandCloseProducer, pb.CommandCloseConsumer])
-def test_each_address_is_told_in_its_own_field(urls, kind) -> None:
+def test_each_address_of_the_new_owner_is_set_in_its_own_field(urls, kind) -> None:
     closed = kind()
     tell_new_owner(closed, urls)
     # A missing address is omitted, and looked up
@@ -34,7 +34,7 @@ def test_each_address_is_told_in_its_own_field(urls, kind) -> None:
     assert closed.assignedBrokerServiceUrlTls == urls.service_tls
 
 
-async def test_others_have_two_seconds_however_long_the_database_takes(monkeypatch) -> None:
+async def test_handing_over_is_bounded_in_time_even_with_a_slow_database(monkeypatch) -> None:
     # A broker that takes over no bundle, and a slow database
     clock, bundles = ManualClock(), [_bundle(low) for low in range(20)]
     begun, asked = clock.now(), 0

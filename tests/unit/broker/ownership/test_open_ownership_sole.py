@@ -13,7 +13,7 @@ TOPIC = TopicName.parse("persistent://tenant/ns/topic")
 URLS = ServerUrls("pulsar://10.0.0.1:6650", "http://10.0.0.1:8080")
 
 
-async def test_all_topics_are_owned_and_stay_so() -> None:
+async def test_a_sole_broker_owns_all_topics_even_after_a_release() -> None:
     ownership, lost = sole_ownership(MemoryStore(), lambda: URLS, pulsar_compatible=False), []
 
     async def callback(bundle: Bundle) -> None:
@@ -30,7 +30,7 @@ async def test_all_topics_are_owned_and_stay_so() -> None:
     assert ownership.owns(TOPIC)
 
 
-async def test_as_shipped_a_bundle_is_owned_from_its_lookup_until_it_is_unloaded() -> None:
+async def test_in_profile_pulsar_a_bundle_is_owned_from_lookup_until_unload() -> None:
     store = MemoryStore()
     await store.create_namespace(SPACE, NamespacePolicies(bundles=2))
     ownership = sole_ownership(store, lambda: URLS, pulsar_compatible=True)
@@ -45,13 +45,13 @@ async def test_as_shipped_a_bundle_is_owned_from_its_lookup_until_it_is_unloaded
     assert not ownership.owns(TOPIC)
 
 
-async def test_as_shipped_nothing_of_a_missing_namespace_is_owned() -> None:
+async def test_in_profile_pulsar_a_topic_of_a_missing_namespace_is_not_acquired() -> None:
     ownership = sole_ownership(MemoryStore(), lambda: URLS, pulsar_compatible=True)
     with pytest.raises(RequestError, match="Namespace not found"):
         await ownership.acquire(TOPIC)
 
 
-def test_only_a_database_is_shared() -> None:
+def test_only_a_postgresql_store_is_shared_between_brokers() -> None:
     assert is_shared("postgresql://user@host/topics")
     assert not is_shared("sqlite:///topics.db")
     assert not is_shared("memory:local")

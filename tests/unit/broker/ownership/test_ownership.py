@@ -26,7 +26,7 @@ def test_a_topic_is_owned_with_its_bundle() -> None:
     assert len(owned) == 0
 
 
-def test_all_are_taken_at_once() -> None:
+def test_taking_all_bundles_ends_the_ownership_of_their_topics() -> None:
     owned = OwnedBundles()
     bundles = [Bundle(SPACE, BundleRange(0, 2**31)), Bundle(SPACE, BundleRange(2**31, 2**32))]
     for bundle in bundles:
@@ -41,7 +41,7 @@ def test_a_bundle_is_written_with_its_namespace() -> None:
 
 
 @given(st.text(min_size=1, max_size=20), st.integers(1, 65_536), st.integers(1, 65_536))
-def test_a_topic_lies_in_its_bundle_alone(local: str, count: int, other: int) -> None:
+def test_a_topic_belongs_to_exactly_its_own_bundle(local: str, count: int, other: int) -> None:
     topic = TopicName("persistent", SPACE, local.encode("utf-8", "replace").decode())
     bundle, owned = bundle_of_topic(topic, count), OwnedBundles()
     owned.add(bundle, count)

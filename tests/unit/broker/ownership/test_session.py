@@ -80,7 +80,7 @@ class Session:
         self.over += 1
 
 
-async def test_a_lease_is_renewed_in_time(database: Database) -> None:
+async def test_a_lease_is_renewed_in_time_and_released_on_close(database: Database) -> None:
     one = Session(database)
     first = await one.session.ready()
     for _ in range(30):
@@ -92,7 +92,9 @@ async def test_a_lease_is_renewed_in_time(database: Database) -> None:
     assert database.left == [first]
 
 
-async def test_a_renewal_counts_from_before_it_was_sent(database: Database) -> None:
+async def test_a_renewed_lease_counts_from_the_time_the_renewal_was_sent(
+    database: Database,
+) -> None:
     one = Session(database)
     await one.session.ready()
     database.answers.clear()
@@ -110,7 +112,7 @@ async def test_a_renewal_counts_from_before_it_was_sent(database: Database) -> N
     await one.session.close()
 
 
-async def test_without_renewals_it_is_over_before_others_may_think_so(database: Database) -> None:
+async def test_a_session_without_renewals_ends_before_its_lease_expires(database: Database) -> None:
     one = Session(database)
     await one.session.ready()
     database.answers.clear()
@@ -121,7 +123,7 @@ async def test_without_renewals_it_is_over_before_others_may_think_so(database: 
     assert database.left == []
 
 
-async def test_an_answer_that_comes_when_it_is_over_does_not_revive_it(database: Database) -> None:
+async def test_a_late_renewal_answer_does_not_revive_an_expired_session(database: Database) -> None:
     one = Session(database)
     first = await one.session.ready()
     database.answers.clear()
@@ -138,7 +140,9 @@ async def test_an_answer_that_comes_when_it_is_over_does_not_revive_it(database:
     await one.session.close()
 
 
-async def test_a_broker_that_was_buried_begins_anew(database: Database) -> None:
+async def test_a_broker_whose_renewal_is_refused_registers_a_new_session(
+    database: Database,
+) -> None:
     one = Session(database)
     first = await one.session.ready()
     database.renews = False
@@ -149,7 +153,7 @@ async def test_a_broker_that_was_buried_begins_anew(database: Database) -> None:
     await one.session.close()
 
 
-async def test_a_lookup_does_not_wait_long_for_a_session(database: Database) -> None:
+async def test_a_lookup_without_a_session_fails_after_five_seconds(database: Database) -> None:
     database.reachable = False
     one = Session(database)
     asked = asyncio.create_task(one.session.ready())

@@ -111,7 +111,7 @@ REMEDY = f"write it without look-around and back-references, or raise {KEY}"
         (10_000_000, 0.0601, 60.0, False),
     ],
 )
-async def test_the_time_limit_follows_the_number_of_names_up_to_a_bound(
+async def test_the_time_limit_grows_with_the_number_of_names_up_to_a_bound(
     count: int, took: float, seconds: float, enough: bool
 ) -> None:
     processes = Processes(took * 0.9999)
@@ -140,14 +140,14 @@ async def test_the_time_limit_follows_the_number_of_names_up_to_a_bound(
         ),
     ],
 )
-async def test_a_refusal_says_the_limit_the_names_and_what_to_do(count, took, what) -> None:
+async def test_a_refused_pattern_is_reported_with_limit_names_and_remedy(count, took, what) -> None:
     assert await Processes(took).refusal(count) == f"the pattern '{PATTERN.text}' {what}: {REMEDY}"
 
 
 @pytest.mark.parametrize(
     ("lasted", "pieces"), [(PIECE_CLOCK_SECONDS + 1, 0), (PIECE_CLOCK_SECONDS - 1, 3)]
 )
-async def test_by_the_clock_a_piece_and_all_of_them_have_bounds_however_busy_the_machine(
+async def test_wall_clock_time_is_bounded_per_piece_and_in_total(
     lasted: float, pieces: int
 ) -> None:
     processes = Processes(0.001, lasted)
@@ -157,20 +157,22 @@ async def test_by_the_clock_a_piece_and_all_of_them_have_bounds_however_busy_the
     assert pieces * lasted < CLOCK_SECONDS
 
 
-async def test_who_has_had_a_process_for_long_gives_it_to_the_next_who_waits() -> None:
+async def test_a_long_running_pattern_returns_its_process_while_a_task_waits() -> None:
     processes = Processes(0.01, 0.4, wanted=True)
     assert await processes.match(100_000) == 10
     assert processes.lent == 4
 
 
-async def test_where_nobody_waits_a_process_is_kept() -> None:
+async def test_a_process_is_kept_while_no_task_waits() -> None:
     processes = Processes(0.01, 0.4)
     assert await processes.match(100_000) == 10
     assert processes.lent == 1
 
 
 @pytest.mark.parametrize(("count", "seconds"), [(100_000, 1.0), (1_000_000, 10.0)])
-async def test_the_wait_for_a_process_has_the_limit_of_the_work(count: int, seconds: float) -> None:
+async def test_the_wait_for_a_process_has_the_time_limit_of_the_matching(
+    count: int, seconds: float
+) -> None:
     processes = Processes()
     await processes.places.acquire()
     asking = await started(processes.refusal(count))
@@ -181,5 +183,5 @@ async def test_the_wait_for_a_process_has_the_limit_of_the_work(count: int, seco
     assert "got no process within" in await asking
 
 
-def test_a_client_still_waits_when_the_longest_limit_is_up() -> None:
+def test_the_longest_time_limit_is_below_the_client_timeout() -> None:
     assert MOST_SECONDS < 30

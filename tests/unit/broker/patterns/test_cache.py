@@ -17,7 +17,7 @@ class Scope:
     """Scope of cached values."""
 
 
-def test_what_was_put_is_found_by_scope_and_key() -> None:
+def test_a_cached_value_is_found_by_scope_and_key() -> None:
     cache, one, other = ListingCache(100_000), Scope(), Scope()
     cache.put(one, "a", "first", 10)
     assert cache.get(one, "a") == "first"
@@ -25,7 +25,7 @@ def test_what_was_put_is_found_by_scope_and_key() -> None:
     assert cache.get(other, "a") is None
 
 
-def test_the_newest_value_of_a_key_is_the_one_that_counts() -> None:
+def test_a_new_value_of_a_key_replaces_the_old_value_and_its_size() -> None:
     cache, scope = ListingCache(100_000), Scope()
     cache.put(scope, 1, "first", 10)
     cache.put(scope, 1, "second", 20)
@@ -33,7 +33,7 @@ def test_the_newest_value_of_a_key_is_the_one_that_counts() -> None:
     assert (cache.statistics().entries, cache.statistics().bytes) == (1, 20 + ENTRY_BYTES)
 
 
-def test_what_was_unused_for_longest_gives_way() -> None:
+def test_the_least_recently_used_value_is_evicted() -> None:
     # Capacity for three
     cache, scope = ListingCache(3 * (A_KILOBYTE + ENTRY_BYTES)), Scope()
     for key in (1, 2, 3):
@@ -45,7 +45,7 @@ def test_what_was_unused_for_longest_gives_way() -> None:
     assert cache.statistics().evictions == 1
 
 
-def test_a_value_above_the_bound_is_not_kept_and_pushes_nothing_out() -> None:
+def test_a_value_above_the_bound_is_not_cached_and_evicts_no_value() -> None:
     cache, scope = ListingCache(10_000), Scope()
     cache.put(scope, 1, "value", 10)
     cache.put(scope, 2, "large", 10_000)
@@ -53,13 +53,13 @@ def test_a_value_above_the_bound_is_not_kept_and_pushes_nothing_out() -> None:
     assert cache.get(scope, 1) == "value"
 
 
-def test_a_bound_of_0_keeps_nothing() -> None:
+def test_a_cache_with_a_bound_of_0_keeps_no_value() -> None:
     cache, scope = ListingCache(0), Scope()
     cache.put(scope, 1, "value", 0)
     assert cache.get(scope, 1) is None
 
 
-def test_what_is_asked_for_is_counted() -> None:
+def test_cache_hits_and_misses_are_counted() -> None:
     cache, scope = ListingCache(10_000), Scope()
     cache.put(scope, 1, "value", 10)
     cache.get(scope, 1)
@@ -70,7 +70,7 @@ def test_what_is_asked_for_is_counted() -> None:
 
 
 @pytest.mark.parametrize("in_a_thread", [False, True])
-def test_a_scope_that_is_gone_takes_its_values_along(in_a_thread: bool) -> None:
+def test_values_of_a_collected_scope_are_removed(in_a_thread: bool) -> None:
     cache, scopes, other = ListingCache(100_000), [Scope()], Scope()
     cache.put(scopes[0], 1, "value", 10)
     cache.put(scopes[0], 2, "value", 10)
@@ -86,7 +86,7 @@ def test_a_scope_that_is_gone_takes_its_values_along(in_a_thread: bool) -> None:
     assert cache.get(other, 1) == "stays"
 
 
-def test_a_scope_is_not_kept_by_what_is_remembered_of_it() -> None:
+def test_cached_values_do_not_keep_their_scope_alive() -> None:
     cache, scope = ListingCache(100_000), Scope()
     gone = weakref.ref(scope)
     cache.put(scope, 1, "value", 10)
@@ -95,7 +95,7 @@ def test_a_scope_is_not_kept_by_what_is_remembered_of_it() -> None:
     assert gone() is None
 
 
-def test_a_value_that_gave_way_does_not_come_back_with_its_scope() -> None:
+def test_collecting_the_scope_of_an_evicted_value_changes_no_other_value() -> None:
     # Capacity for one value: the first scope's only value is evicted
     cache, first, second = ListingCache(A_KILOBYTE + ENTRY_BYTES), Scope(), Scope()
     cache.put(first, 1, "first", A_KILOBYTE)

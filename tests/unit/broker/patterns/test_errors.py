@@ -35,7 +35,7 @@ def refused(pattern: str, implementation: RegexImplementation) -> InvalidPattern
         ("ab\\", "Unexpected internal error near index 3\nab\\"),
     ],
 )
-def test_a_mistake_is_named_as_java_names_it(pattern, description, implementation) -> None:
+def test_a_syntax_error_is_described_as_in_java(pattern, description, implementation) -> None:
     error = refused(pattern, implementation)
     assert error.description == description
     assert str(error) == f"Invalid topics pattern: {description}"
@@ -55,13 +55,13 @@ def test_a_mistake_is_named_as_java_names_it(pattern, description, implementatio
         ("ab\\", "trailing backslash at end of expression"),
     ],
 )
-def test_without_the_fallback_a_mistake_is_named_as_re2j_names_it(pattern, mistake) -> None:
+def test_without_the_fallback_a_syntax_error_is_described_as_in_re2j(pattern, mistake) -> None:
     error = refused(pattern, RE2J)
     assert str(error) == f"Invalid topics pattern: error parsing regexp: {mistake}"
     assert error.java_text.startswith("com.google.re2j.PatternSyntaxException: error parsing")
 
 
-def test_what_java_refuses_is_refused_though_the_engine_could_take_it() -> None:
+def test_syntax_that_java_refuses_is_refused_although_the_engine_accepts_it() -> None:
     for pattern in (
         r"(?!a)\p{Foo}",
         "(?!a)(?P<n>b)",
@@ -73,7 +73,7 @@ def test_what_java_refuses_is_refused_though_the_engine_could_take_it() -> None:
         assert error.java_text.startswith("java.util.regex.PatternSyntaxException: ")
 
 
-def test_another_domain_is_an_illegal_argument() -> None:
+def test_a_pattern_of_an_unknown_domain_is_an_illegal_argument() -> None:
     error = refused("foo://t/ns/.*", FALLBACK)
     assert str(error) == error.description == "Does not support topic domain: foo"
     assert error.java_text == f"java.lang.IllegalArgumentException: {error}"

@@ -71,18 +71,18 @@ def matched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     ("pattern", "applies"),
     [("a" * 50, True), ("a" * 51, False), ("\U0001f600" * 25, True), ("\U0001f600" * 26, False)],
 )
-def test_a_pattern_is_as_long_as_java_finds_it(pattern: str, applies: bool) -> None:
+def test_the_length_of_a_pattern_is_counted_in_utf_16_units(pattern: str, applies: bool) -> None:
     assert pattern_filter().applies_to(pattern) == applies
 
 
 @pytest.mark.parametrize("share", [True, False])
-async def test_a_pattern_that_keeps_everything_copies_nothing(share: bool) -> None:
+async def test_a_pattern_that_keeps_all_names_returns_the_same_listing(share: bool) -> None:
     listing = listing_of(NAMES)
     kept = await pattern_filter(share=share).filter(listing, "a/b/t-.*")
     assert kept is listing
 
 
-async def test_a_block_that_is_kept_whole_is_the_same_block() -> None:
+async def test_a_block_that_is_kept_whole_is_not_copied() -> None:
     listing = listing_of(NAMES)
     kept = await pattern_filter().filter(listing, "a/b/t-0[0-4].*|a/b/t-03.*x")
     (before,), (after,) = listing.sequences, kept.sequences
@@ -91,7 +91,7 @@ async def test_a_block_that_is_kept_whole_is_the_same_block() -> None:
     assert len(after.wire_parts) > 10
 
 
-async def test_what_a_pattern_keeps_is_what_a_new_sequence_of_it_would_be() -> None:
+async def test_a_filtered_listing_equals_a_new_sequence_of_the_kept_names() -> None:
     even = [name for name in NAMES if int(name[19:24]) % 2 == 0]
     kept = await pattern_filter().filter(listing_of(NAMES), EVEN)
     (sequence,), expected = kept.sequences, TopicSequence.from_sorted(even)
@@ -99,13 +99,13 @@ async def test_what_a_pattern_keeps_is_what_a_new_sequence_of_it_would_be() -> N
     assert sequence.totals == expected.totals
 
 
-async def test_only_the_blocks_that_a_patterns_beginning_allows_are_matched(matched) -> None:
+async def test_only_blocks_within_the_prefix_of_a_pattern_are_matched(matched) -> None:
     kept = await pattern_filter().filter(listing_of(NAMES), "a/b/t-0412[0-9]x*")
     assert [name.encode() for name in kept.names()] == NAMES[4_120:4_130]
     assert sum(matched) < 1_000
 
 
-async def test_an_evaluation_goes_on_while_somebody_waits_and_ends_with_the_last(
+async def test_a_shared_evaluation_continues_until_its_last_waiter_is_cancelled(
     matched: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Hundreds of turns
@@ -126,7 +126,9 @@ async def test_an_evaluation_goes_on_while_somebody_waits_and_ends_with_the_last
     assert len(asyncio.all_tasks()) == 1
 
 
-async def test_a_turn_is_one_evaluations_however_many_are_under_way(matched: list[int]) -> None:
+async def test_each_turn_of_the_event_loop_belongs_to_a_single_evaluation(
+    matched: list[int],
+) -> None:
     listing, patterns = listing_of(NAMES), pattern_filter()
     tasks = [asyncio.create_task(patterns.filter(listing, f"{EVEN}|{n}")) for n in range(10)]
     most = before = 0
@@ -137,7 +139,7 @@ async def test_a_turn_is_one_evaluations_however_many_are_under_way(matched: lis
     assert most == 1
 
 
-async def test_a_pattern_that_takes_long_is_matched_with_fewer_names_at_a_time(
+async def test_a_slow_pattern_is_matched_against_fewer_names_per_step(
     matched: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Each clock reading is 10 ms after the preceding reading
@@ -149,7 +151,7 @@ async def test_a_pattern_that_takes_long_is_matched_with_fewer_names_at_a_time(
 
 
 @pytest.mark.parametrize("seconds_a_look", [0.0, 3_600.0], ids=["stands still", "leaps"])
-async def test_a_namespace_of_many_runs_is_matched_whatever_the_clock_does(
+async def test_a_namespace_of_many_runs_is_matched_even_if_the_clock_stops_or_leaps(
     matched: list[int], monkeypatch: pytest.MonkeyPatch, seconds_a_look: float
 ) -> None:
     # Each of 25 runs has at least one step; a step may be eight times the preceding step.
@@ -164,14 +166,16 @@ async def test_a_namespace_of_many_runs_is_matched_whatever_the_clock_does(
 @pytest.mark.parametrize(
     ("seconds", "bound"), [(0.0, MOST_STEP_NAMES), (-1.0, MOST_STEP_NAMES), (math.inf, 1)]
 )
-def test_the_size_of_a_step_has_bounds_whatever_the_clock_does(seconds: float, bound: int) -> None:
+def test_the_step_size_stays_within_bounds_for_any_measured_time(
+    seconds: float, bound: int
+) -> None:
     size = _StepSize(LinearTime(EVEN))
     for _ in range(100):
         size.adapt(seconds)
     assert size.names == bound
 
 
-async def test_a_large_pattern_begins_with_few_names(matched: list[int]) -> None:
+async def test_a_large_pattern_begins_with_few_names_per_step(matched: list[int]) -> None:
     await pattern_filter().filter(listing_of(NAMES[:100]), "a/b/.*(?:[x-z].{99}){5}|q")
     # 99 times five, and at least three instructions for a character of any kind. (The first call is
     # a probe: Arrow builds the pattern's program with the first name.)
@@ -180,7 +184,7 @@ async def test_a_large_pattern_begins_with_few_names(matched: list[int]) -> None
     assert sum(matched) == 101
 
 
-def test_the_size_of_a_step_follows_what_names_take_beside_the_call_itself() -> None:
+def test_the_step_size_follows_the_time_per_name_without_the_cost_of_the_call() -> None:
     # A call with a compilation of 3 ms, sometimes 4, would never count as short.
     size = _StepSize(LinearTime("a/b/.{1000}"))
     size.call_seconds = 0.003
@@ -191,7 +195,7 @@ def test_the_size_of_a_step_follows_what_names_take_beside_the_call_itself() -> 
     assert size.names < MOST_STEP_NAMES
 
 
-async def test_a_large_pattern_is_compiled_for_many_names_at_a_time(matched, monkeypatch) -> None:
+async def test_a_large_pattern_is_matched_in_few_calls_of_many_names(matched, monkeypatch) -> None:
     # By the clock, every call takes 3 ms, regardless of the number of names.
     moments = itertools.count()
     monkeypatch.setattr(module, "perf_counter", lambda: next(moments) * 0.003)
@@ -200,7 +204,7 @@ async def test_a_large_pattern_is_compiled_for_many_names_at_a_time(matched, mon
     assert len(matched) < 10
 
 
-async def test_a_first_look_at_a_listing_is_remembered_for_other_patterns(monkeypatch) -> None:
+async def test_merged_block_runs_of_a_listing_are_reused_for_another_pattern(monkeypatch) -> None:
     listing, patterns = listing_of(NAMES), pattern_filter(cache_bytes=50_000_000)
     await patterns.filter(listing, EVEN)
     made: list[int] = []
@@ -211,7 +215,7 @@ async def test_a_first_look_at_a_listing_is_remembered_for_other_patterns(monkey
     assert made == []
 
 
-async def test_a_result_is_remembered_for_its_version_and_pattern(matched: list[int]) -> None:
+async def test_a_result_is_cached_by_listing_version_and_pattern(matched: list[int]) -> None:
     listing, patterns = listing_of(NAMES), pattern_filter(cache_bytes=10_000_000)
     first = await patterns.filter(listing, EVEN)
     evaluated = len(matched)
@@ -222,7 +226,9 @@ async def test_a_result_is_remembered_for_its_version_and_pattern(matched: list[
     assert await patterns.filter(listing, "a/b/t-0.*") is not first
 
 
-async def test_a_pattern_with_a_domain_and_without_is_evaluated_once(matched: list[int]) -> None:
+async def test_a_pattern_with_and_without_a_domain_shares_a_cached_result(
+    matched: list[int],
+) -> None:
     listing, patterns = listing_of(NAMES), pattern_filter(cache_bytes=10_000_000)
     first = await patterns.filter(listing, f"persistent://{EVEN}")
     evaluated = len(matched)
@@ -230,7 +236,7 @@ async def test_a_pattern_with_a_domain_and_without_is_evaluated_once(matched: li
     assert len(matched) == evaluated
 
 
-async def test_that_everything_is_kept_is_remembered_too(matched: list[int]) -> None:
+async def test_the_result_of_a_pattern_that_keeps_all_names_is_cached(matched: list[int]) -> None:
     listing, patterns = listing_of(NAMES), pattern_filter(cache_bytes=10_000)
     await patterns.filter(listing, "a/b/t-.*")
     evaluated = len(matched)
@@ -238,7 +244,7 @@ async def test_that_everything_is_kept_is_remembered_too(matched: list[int]) -> 
     assert len(matched) == evaluated
 
 
-async def test_as_shipped_every_request_is_evaluated(matched: list[int]) -> None:
+async def test_without_sharing_every_request_is_evaluated(matched: list[int]) -> None:
     listing, patterns = listing_of(NAMES), pattern_filter(share=False, cache_bytes=10_000_000)
     first = await patterns.filter(listing, EVEN)
     evaluated = sum(matched)
@@ -246,7 +252,7 @@ async def test_as_shipped_every_request_is_evaluated(matched: list[int]) -> None
     assert sum(matched) == 2 * evaluated
 
 
-async def test_what_is_remembered_keeps_no_old_version_in_memory() -> None:
+async def test_cached_results_do_not_keep_an_old_listing_in_memory() -> None:
     patterns = pattern_filter(cache_bytes=10_000_000)
     cache = patterns._cache
     listing = listing_of(NAMES)
@@ -261,7 +267,7 @@ async def test_what_is_remembered_keeps_no_old_version_in_memory() -> None:
     assert (cache.statistics().entries, cache.statistics().bytes) == (0, 0)
 
 
-async def test_the_columns_of_partitioned_names_are_made_once(monkeypatch) -> None:
+async def test_columns_of_partitioned_names_are_reused_for_another_pattern(monkeypatch) -> None:
     names = sorted(f"persistent://a/b/t-{n}-partition-{n % 7}".encode() for n in range(4_000))
     listing, patterns = listing_of(names), pattern_filter(cache_bytes=10_000_000)
     first = await patterns.filter(listing, "a/b/t-.?")
@@ -273,7 +279,7 @@ async def test_the_columns_of_partitioned_names_are_made_once(monkeypatch) -> No
     assert made == []
 
 
-async def test_no_two_new_patterns_are_compiled_in_one_turn(monkeypatch) -> None:
+async def test_no_two_new_patterns_are_compiled_in_a_turn_of_the_event_loop(monkeypatch) -> None:
     listing, patterns = listing_of(NAMES[:10]), pattern_filter()
     compiled: list[str] = []
     compiling = LinearTime.__init__
@@ -294,7 +300,7 @@ async def test_no_two_new_patterns_are_compiled_in_one_turn(monkeypatch) -> None
     assert (len(compiled), most) == (4, 1)
 
 
-async def test_a_pattern_that_was_compiled_before_waits_for_no_turn() -> None:
+async def test_a_repeated_pattern_is_answered_without_waiting_for_a_turn() -> None:
     listing, patterns = listing_of(NAMES[:10]), pattern_filter(cache_bytes=10_000_000)
     await patterns.filter(listing, "a/b/t-[0-8]")
     async with patterns._steps._turn:
@@ -302,7 +308,7 @@ async def test_a_pattern_that_was_compiled_before_waits_for_no_turn() -> None:
         assert again.done()
 
 
-async def test_what_is_kept_is_put_together_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_kept_names_are_assembled_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     # The branches above 10,000,000 names took 43 ms.
     monkeypatch.delattr(Selection, "sequence")
     kept = await pattern_filter().filter(listing_of(NAMES[:100]), EVEN)

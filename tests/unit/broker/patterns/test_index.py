@@ -34,7 +34,7 @@ def index_of(*patterns: str) -> PatternIndex[int]:
         ("persistent://t/n/orders-é".encode(), [0, 1, 2]),
     ],
 )
-def test_a_name_matches_as_it_does_in_a_listing(name: bytes, keys: list[int]) -> None:
+def test_a_name_matches_the_same_patterns_as_in_a_listing(name: bytes, keys: list[int]) -> None:
     # A pattern for all, a scheme, an open quotation, and look-ahead, which is kept apart
     index = index_of(
         ".*", "persistent://t/n/orders-.*", "t/n/orders-.", "t/n/(?!orders).*", r"\Qt/n/orders-7"
@@ -42,12 +42,12 @@ def test_a_name_matches_as_it_does_in_a_listing(name: bytes, keys: list[int]) ->
     assert sorted(index.matching(name)) == keys
 
 
-def test_keys_with_the_same_pattern_are_all_told() -> None:
+def test_all_keys_of_an_equal_pattern_are_returned() -> None:
     assert sorted(index_of("t/n/.*", "t/n/.*", "a/b").matching(NAME)) == [0, 1]
 
 
 @pytest.mark.parametrize("pattern", [".*", "t/n/.*"])
-def test_a_key_that_was_discarded_is_told_no_more(pattern: str) -> None:
+def test_a_discarded_key_is_no_longer_returned(pattern: str) -> None:
     index = index_of(pattern, pattern)
     assert len(index.matching(NAME)) == 2
     index.discard(0)
@@ -57,13 +57,13 @@ def test_a_key_that_was_discarded_is_told_no_more(pattern: str) -> None:
     assert (index.matching(NAME), len(index)) == ([], 0)
 
 
-def test_a_backtracking_key_that_was_discarded_is_told_no_more() -> None:
+def test_a_discarded_backtracking_key_is_no_longer_returned() -> None:
     index = index_of("t/n/(?!x).*", "t/n/(?!x).*")
     index.discard(0)
     assert index.backtracking == [1]
 
 
-def test_a_key_has_one_pattern() -> None:
+def test_adding_a_key_again_replaces_its_pattern() -> None:
     index = index_of("t/n/.*")
     index.add(0, "a/b", FALLBACK)
     assert index.matching(NAME) == []
@@ -71,7 +71,7 @@ def test_a_key_has_one_pattern() -> None:
     assert len(index) == 1
 
 
-def test_a_pattern_that_cannot_be_compiled_changes_nothing() -> None:
+def test_an_invalid_pattern_does_not_change_the_index() -> None:
     index = index_of("t/n/.*")
     with pytest.raises(InvalidPatternError):
         index.add(0, "(((", FALLBACK)
@@ -89,7 +89,9 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-def test_adding_a_pattern_compiles_one_set_and_discarding_none(compiled: list[int]) -> None:
+def test_adding_a_pattern_compiles_a_single_set_and_discarding_compiles_none(
+    compiled: list[int],
+) -> None:
     index = index_of(*(f"t/n/orders-{number}" for number in range(1_000)))
     index.matching(NAME)
     first, compiled[:] = list(compiled), []
@@ -100,7 +102,7 @@ def test_adding_a_pattern_compiles_one_set_and_discarding_none(compiled: list[in
     assert compiled == [1_000 % pattern_index.SET_PATTERNS + 1]
 
 
-def test_large_patterns_share_no_set() -> None:
+def test_each_large_pattern_has_a_set_of_its_own() -> None:
     # 64 patterns together would compile for 60 ms at each arrival.
     index = index_of(*(f"t/n/.{{{900 + number}}}" for number in range(10)), "t/n/.*", "t/n/x")
     assert [len(one.slots) for one in index._sets] == [1] * 9 + [3]
@@ -109,7 +111,7 @@ def test_large_patterns_share_no_set() -> None:
     assert [len(one.slots) for one in index._sets] == [1] * 9 + [3]
 
 
-def test_a_large_pattern_alone_is_ready_for_any_name() -> None:
+def test_a_set_of_a_single_large_pattern_matches_a_long_name() -> None:
     # A set would exhaust the set's memory in the middle of a long name.
     index = index_of("t/n/.{900}")
     assert len(list(index.compiling())) == 1
@@ -119,7 +121,7 @@ def test_a_large_pattern_alone_is_ready_for_any_name() -> None:
     assert index.matching(b"persistent://t/n/" + b"x" * 900) == [0]
 
 
-def test_sets_are_compiled_one_in_a_step(compiled: list[int]) -> None:
+def test_each_step_compiles_a_single_set_of_patterns(compiled: list[int]) -> None:
     index = index_of(*(f"t/n/orders-{number}" for number in range(200)))
     before = [list(compiled) for _ in index.compiling()]
     assert list(map(len, before)) == [1, 2, 3, 4]
@@ -128,7 +130,7 @@ def test_sets_are_compiled_one_in_a_step(compiled: list[int]) -> None:
     assert len(compiled) == 4
 
 
-def test_places_of_discarded_patterns_are_used_again() -> None:
+def test_slots_of_discarded_patterns_are_reused() -> None:
     index = PatternIndex[int]()
     for number in range(1_000):
         index.add(number, f"t/n/{number}", FALLBACK)
@@ -136,7 +138,9 @@ def test_places_of_discarded_patterns_are_used_again() -> None:
     assert len(index._sets) == 1
 
 
-def test_a_set_that_runs_out_of_memory_is_asked_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_set_that_runs_out_of_memory_is_matched_pattern_by_pattern(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     # Capacity for the patterns, and almost none for the matcher's cache
     monkeypatch.setattr(pattern_index, "SET_BYTES", 15_000)
     index = index_of(*(f"t/n/.*{letter}.{{12}}.*" for letter in "abcdefghijkl"))
@@ -148,12 +152,12 @@ def test_a_set_that_runs_out_of_memory_is_asked_one_by_one(monkeypatch: pytest.M
     assert engine._one_by_one is not None
 
 
-def test_a_set_that_is_too_large_to_compile_is_asked_one_by_one(monkeypatch) -> None:
+def test_a_set_that_is_too_large_to_compile_is_matched_pattern_by_pattern(monkeypatch) -> None:
     monkeypatch.setattr(pattern_index, "SET_BYTES", 2_000)
     assert index_of("t/n/.*", "(a{100}){9}|t/n/o.*", "x").matching(NAME) == [0, 1]
 
 
-def test_what_takes_the_backtracking_engine_is_not_evaluated_here() -> None:
+def test_backtracking_patterns_are_listed_separately_and_not_evaluated() -> None:
     index = index_of("(?!zz)t/n/(?:(?:x|x)*)*q", "t/n/(?=x).*", "t/n/.*")
     assert index.matching(b"persistent://t/n/" + b"x" * 60) == [2]
     assert index.backtracking == [0, 1]
@@ -166,7 +170,9 @@ NAMES = st.lists(st.sampled_from(["a", "b", ".", "-partition-1", "é"]), max_siz
 
 @settings(max_examples=many(100), deadline=None)
 @given(PATTERNS, NAMES)
-def test_asking_all_is_asking_each(patterns: list[str], name: str) -> None:
+def test_matching_all_patterns_together_equals_matching_each_separately(
+    patterns: list[str], name: str
+) -> None:
     index = index_of(*patterns)
     full = f"persistent://{name}".encode()
     alone = [

@@ -61,19 +61,21 @@ def kept(
         ("persistent://t/ns/a://b", "t/ns/a"),
     ],
 )
-def test_the_scheme_is_taken_off_and_what_stands_before_it_stays(pattern, without_scheme) -> None:
+def test_removing_the_domain_scheme_keeps_the_anchor_before_the_scheme(
+    pattern, without_scheme
+) -> None:
     assert remove_domain_scheme(pattern) == without_scheme
 
 
 @pytest.mark.parametrize("domain", ["foo", "", "(persistent|non-persistent)"])
-def test_another_domain_is_refused(domain: str) -> None:
+def test_a_pattern_of_an_unknown_domain_is_refused(domain: str) -> None:
     with pytest.raises(InvalidPatternError) as caught:
         compile_pattern(f"{domain}://t/ns/.*", FALLBACK)
     assert str(caught.value) == f"Does not support topic domain: {domain}"
 
 
 @pytest.mark.parametrize("pattern", ["persistent://", "^persistent://", "://", "persistent://://"])
-def test_a_domain_with_nothing_behind_it_is_refused(pattern: str) -> None:
+def test_a_pattern_that_ends_after_its_domain_is_refused(pattern: str) -> None:
     with pytest.raises(InvalidPatternError, match="nothing follows ://") as caught:
         compile_pattern(pattern, FALLBACK)
     assert caught.value.java_text == (
@@ -109,7 +111,9 @@ def test_names_that_are_not_ascii_match_by_character(implementation: RegexImplem
 
 
 @ENGINES
-def test_only_a_java_int_at_the_end_is_a_partition(implementation: RegexImplementation) -> None:
+def test_only_a_java_int_suffix_counts_as_a_partition_number(
+    implementation: RegexImplementation,
+) -> None:
     largest, larger, padded = (
         "persistent://t/ns/x-partition-2147483647",
         "persistent://t/ns/x-partition-2147483648",
@@ -125,13 +129,13 @@ def test_only_a_java_int_at_the_end_is_a_partition(implementation: RegexImplemen
     st.one_of(st.integers(0, 2**32), st.sampled_from([2**31 - 1, 2**31])).map(str)
     | st.from_regex(r"[0-9]{1,11}", fullmatch=True)
 )
-def test_both_engines_agree_on_what_a_partition_is(index: str) -> None:
+def test_both_engines_agree_on_partition_suffixes(index: str) -> None:
     names = [f"persistent://t/ns/x-partition-{index}"]
     linear = kept("t/ns/x", names, RegexImplementation.RE2J)
     assert linear == kept("t/ns/x", names, RegexImplementation.JDK)
 
 
-def test_look_around_falls_back_to_the_other_engine() -> None:
+def test_look_around_falls_back_to_the_backtracking_engine() -> None:
     assert kept("persistent://public/gold/(?!alpha).*", GOLD) == GOLD[2:]
     assert kept(r"public/gold/(.)\w+(-1|\.x)", GOLD) == [GOLD[0], GOLD[2], GOLD[3]]
 
@@ -142,22 +146,22 @@ def test_without_the_fallback_look_around_is_refused() -> None:
 
 
 @pytest.mark.parametrize("pattern", [r"public/gold/\Qgamma.x", r"public/gold/\Qgamma.x\E"])
-def test_a_quotation_may_be_left_open(pattern: str) -> None:
+def test_a_quotation_may_lack_its_end(pattern: str) -> None:
     assert kept(pattern, [*GOLD, "persistent://public/gold/gamma-x"]) == [GOLD[3]]
 
 
-def test_a_pattern_cannot_leave_the_whole_match() -> None:
+def test_a_pattern_cannot_escape_the_match_of_the_whole_path() -> None:
     with pytest.raises(InvalidPatternError):
         compile_pattern("nothing)|(?:.*", RegexImplementation.RE2J)
 
 
-def test_a_pattern_that_would_never_end_is_stopped() -> None:
+def test_a_pattern_that_backtracks_without_end_is_stopped_by_its_time_limit() -> None:
     pattern = compile_pattern(r"t/ns/(?!x)(?:(?:a|a)*)*b", FALLBACK)
     with pytest.raises(InvalidPatternError, match=r"takes more than 0\.05 s on one name"):
         pattern.matching([b"t/ns/" + b"a" * 40])
 
 
-def test_a_part_of_a_column_is_matched_as_if_it_were_alone() -> None:
+def test_a_slice_of_a_column_is_matched_independently_of_the_rest() -> None:
     # A name with a line break, which a pattern's ``.`` does not match
     paths = ["t/n/1x", "t/n/1\nx", "t/n/2x", "t/m/x"]
     pattern, column = LinearTime("t/n/.*x"), pa.array(paths)
@@ -170,7 +174,7 @@ def test_a_part_of_a_column_is_matched_as_if_it_were_alone() -> None:
     assert _searched(column.slice(2), search) is not None
 
 
-def test_a_linear_engine_takes_the_same_pattern_in_stride() -> None:
+def test_the_linear_engine_completes_nested_repetitions_on_a_long_name() -> None:
     assert kept("t/ns/(?:(?:a|a)*)*b", ["persistent://t/ns/" + "a" * 40]) == []
 
 
@@ -187,7 +191,7 @@ def test_a_linear_engine_takes_the_same_pattern_in_stride() -> None:
         (".*", "\U0010ffff-partition-0"),
     ],
 )
-def test_what_matches_lies_within_the_range_that_the_beginning_gives(pattern, path) -> None:
+def test_every_match_lies_within_the_range_of_the_prefix(pattern, path) -> None:
     compiled = LinearTime(pattern)
     key = java_order(path.encode())
     assert mask_of(compiled, [b"persistent://" + path.encode()]) == b"\1"
@@ -214,7 +218,7 @@ def test_what_matches_lies_within_the_range_that_the_beginning_gives(pattern, pa
         "t/n/é.*a",
     ],
 )
-def test_what_might_change_its_meaning_is_not_taken_apart(pattern: str) -> None:
+def test_a_pattern_whose_meaning_might_change_is_not_split(pattern: str) -> None:
     assert taken_apart(pattern) is None
 
 
@@ -229,11 +233,13 @@ def test_what_might_change_its_meaning_is_not_taken_apart(pattern: str) -> None:
         (".*", "", r"(?:)\z"),
     ],
 )
-def test_a_beginning_and_what_is_looked_for_behind_it(pattern, beginning, rest) -> None:
+def test_a_pattern_is_split_into_a_literal_prefix_and_a_searched_rest(
+    pattern, beginning, rest
+) -> None:
     assert taken_apart(pattern) == (beginning, rest)
 
 
-def test_a_beginning_leaves_out_what_has_another() -> None:
+def test_the_range_of_a_prefix_excludes_names_with_another_prefix() -> None:
     compiled = LinearTime("t/n/orders-7.*")
     assert compiled.low > b"t/n/orders-6zzz"
     assert compiled.high < b"t/n/orders-8"
@@ -243,7 +249,9 @@ def test_the_same_pattern_is_compiled_once() -> None:
     assert compile_pattern("a/b/c", FALLBACK) is compile_pattern("a/b/c", FALLBACK)
 
 
-def test_the_pattern_unused_for_longest_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_least_recently_used_compiled_pattern_is_evicted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(patterns, "_compiled", OrderedDict())
     monkeypatch.setattr(patterns, "MAX_COMPILED", 2)
     oldest = compile_pattern("a/b/oldest", FALLBACK)
@@ -259,7 +267,7 @@ LARGE = [r"\pL{99}", r"[\pL]{99}", r"(\pL|\d){60}", r"(?i)\pL{90}"]
 
 
 @pytest.mark.parametrize("pattern", LARGE)
-def test_what_takes_re2_long_to_compile_is_the_backtracking_engines(pattern: str) -> None:
+def test_a_pattern_too_large_for_re2_uses_the_backtracking_engine(pattern: str) -> None:
     """The backtracking engine runs in a separate process."""
     assert not compile_pattern(pattern, FALLBACK).linear
     with pytest.raises(InvalidPatternError, match="too large"):
@@ -267,11 +275,11 @@ def test_what_takes_re2_long_to_compile_is_the_backtracking_engines(pattern: str
 
 
 @pytest.mark.parametrize("pattern", [".{1000}", "(?i)[a-z0-9]{1000}", r"\w{1000}", r"\pL{5}"])
-def test_what_people_write_is_re2s(pattern: str) -> None:
+def test_patterns_of_ordinary_size_are_compiled_by_re2(pattern: str) -> None:
     assert compile_pattern(pattern, RegexImplementation.RE2J).linear
 
 
-def test_names_are_matched_without_groups_within_the_memory_of_the_fast_automaton() -> None:
+def test_patterns_for_names_are_compiled_without_groups_and_with_more_memory() -> None:
     compiled = _compiled_for_names(r"\A(?:([^a]?){100}.*)\z")
     assert compiled.groups == 0
     assert compiled.options.max_mem > RE2_MEMORY_BYTES

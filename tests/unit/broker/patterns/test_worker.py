@@ -30,13 +30,13 @@ def job(pattern: str, *paths: str, seconds: float = 60.0) -> bytes:
     ],
     ids=["ASCII", "not ASCII", "none"],
 )
-def test_each_path_has_a_byte(paths: tuple[str, ...], mask: bytes) -> None:
+def test_the_worker_answers_a_byte_for_each_path(paths: tuple[str, ...], mask: bytes) -> None:
     answered = answer(job("t/n/(?!b).", *paths))
     assert answered[TOOK.size :] == mask
     assert 0 <= TOOK.unpack_from(answered)[0] < 60
 
 
-def test_what_takes_longer_than_its_processor_time_has_no_mask_and_the_next_has_one() -> None:
+def test_a_job_over_its_processor_time_has_no_mask_and_the_next_job_has_a_mask() -> None:
     answered = answer(job(ENDLESS, f"t/n/{'x' * 40}-1", seconds=0.05))
     assert answered[TOOK.size :] == b""
     assert TOOK.unpack_from(answered)[0] >= 0.02  # Kernels count processor time in ticks.
@@ -44,5 +44,5 @@ def test_what_takes_longer_than_its_processor_time_has_no_mask_and_the_next_has_
 
 
 @pytest.mark.parametrize("seconds", [1e-9, 1e12, math.inf])
-def test_no_time_limit_is_too_short_or_too_long_for_a_timer(seconds: float) -> None:
+def test_an_extreme_time_limit_is_accepted_by_the_timer(seconds: float) -> None:
     assert len(answer(job("(?!b).", "a", seconds=seconds))) in {TOOK.size, TOOK.size + 1}

@@ -36,7 +36,7 @@ class Setup:
         return str(caught.value)
 
 
-async def test_a_plug_in_is_asked_for_namespace_mode_and_properties() -> None:
+async def test_a_plug_in_is_called_with_namespace_mode_and_properties() -> None:
     setup = Setup()
     setup.plug_in.answer = [TOPIC]
     listing = await setup.listed()
@@ -45,13 +45,13 @@ async def test_a_plug_in_is_asked_for_namespace_mode_and_properties() -> None:
     assert setup.calls.failures_total == 0
 
 
-async def test_a_listing_is_handed_on_as_it_is() -> None:
+async def test_a_listing_from_a_plug_in_is_returned_unchanged() -> None:
     setup = Setup()
     setup.plug_in.answer = TopicListing(TopicSequence.from_names([TOPIC.encode()]))
     assert await setup.listed() is setup.plug_in.answer
 
 
-async def test_what_a_plug_in_does_to_its_properties_is_its_own_affair() -> None:
+async def test_a_plug_in_cannot_change_the_properties_of_its_caller() -> None:
     class Greedy(Scripted):
         async def list_topics_of_namespace(self, namespace, mode, properties):
             properties.clear()
@@ -74,7 +74,9 @@ async def test_what_a_plug_in_does_to_its_properties_is_its_own_affair() -> None
     ],
     ids=repr,
 )
-async def test_a_plug_in_that_fails_is_named(answer: object, told: str) -> None:
+async def test_a_failing_plug_in_is_refused_by_name_and_the_next_call_succeeds(
+    answer: object, told: str
+) -> None:
     setup = Setup()
     setup.plug_in.answer = answer
     sentence = await setup.refusal()
@@ -85,11 +87,11 @@ async def test_a_plug_in_that_fails_is_named(answer: object, told: str) -> None:
     assert len(await setup.listed()) == 1
 
 
-async def test_a_plug_in_that_answers_at_once_is_told_how_to_write_it() -> None:
+async def test_a_synchronous_plug_in_is_refused_with_a_hint_to_async_def() -> None:
     assert "answered with list at once; write it as async def" in await Setup(AtOnce()).refusal()
 
 
-async def test_a_list_that_breaks_when_it_is_looked_at_is_a_failure() -> None:
+async def test_a_list_that_raises_when_read_is_a_failure_of_the_plug_in() -> None:
     class Trap(list):
         def __len__(self) -> int:
             raise KeyError("trap")
@@ -99,7 +101,7 @@ async def test_a_list_that_breaks_when_it_is_looked_at_is_a_failure() -> None:
     assert "answered what cannot be read: KeyError: 'trap'" in await setup.refusal()
 
 
-async def test_a_plug_in_that_hangs_is_given_up_in_time() -> None:
+async def test_a_hanging_plug_in_call_is_cancelled_after_its_timeout() -> None:
     setup = Setup()
     setup.plug_in.go_on.clear()
     asking = await started(setup.listed())
@@ -114,7 +116,7 @@ async def test_a_plug_in_that_hangs_is_given_up_in_time() -> None:
     assert (setup.plug_in.cancelled, setup.calls.overdue, setup.calls.under_way) == (1, 0, 0)
 
 
-async def test_a_plug_in_that_does_not_let_itself_be_cancelled_keeps_nobody() -> None:
+async def test_a_call_that_resists_cancellation_is_refused_and_counted_as_overdue() -> None:
     setup = Setup(Stubborn())
     setup.plug_in.go_on.clear()
     asking = await started(setup.listed())
@@ -127,7 +129,7 @@ async def test_a_plug_in_that_does_not_let_itself_be_cancelled_keeps_nobody() ->
     assert setup.calls.overdue == 0
 
 
-async def test_a_caller_that_leaves_ends_the_call() -> None:
+async def test_a_cancelled_caller_cancels_its_plug_in_call() -> None:
     setup = Setup()
     setup.plug_in.go_on.clear()
     asking = await started(setup.listed())
@@ -138,7 +140,7 @@ async def test_a_caller_that_leaves_ends_the_call() -> None:
     assert setup.calls.failures_total == 0
 
 
-async def test_calls_that_never_end_are_bounded() -> None:
+async def test_overdue_plug_in_calls_are_bounded() -> None:
     setup = Setup(Stubborn())
     setup.plug_in.go_on.clear()
     stuck = [await started(setup.listed()) for _ in range(MAX_OVERDUE_CALLS)]
@@ -153,7 +155,7 @@ async def test_calls_that_never_end_are_bounded() -> None:
     assert len(await setup.listed()) == 0
 
 
-async def test_many_who_leave_in_one_moment_refuse_nobody() -> None:
+async def test_overdue_calls_of_cancelled_callers_do_not_refuse_a_new_call() -> None:
     setup = Setup()
     setup.plug_in.go_on.clear()
     leaving = [await started(setup.listed()) for _ in range(MAX_OVERDUE_CALLS + 1)]

@@ -32,7 +32,7 @@ def opened(name: str, clock: ManualClock | None = None):
 
 
 @pytest.mark.parametrize("name", ["Scripted", "Asynchronous"])
-async def test_a_plug_in_is_ready_in_its_block_and_closed_after_it(name: str) -> None:
+async def test_a_plug_in_is_initialized_on_entry_and_closed_on_exit(name: str) -> None:
     async with opened(f"{HERE}:{name}") as resources:
         assert isinstance(resources, plug_ins.Scripted)
         assert resources.context is not None
@@ -41,12 +41,12 @@ async def test_a_plug_in_is_ready_in_its_block_and_closed_after_it(name: str) ->
     assert resources.closed
 
 
-async def test_javas_default_name_is_the_default() -> None:
+async def test_javas_default_class_name_opens_the_default_plug_in() -> None:
     async with opened(DEFAULT_CLASS_NAME) as resources:
         assert type(resources) is DefaultPulsarResourcesExtended
 
 
-async def test_the_default_lists_what_is_there_whatever_the_properties() -> None:
+async def test_the_default_plug_in_lists_all_topics_whatever_the_properties() -> None:
     store = MemoryStore()
     await store.apply(NAMESPACE, TopicChanges([b"persistent://tenant/ns/a"]))
     resources = DefaultPulsarResourcesExtended()
@@ -57,7 +57,7 @@ async def test_the_default_lists_what_is_there_whatever_the_properties() -> None
     assert len(await resources.list_topics_of_namespace(other, PERSISTENT, {"k": "v"})) == 0
 
 
-def test_the_default_says_what_it_lacks_before_it_is_ready() -> None:
+def test_the_default_plug_in_raises_an_error_before_initialize() -> None:
     with pytest.raises(RuntimeError, match="initialize was not called"):
         _ = DefaultPulsarResourcesExtended().store
 
@@ -76,7 +76,7 @@ def test_the_default_says_what_it_lacks_before_it_is_ready() -> None:
         (f"{HERE}:Exits", "initialize failed: SystemExit: bye"),
     ],
 )
-async def test_a_plug_in_that_cannot_be_used_ends_the_start_with_one_sentence(name, told) -> None:
+async def test_an_unusable_plug_in_fails_the_start_with_a_single_sentence(name, told) -> None:
     with pytest.raises(StartError) as caught:
         async with opened(name):
             pass
@@ -86,7 +86,7 @@ async def test_a_plug_in_that_cannot_be_used_ends_the_start_with_one_sentence(na
     assert "\n" not in sentence
 
 
-async def test_a_plug_in_that_does_not_get_ready_ends_the_start_in_time() -> None:
+async def test_a_plug_in_that_does_not_initialize_in_time_fails_the_start() -> None:
     clock = ManualClock()
 
     async def start() -> None:
@@ -102,7 +102,9 @@ async def test_a_plug_in_that_does_not_get_ready_ends_the_start_in_time() -> Non
 @pytest.mark.parametrize(
     ("name", "told"), [("NotClosed", "RuntimeError: stuck"), ("NeverClosed", "TimeoutError")]
 )
-async def test_a_plug_in_that_does_not_close_does_not_keep_the_broker(name, told, caplog) -> None:
+async def test_a_plug_in_that_fails_to_close_is_logged_and_does_not_block_the_broker(
+    name, told, caplog
+) -> None:
     clock, left = ManualClock(), asyncio.Event()
 
     async def serve() -> None:
@@ -120,21 +122,21 @@ async def test_a_plug_in_that_does_not_close_does_not_keep_the_broker(name, told
 
 
 @pytest.mark.parametrize("name", [DEFAULT_CLASS_NAME, "broker.property_index:PropertyIndex", "a:B"])
-def test_a_class_name_is_a_module_and_a_class(name: str) -> None:
+def test_a_plug_in_name_of_module_and_class_is_accepted(name: str) -> None:
     assert class_name_problem(name) is None
 
 
 @pytest.mark.parametrize(
     "name", ["com.example.Plugin", "a.b", "a:", ":B", "a:B:C", "a/b:C", "a..b:C", ".a:B", "a:B.C"]
 )
-def test_other_names_are_told_what_is_expected(name: str) -> None:
+def test_a_malformed_plug_in_name_is_refused_with_the_expected_form(name: str) -> None:
     problem = class_name_problem(name)
     assert problem is not None
     assert repr(name) in problem
     assert "module:Class" in problem
 
 
-def test_an_exceptions_text_can_go_into_an_answer_whatever_it_says() -> None:
+def test_the_text_of_any_exception_is_made_short_and_encodable() -> None:
     class RudeError(Exception):
         def __str__(self) -> str:
             raise RuntimeError

@@ -40,7 +40,7 @@ async def test_names_in_any_order_become_a_listing_in_javas_order() -> None:
     assert listing.hash == topics_hash(SOME)
 
 
-async def test_duplicates_count_once() -> None:
+async def test_duplicate_names_count_once() -> None:
     assert await names([*SOME, *SOME, SOME[0]]) == await names(SOME)
 
 
@@ -49,13 +49,13 @@ async def test_an_empty_list_is_an_empty_listing() -> None:
     assert await names(()) == []
 
 
-async def test_both_domains_come_in_one_order() -> None:
+async def test_names_of_both_domains_are_sorted_together() -> None:
     other = "non-persistent://te.nant/n-s/z"
     assert await names([SOME[0], other], ALL) == [other, SOME[0]]
     assert await names([other], NON_PERSISTENT) == [other]
 
 
-async def test_system_topics_are_left_out() -> None:
+async def test_system_topics_are_removed_from_the_names() -> None:
     hidden = "persistent://te.nant/n-s/__change_events"
     mine = "persistent://te.nant/n-s/__mine"
     assert await names([hidden, mine, f"{hidden}-partition-0"]) == [mine]
@@ -73,7 +73,9 @@ async def test_system_topics_are_left_out() -> None:
         (["persistent://te.nant/n-s/\ud800"], r"'persistent://te.nant/n-s/\ud800', which is no"),
     ],
 )
-async def test_what_is_no_list_of_names_is_told_by_its_type(answer: object, told: str) -> None:
+async def test_a_result_that_is_not_a_list_of_names_is_refused_with_its_type(
+    answer: object, told: str
+) -> None:
     assert told in await refusal(answer)
 
 
@@ -91,13 +93,13 @@ async def test_what_is_no_list_of_names_is_told_by_its_type(answer: object, told
         "",
     ],
 )
-async def test_a_name_of_elsewhere_is_told_with_namespace_and_mode(wrong: str) -> None:
+async def test_a_name_outside_the_namespace_or_mode_is_refused_with_both_named(wrong: str) -> None:
     assert await refusal([SOME[0], wrong]) == (
         f"{wrong!a}, which is no topic of te.nant/n-s, mode PERSISTENT"
     )
 
 
-async def test_a_name_longer_than_any_topics_is_told_with_its_length() -> None:
+async def test_a_name_that_is_too_long_is_refused_with_its_length() -> None:
     start = "persistent://te.nant/n-s/"
     local = "é" * ((MAX_NAME_BYTES - len(start)) // 2)
     fits = f"{start}x{local}-partition-2147483647"
@@ -107,11 +109,11 @@ async def test_a_name_longer_than_any_topics_is_told_with_its_length() -> None:
     assert told.endswith("..., which has 2070 bytes: a topic's name has at most 2069")
 
 
-async def test_a_long_wrong_name_is_not_told_whole() -> None:
+async def test_a_long_invalid_name_is_reported_shortened() -> None:
     assert len(await refusal(["x" * 1_000_000])) < 300
 
 
-def test_a_local_name_of_one_character_is_valid_where_the_rules_of_names_say_so() -> None:
+def test_the_name_check_agrees_with_topic_name_parsing_for_every_character() -> None:
     characters = [chr(code) for code in range(0x10000) if not 0xD800 <= code < 0xE000]
     made = [f"persistent://te.nant/n-s/{character}" for character in characters]
     rule = broker.plugins.result._valid_name(NAMESPACE, PERSISTENT)
@@ -127,7 +129,7 @@ def _parses(name: str) -> bool:
     return True
 
 
-async def test_a_long_list_is_taken_in_steps_and_is_the_same() -> None:
+async def test_a_long_list_is_converted_in_steps_to_an_equal_listing() -> None:
     many = [*topic_names("te.nant/n-s", 20_000), SOME[2], SOME[3]]
     random.Random(1).shuffle(many)
     turns = 0
@@ -146,7 +148,7 @@ async def test_a_long_list_is_taken_in_steps_and_is_the_same() -> None:
     assert listing.hash == topics_hash(many)
 
 
-async def test_a_list_that_shrinks_meanwhile_does_no_harm() -> None:
+async def test_a_list_that_shrinks_during_conversion_causes_no_error() -> None:
     many = topic_names("te.nant/n-s", 20_000)
     taking = asyncio.create_task(listing_of_names(many, NAMESPACE, PERSISTENT, Steps(0)))
     await asyncio.sleep(0)

@@ -62,11 +62,11 @@ AS_READ = Rate(10, 1_000, 2, relative=True)
         ("subscription_types_enabled", [], "subscription_types", ALL_TYPES),
     ],
 )
-def test_each_policy_becomes_its_field(key, value, field, expected) -> None:
+def test_each_stored_policy_sets_its_effective_field(key, value, field, expected) -> None:
     assert getattr(in_force(DEFAULTS, {key: value}), field) == expected
 
 
-def test_quotas_by_size_and_by_age_are_apart() -> None:
+def test_size_and_age_backlog_quotas_are_independent() -> None:
     size = {"limit": 9, "limitSize": 9, "limitTime": 0, "policy": "producer_exception"}
     age = {"limit": 0, "limitSize": 0, "limitTime": 60, "policy": "consumer_backlog_eviction"}
     both = in_force(
@@ -78,17 +78,17 @@ def test_quotas_by_size_and_by_age_are_apart() -> None:
     assert one.age_quota == BacklogQuota(5, QuotaAction.EVICT)
 
 
-def test_validation_that_a_namespace_enforces_is_not_lifted_for_a_topic() -> None:
+def test_schema_validation_enforced_by_a_namespace_cannot_be_lifted_by_a_topic() -> None:
     key = "schema_validation_enforced"
     found = in_force(in_force(DEFAULTS, {key: True}), {key: False})
     assert found.schema_validation_enforced
 
 
-def test_what_is_only_shown_has_no_effect() -> None:
+def test_a_display_only_policy_has_no_effect() -> None:
     assert in_force(DEFAULTS, {"persistence": {"bookkeeperEnsemble": 1}}) == DEFAULTS
 
 
-def test_inactive_topics_without_a_mode_stay() -> None:
+def test_inactive_topics_without_a_delete_mode_are_not_deleted() -> None:
     document = {
         "inactive_topic_policies": {"maxInactiveDurationSeconds": 5, "deleteWhileInactive": True}
     }

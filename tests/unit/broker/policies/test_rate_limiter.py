@@ -14,7 +14,7 @@ from broker.policies.rate_limiter import (
 from tests.support.clocks.manual_clock import ManualClock
 
 
-def test_a_dispatcher_sends_five_at_once_and_then_five_each_second() -> None:
+def test_a_rate_of_five_dispatches_five_immediately_and_then_five_each_second() -> None:
     clock = ManualClock(0.0)
     limiter = RateLimiter(Rate(messages=5), clock)
     sent = []
@@ -26,7 +26,7 @@ def test_a_dispatcher_sends_five_at_once_and_then_five_each_second() -> None:
     assert sent[:12] == [0.0] * 5 + [1.0] * 5 + [2.0] * 2
 
 
-def test_twenty_publishes_at_five_a_second_are_through_after_three_seconds() -> None:
+def test_twenty_publishes_at_five_per_second_complete_after_three_seconds() -> None:
     clock = ManualClock(0.0)
     limiter = RateLimiter(Rate(messages=5), clock, least_wait_seconds=0)
     for _ in range(20):
@@ -35,7 +35,7 @@ def test_twenty_publishes_at_five_a_second_are_through_after_three_seconds() -> 
     assert clock.now() == pytest.approx(3.0)
 
 
-def test_what_went_out_beyond_the_limit_is_made_up_for() -> None:
+def test_bytes_taken_beyond_the_limit_are_paid_back_before_more_are_available() -> None:
     clock = ManualClock(0.0)
     limiter = RateLimiter(Rate(size_bytes=1_000), clock)
     limiter.take(1, 3_500)
@@ -46,7 +46,7 @@ def test_what_went_out_beyond_the_limit_is_made_up_for() -> None:
     assert limiter.seconds_until_more() == 0
 
 
-def test_a_longer_period_fills_up_slower_and_never_above_the_limit() -> None:
+def test_a_longer_period_refills_slower_and_never_above_the_limit() -> None:
     clock = ManualClock(0.0)
     limiter = RateLimiter(Rate(messages=6, period_seconds=60), clock)
     limiter.take(6, 0)
@@ -56,7 +56,7 @@ def test_a_longer_period_fills_up_slower_and_never_above_the_limit() -> None:
 
 
 @pytest.mark.parametrize(("seconds_a_look", "most"), [(0.0, 5), (3_600.0, 5_000)])
-def test_no_look_lets_pass_more_than_the_limit_whatever_the_clock_does(
+def test_no_check_admits_more_than_the_limit_whatever_the_clock_does(
     seconds_a_look: float, most: int
 ) -> None:
     clock = ManualClock(0.0)
@@ -71,7 +71,7 @@ def test_no_look_lets_pass_more_than_the_limit_whatever_the_clock_does(
     assert passed == most
 
 
-def test_no_limit_is_no_limit() -> None:
+def test_a_limiter_without_a_rate_never_limits() -> None:
     limiter = RateLimiter(NO_RATE, ManualClock())
     limiter.take(1_000_000, 1_000_000)
     assert not limiter.limited
@@ -84,7 +84,7 @@ def test_no_limit_is_no_limit() -> None:
 CONSUMER = ConsumerIdentifier("127.0.0.1", "c", 1)
 
 
-def test_two_subscriptions_in_ten_seconds_are_two_at_once_and_then_one_each_five() -> None:
+def test_a_rate_of_two_in_ten_seconds_admits_two_and_then_one_each_five_seconds() -> None:
     clock = ManualClock(0.0)
     limiter = SubscribeRateLimiter(Rate(2, period_seconds=10), clock)
     taken = []
@@ -105,14 +105,16 @@ def test_two_subscriptions_in_ten_seconds_are_two_at_once_and_then_one_each_five
         CONSUMER._replace(consumer_id=2),
     ],
 )
-def test_another_host_name_or_id_is_another_consumer(other: ConsumerIdentifier) -> None:
+def test_the_subscribe_rate_counts_each_host_name_and_id_separately(
+    other: ConsumerIdentifier,
+) -> None:
     limiter = SubscribeRateLimiter(Rate(1, period_seconds=1000), ManualClock())
     assert limiter.take(CONSUMER)
     assert not limiter.take(CONSUMER)
     assert limiter.take(other)
 
 
-def test_another_limit_begins_anew_and_the_same_does_not() -> None:
+def test_a_changed_limit_resets_the_subscribe_count_and_an_equal_limit_does_not() -> None:
     limiter = SubscribeRateLimiter(Rate(1, period_seconds=1000), ManualClock())
     limiter.take(CONSUMER)
     limiter.change(Rate(1, period_seconds=1000))
@@ -123,7 +125,7 @@ def test_another_limit_begins_anew_and_the_same_does_not() -> None:
     assert limiter.take(CONSUMER)
 
 
-def test_the_consumers_that_are_remembered_are_bounded() -> None:
+def test_the_number_of_remembered_consumers_is_bounded() -> None:
     limiter = SubscribeRateLimiter(Rate(1, period_seconds=1000), ManualClock())
     for consumer_id in range(MOST_CONSUMERS + 1):
         limiter.take(CONSUMER._replace(consumer_id=consumer_id))

@@ -51,7 +51,7 @@ async def policies(store: SharedStore) -> AsyncIterator[PolicyService]:
     await service.close()
 
 
-async def test_a_topics_policy_comes_before_its_namespaces_and_that_before_the_brokers(
+async def test_a_topic_policy_overrides_its_namespace_policy_and_both_override_the_broker(
     policies: PolicyService,
 ) -> None:
     assert policies.of(TOPIC) == DEFAULTS
@@ -64,14 +64,14 @@ async def test_a_topics_policy_comes_before_its_namespaces_and_that_before_the_b
     assert policies.document(TOPIC) == {TTL: 5}
 
 
-async def test_a_changed_namespace_changes_topics_that_were_asked_for_before(policies) -> None:
+async def test_a_namespace_change_updates_cached_topic_policies(policies) -> None:
     await policies.set(TOPIC, TTL, 5)
     assert not policies.of(TOPIC).deduplication
     await policies.set(NAMESPACE, DEDUPLICATION, True)
     assert policies.of(TOPIC).deduplication
 
 
-async def test_removed_policies_are_no_longer_in_force(policies: PolicyService) -> None:
+async def test_removed_policies_are_no_longer_effective(policies: PolicyService) -> None:
     await policies.set(NAMESPACE, TTL, 60)
     await policies.set(TOPIC, TTL, 5)
     await policies.set(TOPIC, TTL, None)
@@ -82,7 +82,7 @@ async def test_removed_policies_are_no_longer_in_force(policies: PolicyService) 
     assert len(policies) == 0
 
 
-async def test_each_change_is_told_once_and_what_changes_nothing_is_not(policies) -> None:
+async def test_each_policy_change_is_reported_once_and_a_no_op_is_not(policies) -> None:
     told: list[object] = []
     policies.on_change(told.append)
     await policies.set(NAMESPACE, TTL, 60)
@@ -93,7 +93,7 @@ async def test_each_change_is_told_once_and_what_changes_nothing_is_not(policies
     assert told == [NAMESPACE, TOPIC, None]
 
 
-async def test_what_another_broker_sets_is_in_force_here(policies, store) -> None:
+async def test_a_policy_set_by_another_broker_takes_effect(policies, store) -> None:
     heard = asyncio.Event()
     policies.on_change(lambda _: heard.set())
     await store.set_policy(str(TOPIC), TTL, 5)
@@ -102,7 +102,7 @@ async def test_what_another_broker_sets_is_in_force_here(policies, store) -> Non
     assert policies.of(TOPIC).ttl_seconds == 5
 
 
-async def test_what_was_missed_is_read_as_a_whole(policies, store) -> None:
+async def test_after_missed_changes_all_policies_are_read_again(policies, store) -> None:
     await policies.set(TOPIC, TTL, 5)
     told = asyncio.Queue[object]()
     policies.on_change(told.put_nowait)
@@ -128,7 +128,7 @@ async def test_a_change_by_another_broker_between_reading_and_writing_is_kept(
     assert policies.document(NAMESPACE) == {"names": ["theirs", "ours"]}
 
 
-async def test_a_policy_changed_elsewhere_all_the_time_is_refused_in_the_end(
+async def test_a_policy_change_always_overtaken_by_other_brokers_is_refused(
     policies: PolicyService, store: SharedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def never(*_: object) -> bool:
@@ -139,7 +139,7 @@ async def test_a_policy_changed_elsewhere_all_the_time_is_refused_in_the_end(
         await policies.set(TOPIC, TTL, 5)
 
 
-async def test_a_policy_that_was_stored_though_the_store_failed_is_in_force(
+async def test_a_policy_stored_despite_a_store_error_takes_effect(
     policies: PolicyService, store: SharedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = store.set_policy
@@ -164,7 +164,7 @@ async def test_a_deleted_topic_leaves_no_policies_behind(policies, store) -> Non
     assert await store.policy_documents() == {str(OTHER): {TTL: 6}}
 
 
-async def test_a_policy_that_another_broker_set_a_moment_before_a_deletion_is_forgotten(
+async def test_a_policy_set_by_another_broker_before_a_deletion_is_removed(
     policies: PolicyService, store: SharedStore
 ) -> None:
     for name in (TOPIC, NAMESPACE):
@@ -194,7 +194,7 @@ async def test_the_number_of_names_with_policies_is_bounded(policies, monkeypatc
     assert policies.document(OTHER) == {}
 
 
-async def test_what_was_stored_before_the_start_is_in_force(store: SharedStore) -> None:
+async def test_policies_stored_before_the_start_are_effective(store: SharedStore) -> None:
     value = {"retentionTimeInMinutes": 10, "retentionSizeInMB": -1}
     await store.set_policy(str(NAMESPACE), "retention_policies", value)
     service = PolicyService(store, lambda: DEFAULTS, ManualClock())
@@ -203,7 +203,7 @@ async def test_what_was_stored_before_the_start_is_in_force(store: SharedStore) 
     await service.close()
 
 
-async def test_what_others_changed_while_the_store_failed_is_read_a_second_later(
+async def test_policy_changes_missed_during_a_store_failure_are_read_by_a_retry(
     store: SharedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = ManualClock()
@@ -228,7 +228,9 @@ async def test_what_others_changed_while_the_store_failed_is_read_a_second_later
     await service.close()
 
 
-async def test_of_more_names_than_are_kept_all_are_read(policies, store, monkeypatch) -> None:
+async def test_more_changed_names_than_are_queued_cause_a_read_of_all_policies(
+    policies, store, monkeypatch
+) -> None:
     monkeypatch.setattr(module, "MOST_TOLD", 3)
     for topic in (TOPIC, OTHER):
         await store.set_policy(str(topic), TTL, 5)
@@ -238,7 +240,7 @@ async def test_of_more_names_than_are_kept_all_are_read(policies, store, monkeyp
     assert [policies.document(one) for one in (TOPIC, OTHER)] == [{TTL: 5}, {TTL: 5}]
 
 
-async def test_the_size_of_a_policy_is_bounded_and_a_larger_one_can_shrink(
+async def test_a_policy_may_not_exceed_its_size_bound_but_a_larger_policy_may_shrink(
     policies: PolicyService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await policies.set(NAMESPACE, "names", "x" * 40)

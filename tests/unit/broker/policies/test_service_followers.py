@@ -18,7 +18,7 @@ class Topic:
         self.changes += 1
 
 
-async def test_some_follow_at_once_and_the_others_in_the_next_turns() -> None:
+async def test_topics_follow_a_policy_change_in_batches_of_a_turn_each() -> None:
     followers, topics = PolicyFollowers(), [Topic() for _ in range(3 * AT_ONCE + 1)]
     seen = []
     followers.follow(topics)
@@ -31,7 +31,7 @@ async def test_some_follow_at_once_and_the_others_in_the_next_turns() -> None:
     assert [topic.changes for topic in topics] == [1] * len(topics)
 
 
-async def test_however_often_policies_change_a_topic_waits_once() -> None:
+async def test_repeated_policy_changes_queue_a_topic_once() -> None:
     followers, topics = PolicyFollowers(), [Topic() for _ in range(2 * AT_ONCE)]
     for _ in range(10):
         followers.follow(topics)
@@ -40,7 +40,7 @@ async def test_however_often_policies_change_a_topic_waits_once() -> None:
     assert [topic.changes for topic in topics[AT_ONCE:]] == [1] * AT_ONCE
 
 
-async def test_one_that_is_closed_meanwhile_follows_nothing() -> None:
+async def test_a_topic_closed_meanwhile_follows_no_policy_change() -> None:
     followers, topics = PolicyFollowers(), [Topic() for _ in range(AT_ONCE + 2)]
     followers.follow(topics)
     topics[-1].closing = True
@@ -54,7 +54,9 @@ class FailedTopic(Topic):
         raise OSError("no room")
 
 
-async def test_one_that_fails_holds_up_no_other(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failing_topic_is_logged_and_does_not_stop_the_other_topics(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     # One topic fails immediately, one in a later turn
     followers = PolicyFollowers()
     topics = [Topic() for _ in range(3 * AT_ONCE)]

@@ -14,7 +14,7 @@ OBJECTS = [row for row in TABLE if "properties" in schema_of(row.read)]
 
 
 @pytest.mark.parametrize("row", OBJECTS, ids=lambda row: row.key)
-def test_every_part_of_a_policy_can_be_missing(row: Policy) -> None:
+def test_every_part_of_a_policy_is_optional(row: Policy) -> None:
     for body in bodies(row):
         in_force(DEFAULTS, {row.key: row.read(body)})
 

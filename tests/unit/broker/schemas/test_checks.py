@@ -40,7 +40,9 @@ async def text_of(schema: Schema, existing: list[StoredSchema], strategy: str) -
         ("FULL_TRANSITIVE", True, False, False),
     ],
 )
-async def test_each_strategy(strategy: str, wider: bool, with_must: bool, other: bool) -> None:
+async def test_each_strategy_accepts_exactly_its_compatible_avro_schemas(
+    strategy: str, wider: bool, with_must: bool, other: bool
+) -> None:
     found = [
         await text_of(Schema("AVRO", one), [stored(0, A)], strategy)
         for one in (WIDER, WITH_MUST, OTHER)
@@ -50,7 +52,7 @@ async def test_each_strategy(strategy: str, wider: bool, with_must: bool, other:
 
 
 @pytest.mark.parametrize("strategy", ["BACKWARD", "FORWARD", "FULL"])
-async def test_only_transitive_strategies_look_behind_the_newest(strategy: str) -> None:
+async def test_only_transitive_strategies_check_versions_before_the_newest(strategy: str) -> None:
     existing = [
         stored(0, record(optional("a"))),
         stored(1, record(optional("a"), optional("b"))),
@@ -62,7 +64,7 @@ async def test_only_transitive_strategies_look_behind_the_newest(strategy: str) 
     assert await text_of(new, existing, f"{strategy}_TRANSITIVE")
 
 
-async def test_a_type_stays_unless_everything_is_compatible() -> None:
+async def test_a_change_of_schema_type_is_refused_except_with_always_compatible() -> None:
     existing, text = [stored(0, A)], Schema("STRING", b"")
     assert await text_of(text, existing, "FULL") == (
         "Incompatible schema: exists schema type AVRO, new schema type STRING"
@@ -70,7 +72,7 @@ async def test_a_type_stays_unless_everything_is_compatible() -> None:
     assert not await text_of(text, existing, "ALWAYS_COMPATIBLE")
 
 
-async def test_primitives_are_compatible_unless_nothing_is() -> None:
+async def test_primitive_schemas_are_compatible_except_with_always_incompatible() -> None:
     existing, new = [stored(0, b"", "NONE")], Schema("NONE", b"x")
     assert not await text_of(new, existing, "FULL")
     assert await text_of(new, existing, "ALWAYS_INCOMPATIBLE") == (
@@ -78,7 +80,7 @@ async def test_primitives_are_compatible_unless_nothing_is() -> None:
     )
 
 
-async def test_the_same_definition_is_found_however_it_is_written() -> None:
+async def test_an_equal_definition_is_found_despite_docs_and_aliases() -> None:
     existing = [stored(4, A), stored(5, WIDER)]
     documented = record(field("a", doc="d"), doc="x", aliases=["Old"])
     found = [
@@ -97,7 +99,9 @@ async def test_the_same_definition_is_found_however_it_is_written() -> None:
         ("AUTO", b"", "Schema AUTO is a client-side schema type"),
     ],
 )
-def test_definitions_that_no_schema_has(kind: str, data: bytes, text: str) -> None:
+def test_invalid_definitions_and_client_side_types_are_refused(
+    kind: str, data: bytes, text: str
+) -> None:
     with pytest.raises(SchemaRefusedError) as caught:
         check_readable(Schema(kind, data))
     assert caught.value.refusal.text == text
@@ -108,7 +112,7 @@ def test_definitions_that_no_schema_has(kind: str, data: bytes, text: str) -> No
     ("kind", "data"),
     [("STRING", b""), ("STRING", b"null"), ("NONE", b"x"), ("EXTERNAL", b"x"), ("INSTANT", b"")],
 )
-def test_definitions_that_need_no_reading(kind: str, data: bytes) -> None:
+def test_definitions_of_types_without_a_check_are_accepted(kind: str, data: bytes) -> None:
     check_readable(Schema(kind, data))
 
 
@@ -120,7 +124,7 @@ def pair(key: str, value: str, *data: bytes) -> Schema:
     return Schema("KEY_VALUE", joined(*(data or (b"", b""))), properties)
 
 
-async def test_keys_and_values_are_checked_each_for_itself() -> None:
+async def test_key_and_value_schemas_are_checked_separately() -> None:
     first = pair("AVRO", "AVRO", A, A)
     existing = [StoredSchema(0, "KEY_VALUE", first.data, first.properties)]
     assert not await text_of(pair("AVRO", "AVRO", WIDER, A), existing, "FULL")
@@ -131,7 +135,7 @@ async def test_keys_and_values_are_checked_each_for_itself() -> None:
     )
 
 
-async def test_halves_have_to_be_readable() -> None:
+async def test_unreadable_key_or_value_schemas_are_refused() -> None:
     assert PRIMITIVE in await text_of(pair("INT32", "INT32", b"x", b""), [], "FULL")
     text = await text_of(pair("AVRO", "AVRO", A, b"nonsense"), [], "FULL")
     assert text == "Invalid schema definition data for AVRO schema"

@@ -21,7 +21,7 @@ def definition(message: str = "M", **changed: object) -> bytes:
     return json.dumps(found | changed).encode()
 
 
-def test_a_definition_that_can_be_read() -> None:
+def test_a_valid_definition_is_readable_with_its_root_message() -> None:
     assert not unreadable(definition())
     assert root_message(definition()) == "p.M"
 
@@ -41,11 +41,11 @@ def test_a_definition_that_can_be_read() -> None:
         definition(rootMessageTypeName=None),
     ],
 )
-def test_definitions_that_cannot(data: bytes) -> None:
+def test_malformed_definitions_are_unreadable(data: bytes) -> None:
     assert unreadable(data)
 
 
-async def test_the_root_message_has_to_stay() -> None:
+async def test_a_change_of_the_root_message_is_refused() -> None:
     existing = [stored(0, definition(), "PROTOBUF_NATIVE")]
     same = await checks().version_of(
         Schema("PROTOBUF_NATIVE", definition(extra=1)), existing, "FULL"

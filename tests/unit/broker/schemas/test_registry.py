@@ -50,7 +50,7 @@ async def schemas() -> SchemaRegistry:
 # -- producers ------------------------------------------------------------------------------------
 
 
-async def test_the_first_schema_is_version_0_and_the_same_again_keeps_it() -> None:
+async def test_the_first_schema_is_version_0_and_an_equal_schema_keeps_its_version() -> None:
     schemas = registry()
     offers = (SMALL, WIDER, SMALL, SMALL.replace(b" ", b""))
     found = [await schemas.for_producer(TOPIC, sent("Json", one), DEFAULTS) for one in offers]
@@ -66,7 +66,7 @@ async def test_a_partition_shares_the_schema_of_its_topic(schemas: SchemaRegistr
     assert schema_name(partition) == "tenant/a/t"
 
 
-async def test_a_producer_of_another_type_is_refused_with_the_recorded_text() -> None:
+async def test_a_producer_of_another_schema_type_is_refused_with_the_recorded_text() -> None:
     schemas = registry()
     await schemas.for_producer(TOPIC, sent("String"), DEFAULTS)
     error = await refusal(schemas.for_producer(TOPIC, sent("Json", SMALL), DEFAULTS))
@@ -74,7 +74,7 @@ async def test_a_producer_of_another_type_is_refused_with_the_recorded_text() ->
     assert error.message == f"{INCOMPATIBLE}: {OTHER} caused by {INCOMPATIBLE}: {OTHER}"
 
 
-async def test_an_incompatible_record_is_refused_with_both_definitions() -> None:
+async def test_an_incompatible_record_is_refused_with_the_recorded_text_and_not_stored() -> None:
     schemas = registry()
     await schemas.for_producer(TOPIC, sent("Json", SMALL), DEFAULTS)
     changed = sent("Json", record(field("c")))
@@ -86,7 +86,9 @@ async def test_an_incompatible_record_is_refused_with_both_definitions() -> None
     assert [one.version for one in await schemas.in_force(TOPIC)] == [0]
 
 
-async def test_without_a_schema_a_producer_gets_no_version(schemas: SchemaRegistry) -> None:
+async def test_a_producer_without_a_schema_has_no_version_and_is_refused_if_enforced(
+    schemas: SchemaRegistry,
+) -> None:
     before = await schemas.for_producer(TOPIC, None, ENFORCED)
     await schemas.for_producer(TOPIC, sent("String"), DEFAULTS)
     after = await schemas.for_producer(TOPIC, None, DEFAULTS)
@@ -96,7 +98,9 @@ async def test_without_a_schema_a_producer_gets_no_version(schemas: SchemaRegist
     assert "a schemawhen SchemaValidationEnforced" in error.message
 
 
-async def test_no_schema_is_added_where_updates_are_not_allowed(schemas: SchemaRegistry) -> None:
+async def test_a_producer_adds_no_schema_where_auto_update_is_disabled(
+    schemas: SchemaRegistry,
+) -> None:
     error = await refusal(schemas.for_producer(TOPIC, sent("String"), NO_UPDATES))
     by_rest = await schemas.offer(TOPIC, Schema("STRING", b""), NO_UPDATES, may_add=True)
     again = await schemas.for_producer(TOPIC, sent("String"), NO_UPDATES)
@@ -104,7 +108,7 @@ async def test_no_schema_is_added_where_updates_are_not_allowed(schemas: SchemaR
     assert (by_rest, again) == (0, V0)
 
 
-async def test_a_truncated_key_value_schema_is_never_answered_as_recorded() -> None:
+async def test_in_profile_pulsar_a_truncated_key_value_schema_has_the_recorded_outcomes() -> None:
     schemas = registry(PULSAR_SCHEMAS)
     with pytest.raises(UnansweredRequestError):
         await schemas.for_producer(TOPIC, sent("KeyValue"), DEFAULTS)
@@ -114,7 +118,9 @@ async def test_a_truncated_key_value_schema_is_never_answered_as_recorded() -> N
     assert (await refusal(request)).message == "java.nio.BufferUnderflowException"
 
 
-async def test_a_truncated_key_value_schema_is_refused_by_name(schemas: SchemaRegistry) -> None:
+async def test_a_truncated_key_value_schema_is_refused_as_incompatible(
+    schemas: SchemaRegistry,
+) -> None:
     asked = (
         schemas.for_producer(TOPIC, sent("KeyValue"), DEFAULTS),
         schemas.for_consumer(TOPIC, sent("KeyValue"), DEFAULTS, active=False),
@@ -128,13 +134,13 @@ async def test_a_truncated_key_value_schema_is_refused_by_name(schemas: SchemaRe
 # -- consumers ------------------------------------------------------------------------------------
 
 
-async def test_a_first_consumer_gives_its_topic_a_schema(schemas: SchemaRegistry) -> None:
+async def test_the_first_consumer_adds_its_schema_to_the_topic(schemas: SchemaRegistry) -> None:
     await schemas.for_consumer(TOPIC, sent("Json", SMALL), DEFAULTS, active=False)
     found = await schemas.get(TOPIC)
     assert found == StoredSchema(0, "JSON", SMALL, {}, 1_700_000_000_000)
 
 
-async def test_a_topic_in_use_without_a_schema_takes_none_from_a_consumer() -> None:
+async def test_a_consumer_may_not_add_a_schema_to_an_active_topic_without_a_schema() -> None:
     schemas = registry()
     consumer = schemas.for_consumer(TOPIC, sent("Json", SMALL), DEFAULTS, active=True)
     error = await refusal(consumer)
@@ -143,7 +149,9 @@ async def test_a_topic_in_use_without_a_schema_takes_none_from_a_consumer() -> N
     )
 
 
-async def test_a_consumers_schema_is_checked_and_not_stored(schemas: SchemaRegistry) -> None:
+async def test_the_schema_of_a_later_consumer_is_checked_but_not_stored(
+    schemas: SchemaRegistry,
+) -> None:
     await schemas.for_producer(TOPIC, sent("Json", SMALL), DEFAULTS)
     await schemas.for_consumer(TOPIC, sent("Json", WIDER), DEFAULTS, active=True)
     narrow = sent("Json", record(field("c")))
@@ -154,14 +162,18 @@ async def test_a_consumers_schema_is_checked_and_not_stored(schemas: SchemaRegis
     assert [one.version for one in await schemas.in_force(TOPIC)] == [0]
 
 
-async def test_a_consumer_of_any_schema_is_welcome(schemas: SchemaRegistry) -> None:
+async def test_a_consumer_without_a_schema_or_with_auto_consume_is_accepted(
+    schemas: SchemaRegistry,
+) -> None:
     await schemas.for_producer(TOPIC, sent("String"), DEFAULTS)
     for schema in (None, sent("AutoConsume")):
         await schemas.for_consumer(TOPIC, schema, DEFAULTS, active=True)
 
 
 @pytest.mark.parametrize("rules", [PULSAR_SCHEMAS, None])
-async def test_an_unreadable_schema_of_a_first_consumer(rules: module.SchemaRules | None) -> None:
+async def test_an_unreadable_schema_of_a_first_consumer_is_refused_except_in_profile_pulsar(
+    rules: module.SchemaRules | None,
+) -> None:
     schemas = registry(rules) if rules else registry()
     consumer = schemas.for_consumer(TOPIC, sent("Avro", b"nonsense"), DEFAULTS, active=False)
     if rules:
@@ -174,7 +186,7 @@ async def test_an_unreadable_schema_of_a_first_consumer(rules: module.SchemaRule
 # -- versions -------------------------------------------------------------------------------------
 
 
-async def test_a_deletion_takes_a_version_and_hides_those_before_it() -> None:
+async def test_a_deletion_is_a_version_that_hides_all_versions_before() -> None:
     schemas = registry()
     await schemas.for_producer(TOPIC, sent("Json", SMALL), DEFAULTS)
     await schemas.for_producer(TOPIC, sent("Json", WIDER), DEFAULTS)
@@ -186,7 +198,7 @@ async def test_a_deletion_takes_a_version_and_hides_those_before_it() -> None:
     assert other == version_bytes(3)
 
 
-async def test_forgotten_schemas_begin_again_at_0(schemas: SchemaRegistry) -> None:
+async def test_forgotten_schemas_restart_at_version_0(schemas: SchemaRegistry) -> None:
     await schemas.for_producer(TOPIC, sent("String"), DEFAULTS)
     await schemas.forget(TopicName.parse(f"{TOPIC}-partition-0"))
     kept = await schemas.get(TOPIC)
@@ -195,7 +207,7 @@ async def test_forgotten_schemas_begin_again_at_0(schemas: SchemaRegistry) -> No
     assert await schemas.for_producer(TOPIC, sent("Json", SMALL), DEFAULTS) == V0
 
 
-async def test_a_real_broker_answers_a_deletion_as_a_schema_without_type() -> None:
+async def test_profile_pulsar_answers_a_deleted_schema_as_type_none() -> None:
     real, ours = registry(PULSAR_SCHEMAS), registry()
     for schemas in (real, ours):
         await schemas.for_producer(TOPIC, sent("String"), DEFAULTS)
@@ -206,7 +218,7 @@ async def test_a_real_broker_answers_a_deletion_as_a_schema_without_type() -> No
     assert await ours.asked_for(TOPIC, None) is None
 
 
-async def test_of_two_brokers_that_add_a_version_the_slower_adds_the_next() -> None:
+async def test_two_brokers_adding_schemas_simultaneously_get_consecutive_versions() -> None:
     store = MemoryStore()
     first, second = (SchemaRegistry(store, checks(), lambda: 0) for _ in range(2))
     found = await asyncio.gather(
@@ -216,7 +228,9 @@ async def test_of_two_brokers_that_add_a_version_the_slower_adds_the_next() -> N
     assert sorted(found) == [V0, V1]
 
 
-async def test_the_schemas_of_a_topic_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_size_of_all_schemas_of_a_topic_is_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     most = 2 * module.VERSION_BYTES + len(SMALL) + len(WIDER)
     monkeypatch.setattr(module, "MAX_TOPIC_BYTES", most)
     schemas = registry()
@@ -230,7 +244,7 @@ async def test_the_schemas_of_a_topic_have_a_bound(monkeypatch: pytest.MonkeyPat
         await schemas.remove(TOPIC)
 
 
-async def test_a_store_that_fails_is_an_error_of_the_request() -> None:
+async def test_a_failing_store_is_a_metadata_error() -> None:
     class Broken(MemoryStore):
         async def schemas_of(self, topic: str) -> list[StoredSchema]:
             raise StoreError("the disk is full")

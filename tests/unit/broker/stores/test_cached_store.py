@@ -8,7 +8,7 @@ from proto.names import NamespaceName
 SPACES = [NamespaceName.parse(f"tenant/n{number}") for number in range(4)]
 
 
-def test_empty_namespaces_count_too() -> None:
+def test_empty_namespaces_count_towards_the_cache_bound() -> None:
     cache = SnapshotCache(2 * SNAPSHOT_BYTES)
     for space in SPACES[:3]:
         cache.keep(space, NamespaceSnapshot())
@@ -16,13 +16,13 @@ def test_empty_namespaces_count_too() -> None:
     assert cache.held_bytes == 2 * SNAPSHOT_BYTES
 
 
-def test_partitioned_topics_count_beside_their_partitions() -> None:
+def test_partition_counts_count_towards_the_cache_size() -> None:
     cache = SnapshotCache(0)
     cache.keep(SPACES[0], NamespaceSnapshot(partitioned=PartitionCounts.of({"a": 1, "b": 2})))
     assert cache.held_bytes == SNAPSHOT_BYTES + 2 * PARTITIONED_BYTES
 
 
-def test_a_look_is_no_use_but_a_request_is() -> None:
+def test_a_get_refreshes_a_cached_snapshot_and_a_peek_does_not() -> None:
     cache = SnapshotCache(2 * SNAPSHOT_BYTES)
     for space in SPACES[:2]:
         cache.keep(space, NamespaceSnapshot())
@@ -33,7 +33,7 @@ def test_a_look_is_no_use_but_a_request_is() -> None:
     assert cache.peek(SPACES[1]) is None
 
 
-def test_what_is_forgotten_or_replaced_is_not_counted_any_more() -> None:
+def test_forgotten_and_replaced_snapshots_are_no_longer_counted() -> None:
     cache = SnapshotCache(10 * SNAPSHOT_BYTES)
     cache.keep(SPACES[0], NamespaceSnapshot(partitioned=PartitionCounts.of({"a": 1})))
     cache.keep(SPACES[0], NamespaceSnapshot())

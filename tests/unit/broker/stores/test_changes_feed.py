@@ -14,7 +14,7 @@ def change(version: int) -> Change:
     return Change(A, version, (), ())
 
 
-async def test_a_slow_reader_loses_the_oldest_and_sees_the_gap() -> None:
+async def test_a_slow_reader_loses_the_oldest_changes() -> None:
     feed = ChangeFeed(ChangeFeeds(), max_queued=3)
     for version in range(1, 6):
         feed.push(change(version))
@@ -22,7 +22,7 @@ async def test_a_slow_reader_loses_the_oldest_and_sees_the_gap() -> None:
     assert [one.version async for one in feed] == [3, 4, 5]
 
 
-async def test_the_bound_is_the_documented_one() -> None:
+async def test_the_queue_bound_of_a_feed_is_the_documented_maximum() -> None:
     feeds = ChangeFeeds()
     feed = feeds.open()
     for version in range(MAX_QUEUED_CHANGES + 1):
@@ -38,7 +38,7 @@ async def test_a_waiting_reader_is_woken_by_the_next_change() -> None:
     assert (await reader).version == 7
 
 
-async def test_every_reader_gets_what_comes_after_it_began() -> None:
+async def test_a_reader_receives_only_changes_after_its_feed_was_opened() -> None:
     feeds = ChangeFeeds()
     early = feeds.open()
     feeds.publish(change(1))
@@ -50,7 +50,7 @@ async def test_every_reader_gets_what_comes_after_it_began() -> None:
     assert len(feeds) == 0
 
 
-async def test_a_closed_feed_gets_nothing_more_and_ends_its_reader() -> None:
+async def test_a_closed_feed_receives_no_change_and_ends_its_reader() -> None:
     feeds = ChangeFeeds()
     feed = feeds.open()
     reader = asyncio.get_running_loop().create_task(anext(feed))

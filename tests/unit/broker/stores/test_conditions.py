@@ -15,7 +15,7 @@ from tests.support.stores.topic_stores import base, topic
         ([topic("t-partition-2"), topic("u-partition-0")], set()),
     ],
 )
-def test_only_topics_with_new_partitions_are_asked_for_their_properties(there, asked) -> None:
+def test_properties_are_read_only_of_existing_topics_with_new_partitions(there, asked) -> None:
     added = [topic("t-partition-2"), topic("u-partition-0"), topic("v-partition-0"), topic("w")]
     changes = TopicChanges(
         added, partitioned={base("t"): 3, base("u"): 1, base("v"): 1}, adds_only=True

@@ -47,14 +47,14 @@ async def test_a_created_namespace_is_empty_and_created_once(open_store: OpenSto
         assert await store.snapshot(B) is None
 
 
-async def test_namespaces_come_in_order(open_store: OpenStore) -> None:
+async def test_namespaces_are_listed_in_order(open_store: OpenStore) -> None:
     async with open_store() as store:
         await store.apply(B, changes(topic("x", B)))
         await store.create_namespace(A)
         assert await store.namespaces() == [A, B]
 
 
-async def test_each_change_counts_the_version_up_by_one(open_store: OpenStore) -> None:
+async def test_each_change_increments_the_version_of_its_namespace(open_store: OpenStore) -> None:
     async with open_store() as store:
         await store.create_namespace(A)
         versions = [await store.apply(A, changes(topic(f"t{n}"))) for n in range(3)]
@@ -64,7 +64,7 @@ async def test_each_change_counts_the_version_up_by_one(open_store: OpenStore) -
         assert (await store.snapshot(A)).version == 3
 
 
-async def test_a_change_adds_and_removes_at_once(open_store: OpenStore) -> None:
+async def test_a_change_adds_and_removes_names_together(open_store: OpenStore) -> None:
     async with open_store() as store:
         await store.apply(A, changes(topic("b"), topic("a"), topic("c")))
         await store.apply(A, changes(topic("d"), removed=(topic("a"), topic("not-there"))))
@@ -73,7 +73,7 @@ async def test_a_change_adds_and_removes_at_once(open_store: OpenStore) -> None:
         assert (await store.snapshot(A)).listing(PERSISTENT).hash == topics_hash(expected)
 
 
-async def test_adding_what_is_there_changes_no_name(open_store: OpenStore) -> None:
+async def test_adding_an_existing_name_changes_no_name(open_store: OpenStore) -> None:
     async with open_store() as store:
         await store.apply(A, changes(topic("a")))
         version = await store.apply(A, changes(topic("a"), topic("a")))
@@ -82,14 +82,14 @@ async def test_adding_what_is_there_changes_no_name(open_store: OpenStore) -> No
 
 
 @pytest.mark.parametrize("name", ["plain", "__change_events"])
-async def test_a_name_both_added_and_removed_is_gone(open_store: OpenStore, name: str) -> None:
+async def test_a_name_both_added_and_removed_is_absent(open_store: OpenStore, name: str) -> None:
     async with open_store() as store:
         await store.apply(A, changes(topic(name), removed=(topic(name),)))
         snapshot = await store.snapshot(A)
         assert not snapshot.contains(TopicName.parse(topic(name).decode()))
 
 
-async def test_readers_see_the_old_version_or_the_new_one(open_store: OpenStore) -> None:
+async def test_readers_see_only_the_old_or_the_new_version(open_store: OpenStore) -> None:
     async with open_store() as store:
         many = [topic(f"t{n:04d}") for n in range(2_000)]
         done = asyncio.Event()
@@ -121,7 +121,7 @@ async def test_an_old_snapshot_stays_valid_after_a_change(open_store: OpenStore)
         assert await names(store) != before
 
 
-async def test_concurrent_changes_are_all_there(open_store: OpenStore) -> None:
+async def test_concurrent_changes_are_all_applied(open_store: OpenStore) -> None:
     async with open_store() as store:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(store.apply(A, changes(topic(f"t{n}")))) for n in range(8)]
@@ -129,7 +129,7 @@ async def test_concurrent_changes_are_all_there(open_store: OpenStore) -> None:
         assert await names(store) == [topic(f"t{n}").decode() for n in range(8)]
 
 
-async def test_a_change_whose_caller_leaves_is_there_or_not_but_never_half(open_store) -> None:
+async def test_a_change_of_a_cancelled_caller_is_applied_whole_or_not_at_all(open_store) -> None:
     async with open_store() as store:
         await store.apply(A, changes(topic("first")))
         feed = store.changes()
@@ -148,7 +148,7 @@ async def test_a_change_whose_caller_leaves_is_there_or_not_but_never_half(open_
         assert len(listed) == version
 
 
-async def test_the_feed_tells_every_change_in_order(open_store: OpenStore) -> None:
+async def test_the_feed_reports_every_change_in_order(open_store: OpenStore) -> None:
     async with open_store() as store:
         await store.apply(A, changes(topic("before")))
         feed = store.changes()
@@ -196,7 +196,7 @@ async def test_each_mode_lists_its_own_domain(open_store: OpenStore) -> None:
         assert await names(store, mode=ALL) == [other.decode(), topic("p").decode()]
 
 
-async def test_partition_counts_are_kept_and_forgotten(open_store: OpenStore) -> None:
+async def test_partition_counts_are_set_changed_and_removed(open_store: OpenStore) -> None:
     async with open_store() as store:
         await store.apply(A, changes(one=1, three=3))
         await store.apply(A, changes(three=5, one=0))
@@ -206,7 +206,7 @@ async def test_partition_counts_are_kept_and_forgotten(open_store: OpenStore) ->
         assert not snapshot.contains(TopicName.parse(topic("one").decode()))
 
 
-async def test_topics_are_selected_by_all_their_properties(open_store: OpenStore) -> None:
+async def test_topics_are_selected_by_all_wanted_properties(open_store: OpenStore) -> None:
     async with open_store() as store:
         await store.apply(
             A,
@@ -231,14 +231,14 @@ async def test_topics_are_selected_by_all_their_properties(open_store: OpenStore
         assert await selected(store) == everything
 
 
-async def test_a_topic_that_is_removed_is_selected_no_more(open_store: OpenStore) -> None:
+async def test_a_removed_topic_is_no_longer_selected(open_store: OpenStore) -> None:
     async with open_store() as store:
         await store.apply(A, with_properties({topic("a"): {"k": "v"}, topic("b"): {"k": "v"}}))
         await store.apply(A, changes(removed=(topic("a"),)))
         assert await selected(store, k="v") == [topic("b")]
 
 
-async def test_properties_given_again_replace_all_that_a_topic_had(open_store: OpenStore) -> None:
+async def test_new_properties_replace_all_properties_of_a_topic(open_store: OpenStore) -> None:
     async with open_store() as store:
         await store.apply(A, with_properties({topic("a"): {"k": "v", "old": "1"}}))
         await store.apply(A, with_properties({topic("a"): {"k": "w"}}))
@@ -247,13 +247,13 @@ async def test_properties_given_again_replace_all_that_a_topic_had(open_store: O
         assert await selected(store, old="1") == []
 
 
-async def test_selecting_in_a_namespace_that_does_not_exist_finds_nothing(open_store) -> None:
+async def test_a_selection_in_a_missing_namespace_is_empty(open_store) -> None:
     async with open_store() as store:
         assert await selected(store, k="v") == []
         assert await selected(store) == []
 
 
-async def test_a_known_estimate_is_the_listings_own(open_store: OpenStore) -> None:
+async def test_the_known_size_equals_the_estimate_of_the_listing(open_store: OpenStore) -> None:
     async with open_store() as store:
         await store.apply(A, changes(topic("p"), topic("n", domain="non-persistent")))
         snapshot = await store.snapshot(A)
@@ -262,7 +262,7 @@ async def test_a_known_estimate_is_the_listings_own(open_store: OpenStore) -> No
             assert known == snapshot.listing(mode).estimated_bytes
 
 
-async def test_what_is_listed_at_once_is_the_newest_listing(open_store: OpenStore) -> None:
+async def test_an_immediate_listing_is_the_newest_listing(open_store: OpenStore) -> None:
     async with open_store() as store:
         for name in ("a", "b"):
             await store.apply(A, changes(topic(name)))
@@ -272,7 +272,9 @@ async def test_what_is_listed_at_once_is_the_newest_listing(open_store: OpenStor
                 assert listing is snapshot.listing(mode)
 
 
-async def test_what_is_not_known_lists_nothing_at_once(open_store: OpenStore) -> None:
+async def test_an_unknown_namespace_has_no_topics_in_an_immediate_listing(
+    open_store: OpenStore,
+) -> None:
     async with open_store() as store:
         listing = store.listing_at_once(A, MODES[0])
         assert listing is None or len(listing) == 0
@@ -283,7 +285,7 @@ async def test_a_store_may_be_closed_twice(open_store: OpenStore) -> None:
         await store.close()
 
 
-async def test_the_feed_tells_only_what_came_and_went(open_store: OpenStore) -> None:
+async def test_the_feed_reports_only_names_really_added_or_removed(open_store: OpenStore) -> None:
     async with open_store() as store:
         await store.apply(A, changes(topic("a"), topic("b"), topic("__change_events")))
         feed = store.changes()
@@ -296,7 +298,9 @@ async def test_the_feed_tells_only_what_came_and_went(open_store: OpenStore) -> 
         assert told == [([topic("d"), topic("c")], [topic("b")], True), ([], [], True)]
 
 
-async def test_a_change_of_many_names_is_told_without_them(open_store: OpenStore) -> None:
+async def test_the_feed_reports_a_change_of_many_names_without_the_names(
+    open_store: OpenStore,
+) -> None:
     async with open_store() as store:
         feed = store.changes()
         most = [topic(f"t{number:04d}") for number in range(MAX_TOLD_NAMES)]
@@ -307,7 +311,7 @@ async def test_a_change_of_many_names_is_told_without_them(open_store: OpenStore
         assert told == [(1, MAX_TOLD_NAMES, 0, True), (2, 0, 0, False)]
 
 
-async def test_a_namespace_that_is_created_while_its_first_topic_is_made_is_there_once(
+async def test_a_namespace_created_simultaneously_with_its_first_topics_exists_once(
     open_store: OpenStore,
 ) -> None:
     async with open_store() as store:
@@ -320,7 +324,7 @@ async def test_a_namespace_that_is_created_while_its_first_topic_is_made_is_ther
         assert await store.namespaces() == [A]
 
 
-async def test_changes_in_both_sizes_stay_in_order(open_store: OpenStore) -> None:
+async def test_large_and_small_changes_are_applied_in_order(open_store: OpenStore) -> None:
     async with open_store() as store:
         many = [topic(f"t{number:04d}") for number in range(MANY_NAMES + 1)]
         first = await started(store.apply(A, changes(*many)))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tests.unit.broker.stores.conftest import OpenStore
 
 
-async def test_of_concurrent_creators_of_one_name_one_wins(open_store: OpenStore) -> None:
+async def test_only_a_single_concurrent_creation_of_a_name_succeeds(open_store: OpenStore) -> None:
     async with open_store() as store:
         creation = replace(changes(topic("a")), absent=[base("a")])
         done = await asyncio.gather(
@@ -45,7 +45,7 @@ async def test_of_concurrent_creators_of_one_name_one_wins(open_store: OpenStore
 
 
 @pytest.mark.parametrize("kind", ["topic", "partitioned", "system"])
-async def test_a_name_that_must_be_absent_and_is_there_changes_nothing(open_store, kind) -> None:
+async def test_a_change_is_refused_when_a_name_required_absent_exists(open_store, kind) -> None:
     async with open_store() as store:
         taken = "__change_events" if kind == "system" else "taken"
         await store.apply(A, changes(taken=2) if kind == "partitioned" else changes(topic(taken)))
@@ -56,7 +56,7 @@ async def test_a_name_that_must_be_absent_and_is_there_changes_nothing(open_stor
         assert not snapshot.holds(topic("x"))
 
 
-async def test_a_name_that_must_be_present_and_is_not_changes_nothing(open_store) -> None:
+async def test_a_change_is_refused_when_a_name_required_present_is_missing(open_store) -> None:
     async with open_store() as store:
         await store.apply(A, changes(topic("a"), p=1))
         present = replace(changes(topic("b")), present=[base("a"), base("p")])
@@ -66,7 +66,9 @@ async def test_a_name_that_must_be_present_and_is_not_changes_nothing(open_store
         assert await names(store) == [base("a"), base("b")]
 
 
-async def test_a_missing_namespace_is_made_only_if_it_may_be(open_store: OpenStore) -> None:
+async def test_a_missing_namespace_is_created_only_by_a_change_that_allows_creation(
+    open_store: OpenStore,
+) -> None:
     async with open_store() as store:
         with pytest.raises(NamespaceMissingError):
             await store.apply(A, replace(changes(topic("a")), creates_namespace=False))
@@ -91,7 +93,7 @@ async def test_a_refused_change_is_not_in_the_feed(open_store: OpenStore) -> Non
         ]
 
 
-async def test_a_refused_change_leaves_properties_as_they_were(open_store: OpenStore) -> None:
+async def test_a_refused_change_does_not_change_properties(open_store: OpenStore) -> None:
     async with open_store() as store:
         await store.apply(A, with_properties({topic("a"): {"k": "v"}}))
         with pytest.raises(TopicExistsError):
@@ -101,7 +103,7 @@ async def test_a_refused_change_leaves_properties_as_they_were(open_store: OpenS
         assert await selected(store, k="v") == [topic("a")]
 
 
-async def test_a_name_may_be_deleted_once(open_store: OpenStore) -> None:
+async def test_only_a_single_concurrent_deletion_of_a_name_succeeds(open_store: OpenStore) -> None:
     async with open_store() as store:
         await store.apply(A, changes(topic("a")))
         deletion = TopicChanges(removed=[topic("a")], present=[base("a")])
@@ -113,7 +115,9 @@ async def test_a_name_may_be_deleted_once(open_store: OpenStore) -> None:
 
 
 @pytest.mark.parametrize("partitions", [0, 2])
-async def test_a_topic_that_is_as_it_was_seen_is_changed(open_store, partitions) -> None:
+async def test_a_conditional_change_applies_to_a_topic_in_the_expected_state(
+    open_store, partitions
+) -> None:
     async with open_store() as store:
         made = with_properties({topic("t"): {"a": "1"}})
         made = replace(made, partitioned={base("t"): partitions} if partitions else {})
@@ -126,7 +130,7 @@ async def test_a_topic_that_is_as_it_was_seen_is_changed(open_store, partitions)
 @pytest.mark.parametrize(
     ("partitions", "properties"), [(3, {"a": "1"}), (2, {}), (2, {"a": "1", "b": ""}), (0, {})]
 )
-async def test_a_topic_that_was_changed_since_it_was_seen_is_left_alone_and_shown(
+async def test_a_conditional_change_of_a_changed_topic_is_refused_with_the_actual_state(
     open_store: OpenStore, partitions: int, properties: dict[str, str]
 ) -> None:
     async with open_store() as store:

@@ -45,7 +45,7 @@ async def assert_hashes(store: MetadataStore, expected: set[bytes]) -> None:
     assert {name.encode() for name in snapshot.listing(MODES[2]).names()} == expected
 
 
-async def test_the_hash_is_right_after_every_random_change(open_store: OpenStore) -> None:
+async def test_the_hash_of_each_version_is_the_hash_of_its_names(open_store: OpenStore) -> None:
     async with open_store() as store:
         expected: set[bytes] = set()
         for changes in random_changes(random.Random(SEED)):
@@ -54,7 +54,9 @@ async def test_the_hash_is_right_after_every_random_change(open_store: OpenStore
             await assert_hashes(store, expected)
 
 
-async def test_the_feed_leads_from_each_version_to_the_next(open_store: OpenStore) -> None:
+async def test_the_changes_of_the_feed_lead_from_each_version_to_the_next(
+    open_store: OpenStore,
+) -> None:
     async with open_store() as store:
         feed, known = store.changes(), set[bytes]()
         listed = set[bytes]()
@@ -73,7 +75,7 @@ async def test_the_feed_leads_from_each_version_to_the_next(open_store: OpenStor
             assert known == listed
 
 
-async def test_names_stand_in_javas_order(open_store: OpenStore) -> None:
+async def test_names_are_listed_in_javas_order(open_store: OpenStore) -> None:
     async with open_store() as store:
         ordered = [topic(name) for name in ("a", "\u4e2d", "\U0001f600", "\ue000", "\uff5e")]
         await store.apply(A, TopicChanges(ordered[::-1]))

@@ -29,7 +29,7 @@ def file_of(path: Path, rows: Mapping[str, Mapping[str, str]]) -> Path:
     return path
 
 
-async def test_an_import_never_takes_partitions_away(open_store: OpenStore, tmp_path: Path) -> None:
+async def test_an_import_never_removes_partitions(open_store: OpenStore, tmp_path: Path) -> None:
     there = [topic(f"{name}-partition-{n}") for name in ("t", "u") for n in range(10)]
     counts = {base("t"): 10, base("u"): 10}
     listed = ["t-partition-0", "t-partition-2", "u-partition-11", "v-partition-1"]
@@ -42,7 +42,9 @@ async def test_an_import_never_takes_partitions_away(open_store: OpenStore, tmp_
 
 
 @pytest.mark.parametrize("more", [0, MANY_NAMES + 1])
-async def test_what_is_there_keeps_the_properties_it_has(open_store, tmp_path, more) -> None:
+async def test_an_import_does_not_change_the_properties_of_existing_topics(
+    open_store, tmp_path, more
+) -> None:
     others = {f"o{n}": {"from": "file"} for n in range(more)}
     there = {topic("set"): {"from": "run time"}, topic("removed"): {}, topic("o1"): {}}
     rows = {"set": {}, "removed": {"from": "file"}, "new": {"from": "file"}} | others
@@ -57,7 +59,7 @@ async def test_what_is_there_keeps_the_properties_it_has(open_store, tmp_path, m
         assert await names(store) == sorted({*before, *map(base, rows)})
 
 
-async def test_few_topics_are_imported_into_a_namespace_of_many(open_store, tmp_path) -> None:
+async def test_an_import_into_a_large_namespace_adds_only_new_topics(open_store, tmp_path) -> None:
     rows = {name: {"from": "file"} for name in ("t00007", "new", "p")}
     many = [topic(f"t{n:05d}") for n in range(3 * NAMES_PER_LOOKUP + 1)]
     async with open_store() as store:
@@ -67,7 +69,7 @@ async def test_few_topics_are_imported_into_a_namespace_of_many(open_store, tmp_
         assert len(await names(store)) == len(many) + 1
 
 
-async def test_a_partitioned_topic_keeps_its_properties_when_an_import_names_it(
+async def test_an_import_does_not_change_the_properties_of_a_partitioned_topic(
     open_store: OpenStore, tmp_path: Path
 ) -> None:
     described = with_properties({topic("p-partition-0"): {}, topic("p"): {"from": "run time"}})
@@ -81,7 +83,7 @@ async def test_a_partitioned_topic_keeps_its_properties_when_an_import_names_it(
 
 
 @pytest.mark.parametrize("described", [False, True])
-async def test_a_new_partition_carries_the_properties_of_its_topic(
+async def test_an_imported_partition_inherits_the_properties_of_its_topic(
     open_store: OpenStore, tmp_path: Path, described: bool
 ) -> None:
     there = {topic("p-partition-0"): {"env": "prod"}, topic("p"): {"env": "prod", "a": "b"}}
@@ -103,7 +105,7 @@ async def test_a_new_partition_carries_the_properties_of_its_topic(
 
 @pytest.mark.parametrize("more", [0, 3 * NAMES_PER_LOOKUP])
 @pytest.mark.parametrize("at_once", [False, True])
-async def test_an_import_makes_no_topic_a_partitioned_one(
+async def test_an_import_does_not_turn_a_topic_into_a_partitioned_topic(
     open_store: OpenStore, tmp_path: Path, more: int, at_once: bool
 ) -> None:
     rows = {name: {} for name in ("x-partition-0", "y-partition-1")}

@@ -33,7 +33,7 @@ async def test_tenants_are_created_changed_and_deleted_once(open_store: OpenStor
         assert await store.tenants() == {"t": INFO}
 
 
-async def test_a_tenant_that_exists_keeps_what_is_known_of_it(open_store: OpenStore) -> None:
+async def test_an_existing_tenant_is_not_overwritten_by_a_creation(open_store: OpenStore) -> None:
     async with open_store() as store:
         await store.create_tenant("tenant", INFO)
         await store.create_tenant("tenant", TenantInfo())
@@ -41,7 +41,9 @@ async def test_a_tenant_that_exists_keeps_what_is_known_of_it(open_store: OpenSt
         assert await store.tenants() == {"tenant": INFO}
 
 
-async def test_a_tenant_comes_with_its_first_namespace_and_stays(open_store: OpenStore) -> None:
+async def test_a_tenant_is_created_with_its_first_namespace_and_outlives_the_namespace(
+    open_store: OpenStore,
+) -> None:
     async with open_store() as store:
         await store.create_namespace(A)
         await store.apply(NamespaceName.parse("second/b"), changes())
@@ -64,7 +66,7 @@ async def test_a_tenant_with_a_namespace_is_not_deleted(open_store: OpenStore) -
         assert await store.tenants() == {}
 
 
-async def test_a_namespace_keeps_the_policies_it_was_made_with(open_store: OpenStore) -> None:
+async def test_a_namespace_keeps_the_policies_of_its_creation(open_store: OpenStore) -> None:
     async with open_store() as store:
         await store.create_namespace(A, NamespacePolicies(bundles=16))
         await store.create_namespace(A, NamespacePolicies(bundles=8))
@@ -74,7 +76,9 @@ async def test_a_namespace_keeps_the_policies_it_was_made_with(open_store: OpenS
         assert await store.policies(NamespaceName.parse("tenant/none")) is None
 
 
-async def test_a_deleted_namespace_is_gone_with_all_that_was_in_it(open_store: OpenStore) -> None:
+async def test_deleting_a_namespace_removes_its_policies_and_system_topics(
+    open_store: OpenStore,
+) -> None:
     async with open_store() as store:
         await store.create_namespace(A, NamespacePolicies(bundles=16))
         await store.apply(A, with_properties({topic("__change_events"): {"k": "v"}}))
@@ -100,7 +104,7 @@ async def test_a_namespace_with_topics_is_not_deleted(open_store, content) -> No
         assert await store.apply(A, changes(topic("b"))) == 2
 
 
-async def test_versions_go_on_when_a_namespace_is_made_again(open_store: OpenStore) -> None:
+async def test_versions_continue_when_a_namespace_is_recreated(open_store: OpenStore) -> None:
     async with open_store() as store:
         feed = store.changes()
         for name in ("a", "b"):
@@ -116,7 +120,7 @@ async def test_versions_go_on_when_a_namespace_is_made_again(open_store: OpenSto
         assert await names(store) == [base("new")]
 
 
-async def test_the_version_is_known_without_the_names(open_store: OpenStore) -> None:
+async def test_the_version_of_a_namespace_is_read_without_its_names(open_store: OpenStore) -> None:
     async with open_store() as store:
         assert await store.version(A) == 0
         await store.apply(A, changes(topic("a")))
@@ -124,12 +128,14 @@ async def test_the_version_is_known_without_the_names(open_store: OpenStore) -> 
         assert await store.version(A) == 2
 
 
-async def test_each_start_of_a_broker_has_a_number_of_its_own(open_store: OpenStore) -> None:
+async def test_each_broker_instance_has_its_own_increasing_number(open_store: OpenStore) -> None:
     async with open_store() as store:
         assert [await store.next_instance() for _ in range(3)] == [0, 1, 2]
 
 
-async def test_configuration_is_kept_replaced_and_removed(open_store: OpenStore) -> None:
+async def test_dynamic_configuration_values_are_stored_replaced_and_removed(
+    open_store: OpenStore,
+) -> None:
     async with open_store() as store:
         assert await store.configuration() == {}
         await store.set_configuration("b", "1")
@@ -152,7 +158,7 @@ async def test_any_text_may_be_a_key_or_a_value(open_store: OpenStore, text: str
         assert await store.delete_tenant(text)
 
 
-async def test_one_tenant_and_its_namespaces_are_found_without_the_others(open_store) -> None:
+async def test_a_tenant_and_its_namespaces_are_read_separately(open_store) -> None:
     spaces = ["a/2", "a/1", "a-b/x", "a0/x", "aa/x", "a.b/x"]
     async with open_store() as store:
         await store.create_tenant("a", INFO)
@@ -167,7 +173,7 @@ async def test_one_tenant_and_its_namespaces_are_found_without_the_others(open_s
         assert await store.tenant("missing") is None
 
 
-async def test_many_namespaces_and_tenants_come_in_order(open_store: OpenStore) -> None:
+async def test_many_namespaces_and_tenants_are_listed_in_order(open_store: OpenStore) -> None:
     spaces = [NamespaceName(f"t{n * 7919 % 3_001:04d}", "own") for n in range(3_001)]
     some = [(one, TopicChanges([topic("x", one)], adds_only=True)) for one in spaces]
     async with open_store() as store:
@@ -176,7 +182,9 @@ async def test_many_namespaces_and_tenants_come_in_order(open_store: OpenStore) 
         assert list(await store.tenants()) == sorted(one.tenant for one in spaces)
 
 
-async def test_a_namespace_is_deleted_with_all_its_topics_at_once(open_store: OpenStore) -> None:
+async def test_deleting_namespaces_together_removes_and_reports_all_their_topics(
+    open_store: OpenStore,
+) -> None:
     async with open_store() as store:
         described = with_properties({topic("t"): {"k": "v"}, topic("p-partition-0"): {}})
         added = [*described.added, topic("__change_events"), topic("n", A, "non-persistent")]
@@ -198,7 +206,9 @@ async def test_a_namespace_is_deleted_with_all_its_topics_at_once(open_store: Op
         assert dict((await store.snapshot(A)).partitioned) == {}
 
 
-async def test_a_deletion_of_many_topics_is_told_without_them(open_store: OpenStore) -> None:
+async def test_the_feed_reports_a_deletion_of_many_topics_without_their_names(
+    open_store: OpenStore,
+) -> None:
     many = [topic(f"t{number}") for number in range(MAX_TOLD_NAMES + 1)]
     async with open_store() as store:
         await store.apply(A, TopicChanges(many))

@@ -23,7 +23,7 @@ async def keep_two(store: MetadataStore, name: str) -> None:
     await store.set_policy(name, "dedup", True)
 
 
-async def test_policies_are_kept_by_name_and_key(open_store: OpenStore) -> None:
+async def test_policies_are_stored_by_name_and_key(open_store: OpenStore) -> None:
     async with open_store() as store:
         await store.set_policy(NAMESPACE, "ttl", 5)
         await store.set_policy(TOPIC, "rate", RATE)
@@ -35,7 +35,9 @@ async def test_policies_are_kept_by_name_and_key(open_store: OpenStore) -> None:
         assert await store.policy_documents("tenant/none") == {}
 
 
-async def test_a_policy_is_removed_alone_and_the_last_one_with_its_name(open_store) -> None:
+async def test_removing_a_policy_keeps_the_rest_and_the_last_removal_drops_the_name(
+    open_store,
+) -> None:
     async with open_store() as store:
         await keep_two(store, TOPIC)
         await store.set_policy(TOPIC, "ttl", None, before=5)
@@ -45,7 +47,7 @@ async def test_a_policy_is_removed_alone_and_the_last_one_with_its_name(open_sto
         assert await store.policy_documents() == {}
 
 
-async def test_a_policy_with_another_value_than_the_one_read_is_not_replaced(
+async def test_a_policy_is_replaced_only_if_it_has_the_expected_value(
     open_store: OpenStore,
 ) -> None:
     async with open_store() as store:
@@ -60,7 +62,9 @@ async def test_a_policy_with_another_value_than_the_one_read_is_not_replaced(
         assert await store.policy_documents() == {}
 
 
-async def test_all_policies_of_some_names_are_forgotten(open_store: OpenStore) -> None:
+async def test_deleting_policies_removes_all_keys_of_the_chosen_names(
+    open_store: OpenStore,
+) -> None:
     async with open_store() as store:
         for name in (NAMESPACE, TOPIC, "other/b"):
             await keep_two(store, name)
@@ -68,7 +72,7 @@ async def test_all_policies_of_some_names_are_forgotten(open_store: OpenStore) -
         assert await store.policy_documents() == {"other/b": {"ttl": 5, "dedup": True}}
 
 
-async def test_a_namespace_has_the_policies_that_it_is_created_with_and_none_it_had_before(
+async def test_a_created_namespace_has_only_the_policies_of_its_creation(
     open_store: OpenStore,
 ) -> None:
     space, bundles = NamespaceName.parse(NAMESPACE), NamespacePolicies(2)
@@ -81,7 +85,9 @@ async def test_a_namespace_has_the_policies_that_it_is_created_with_and_none_it_
 
 
 @pytest.mark.parametrize("open_store", ["sqlite", "postgresql"], indirect=True)
-async def test_a_namespace_comes_with_all_its_policies_or_not_at_all(open_store: OpenStore) -> None:
+async def test_a_namespace_is_created_with_all_its_policies_or_not_at_all(
+    open_store: OpenStore,
+) -> None:
     async with open_store() as store:
         with pytest.raises((TypeError, StoreError)):
             await store.create_namespace(

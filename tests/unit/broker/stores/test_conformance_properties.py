@@ -44,14 +44,16 @@ async def test_each_mode_selects_its_own_domain(open_store: OpenStore) -> None:
         assert await selected(store, ALL, k="v") == [other, topic("p")]
 
 
-async def test_what_is_selected_comes_in_javas_order(open_store: OpenStore) -> None:
+async def test_selected_names_are_in_javas_order(open_store: OpenStore) -> None:
     async with open_store() as store:
         ordered = [topic(name) for name in ("a", "\u00e9", "\U0001f600", "\uff5e")]
         await store.apply(A, with_properties({name: {"k": "v"} for name in reversed(ordered)}))
         assert await selected(store, k="v") == ordered
 
 
-async def test_the_largest_properties_are_kept_of_a_partition_too(open_store: OpenStore) -> None:
+async def test_the_largest_allowed_properties_are_stored_for_a_partition(
+    open_store: OpenStore,
+) -> None:
     # As large as a partitioned topic's properties may be, and nearly incompressible
     room = MAX_PROPERTY_BYTES - len(base("p")) - len("k")
     largest = {"k": "".join(Random(1).choices(printable, k=room))}
@@ -62,7 +64,7 @@ async def test_the_largest_properties_are_kept_of_a_partition_too(open_store: Op
         assert await store.properties(A, partition.decode()) == largest
 
 
-async def test_a_topics_properties_are_shown(open_store: OpenStore) -> None:
+async def test_the_properties_of_a_topic_are_read_back(open_store: OpenStore) -> None:
     async with open_store() as store:
         await store.apply(A, with_properties({topic("a"): {"k": "v", "b": ""}, topic("b"): {}}))
         assert await store.properties(A, base("a")) == {"b": "", "k": "v"}
@@ -70,7 +72,7 @@ async def test_a_topics_properties_are_shown(open_store: OpenStore) -> None:
         assert await store.properties(A, base("none")) == {}
 
 
-async def test_partitioned_topics_have_properties_but_are_selected_by_nothing(open_store) -> None:
+async def test_a_partitioned_topic_has_properties_but_is_never_selected(open_store) -> None:
     async with open_store() as store:
         made = changes(topic("p-partition-0"), p=1)
         rows = {topic("p"): {"k": "v"}, topic("p-partition-0"): {"part": "0"}}
@@ -87,7 +89,9 @@ async def test_a_topic_with_the_name_of_a_partitioned_topic_is_selected(open_sto
         assert await selected(store, k="v") == [topic("p")]
 
 
-async def test_what_is_removed_or_forgotten_loses_its_properties(open_store: OpenStore) -> None:
+async def test_a_removed_topic_or_partition_count_loses_its_properties(
+    open_store: OpenStore,
+) -> None:
     async with open_store() as store:
         rows = {topic(name): {"k": "v"} for name in ("a", "b", "p")}
         made = changes(topic("a"), topic("b"), p=1)
@@ -99,7 +103,7 @@ async def test_what_is_removed_or_forgotten_loses_its_properties(open_store: Ope
         assert await selected(store, k="v") == [topic("b")]
 
 
-async def test_properties_of_what_is_not_there_are_not_kept(open_store: OpenStore) -> None:
+async def test_properties_of_missing_topics_are_not_stored(open_store: OpenStore) -> None:
     async with open_store() as store:
         await store.apply(A, changes(topic("there")))
         rows = PropertyRows.from_mappings(
@@ -131,7 +135,9 @@ async def test_properties_change_without_a_change_of_names(open_store: OpenStore
 
 
 @pytest.mark.parametrize("text", ODD_TEXTS)
-async def test_texts_are_compared_and_never_run(open_store: OpenStore, text: str) -> None:
+async def test_property_texts_are_never_interpreted_as_sql(
+    open_store: OpenStore, text: str
+) -> None:
     async with open_store() as store:
         name = topic(f"odd {text}")
         await store.apply(A, with_properties({name: {text: text}, topic("b"): {"k": "v"}}))
@@ -142,13 +148,15 @@ async def test_texts_are_compared_and_never_run(open_store: OpenStore, text: str
         assert await selected(store, k="v") == [topic("b")]
 
 
-async def test_half_a_character_is_found_nowhere(open_store: OpenStore) -> None:
+async def test_a_lone_surrogate_matches_no_property(open_store: OpenStore) -> None:
     async with open_store() as store:
         await store.apply(A, with_properties({topic("a"): {"k": "v"}}))
         assert await selected(store, k="\ud83d") == []
 
 
-async def test_many_topics_come_with_their_properties_and_lose_them(open_store: OpenStore) -> None:
+async def test_properties_of_many_topics_are_added_replaced_and_removed(
+    open_store: OpenStore,
+) -> None:
     async with open_store() as store:
         many = [topic(f"t{n:04d}") for n in range(MANY)]
         rows = {name: {"third": str(n % 3), "all": "x"} for n, name in enumerate(many)}
@@ -160,7 +168,7 @@ async def test_many_topics_come_with_their_properties_and_lose_them(open_store: 
         assert await selected(store, third="1") == many[301:600:3]
 
 
-async def test_properties_survive_any_number_of_conditions(open_store: OpenStore) -> None:
+async def test_a_selection_may_have_many_conditions(open_store: OpenStore) -> None:
     async with open_store() as store:
         keys = {f"k{n}": str(n) for n in range(50)}
         await store.apply(A, with_properties({topic("a"): keys, topic("b"): {"k1": "1"}}))

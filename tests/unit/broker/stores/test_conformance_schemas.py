@@ -15,7 +15,7 @@ FIRST = StoredSchema(0, "AVRO", b'"int"\x00\xff', {"k": "v\x00", "": ""}, 1_700_
 GONE = StoredSchema(1, "NONE", b"", {}, 5, deleted=True)
 
 
-async def test_versions_come_back_as_they_were_added_and_in_order(open_store: OpenStore) -> None:
+async def test_schema_versions_are_read_back_unchanged_in_order(open_store: OpenStore) -> None:
     async with open_store() as store:
         added = [await store.add_schema(TOPIC, one) for one in (FIRST, GONE)]
         assert added == [True, True]
@@ -23,7 +23,7 @@ async def test_versions_come_back_as_they_were_added_and_in_order(open_store: Op
         assert list(await store.schemas_of(OTHER)) == []
 
 
-async def test_a_version_is_taken_once(open_store: OpenStore) -> None:
+async def test_a_schema_version_is_added_only_once(open_store: OpenStore) -> None:
     async with open_store() as store:
         await store.add_schema(TOPIC, FIRST)
         added = await store.add_schema(TOPIC, StoredSchema(0, "STRING", b""))
@@ -31,7 +31,7 @@ async def test_a_version_is_taken_once(open_store: OpenStore) -> None:
         assert list(await store.schemas_of(TOPIC)) == [FIRST]
 
 
-async def test_deleting_forgets_one_topic(open_store: OpenStore) -> None:
+async def test_deleting_schemas_affects_a_single_topic(open_store: OpenStore) -> None:
     async with open_store() as store:
         await store.add_schema(TOPIC, FIRST)
         await store.add_schema(OTHER, FIRST)
@@ -41,7 +41,7 @@ async def test_deleting_forgets_one_topic(open_store: OpenStore) -> None:
         assert await store.add_schema(TOPIC, FIRST)
 
 
-async def test_schemas_go_with_their_namespace(open_store: OpenStore) -> None:
+async def test_schemas_are_deleted_with_their_namespace(open_store: OpenStore) -> None:
     async with open_store() as store:
         for namespace in (A, B):
             await store.create_namespace(namespace)
@@ -51,7 +51,7 @@ async def test_schemas_go_with_their_namespace(open_store: OpenStore) -> None:
         assert list(await store.schemas_of(f"{B}/t")) == [FIRST]
 
 
-async def test_schemas_survive_where_topics_do(open_store: OpenStore) -> None:
+async def test_schemas_survive_reopening_in_persistent_stores(open_store: OpenStore) -> None:
     async with open_store() as store:
         survives = repr(store).startswith(("<Sqlite", "<Postgresql"))
         await store.add_schema(TOPIC, FIRST)

@@ -33,7 +33,9 @@ def described(namespace: NamespaceName, rows: Mapping[str, Mapping[str, str]]) -
     return namespace, TopicChanges(topics, (), {}, properties, adds_only=True)
 
 
-async def test_many_namespaces_come_with_all_that_is_theirs(open_store: OpenStore) -> None:
+async def test_many_namespaces_are_created_with_their_topics_counts_and_properties(
+    open_store: OpenStore,
+) -> None:
     some = [(one, TopicChanges([topic("x", one)], adds_only=True)) for one in MANY]
     parted = (A, addition(topic("p-partition-0"), topic("p-partition-1"), topic("q"), p=2, q=4))
     async with open_store() as store:
@@ -49,7 +51,9 @@ async def test_many_namespaces_come_with_all_that_is_theirs(open_store: OpenStor
         assert await store.properties(B, topic("b", B).decode()) == {"k": "v"}
 
 
-async def test_what_is_there_grows_and_what_is_not_is_made(open_store: OpenStore) -> None:
+async def test_a_batch_extends_existing_namespaces_and_creates_missing_namespaces(
+    open_store: OpenStore,
+) -> None:
     async with open_store() as store:
         await store.apply(A, changes(topic("a")))
         await store.apply_all([(A, addition(topic("a"), topic("c"))), (B, addition(topic("b", B)))])
@@ -58,7 +62,7 @@ async def test_what_is_there_grows_and_what_is_not_is_made(open_store: OpenStore
         assert [await store.version(one) for one in (A, B)] == [2, 1]
 
 
-async def test_every_namespace_is_told_by_itself(open_store: OpenStore) -> None:
+async def test_the_feed_reports_each_namespace_of_a_batch_separately(open_store: OpenStore) -> None:
     many = [topic(f"t{number}") for number in range(MANY_NAMES + 1)]
     async with open_store() as store:
         feed = store.changes()
@@ -75,7 +79,7 @@ async def test_every_namespace_is_told_by_itself(open_store: OpenStore) -> None:
         }
 
 
-async def test_a_namespace_that_is_made_again_goes_on_above_its_versions(open_store) -> None:
+async def test_a_namespace_recreated_in_a_batch_continues_its_versions(open_store) -> None:
     async with open_store() as store:
         await store.apply(A, changes(topic("a")))
         await store.apply(A, changes(removed=(topic("a"),)))
@@ -84,7 +88,9 @@ async def test_a_namespace_that_is_made_again_goes_on_above_its_versions(open_st
         assert await store.version(A) > 3
 
 
-async def test_changes_side_by_side_lose_nothing_and_come_in_order(open_store: OpenStore) -> None:
+async def test_concurrent_batches_and_changes_are_all_applied_in_order(
+    open_store: OpenStore,
+) -> None:
     async with open_store() as store:
         feed = store.changes()
         together = await started(
@@ -104,7 +110,9 @@ async def test_changes_side_by_side_lose_nothing_and_come_in_order(open_store: O
         assert (versions[A], versions[MANY[0]]) == ([1, 2, 3], [1, 2])
 
 
-async def test_few_described_topics_are_found_by_what_describes_them(open_store: OpenStore) -> None:
+async def test_topics_added_with_properties_are_selected_by_their_properties(
+    open_store: OpenStore,
+) -> None:
     rows = {"c": {"team": "red", "tier": "1"}, "a": {"team": "red"}, "b": {}}
     async with open_store() as store:
         await store.apply_all([described(A, rows)])

@@ -8,7 +8,7 @@ from tests.support.clocks.settle import settle, started
 from tests.support.stores.topic_stores import A, B
 
 
-async def test_each_namespace_has_its_own_turn() -> None:
+async def test_each_namespace_has_its_own_lock() -> None:
     turns, done = NameLocks(), []
 
     async def work(namespace: object, name: str) -> None:
@@ -29,7 +29,7 @@ async def test_each_namespace_has_its_own_turn() -> None:
             task.cancel()
 
 
-async def test_a_lock_is_there_only_while_it_is_used() -> None:
+async def test_a_lock_exists_only_while_in_use() -> None:
     turns = NameLocks()
     async with turns.of(A):
         assert A in turns
@@ -38,7 +38,7 @@ async def test_a_lock_is_there_only_while_it_is_used() -> None:
     assert len(turns) == 0
 
 
-async def test_a_turn_comes_back_from_who_fails_or_leaves() -> None:
+async def test_a_lock_is_released_by_a_failed_or_cancelled_holder() -> None:
     turns = NameLocks()
 
     async def fails() -> None:
@@ -56,7 +56,7 @@ async def test_a_turn_comes_back_from_who_fails_or_leaves() -> None:
     assert len(turns) == 0
 
 
-async def test_work_goes_on_when_who_asked_for_it_leaves() -> None:
+async def test_work_continues_after_its_caller_is_cancelled() -> None:
     go_on, done = asyncio.Event(), []
 
     async def work() -> None:
@@ -72,7 +72,7 @@ async def test_work_goes_on_when_who_asked_for_it_leaves() -> None:
     assert done == [1]
 
 
-async def test_a_failure_that_nobody_waits_for_is_no_error_of_ours(caplog) -> None:
+async def test_a_failure_without_a_waiter_is_not_logged_as_an_error(caplog) -> None:
     go_on = asyncio.Event()
 
     async def refuse() -> None:

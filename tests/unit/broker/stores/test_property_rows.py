@@ -21,7 +21,7 @@ from server.tasks.freed_memory import GlibcHeap
 ROOT = Path(__file__).parents[4]
 
 
-def test_the_first_rows_import_nothing() -> None:
+def test_making_the_first_rows_imports_no_module() -> None:
     # In a separate process, because this process may have imported the module already
     made = "PropertyRows.same_for_all([b'x'], {'a': 'b'}); PropertyRows.from_mappings({b'x': {}})"
     program = (
@@ -42,7 +42,7 @@ def texts(made: PropertyRows) -> tuple[list[int], list[bytes]]:
     return counts.tolist(), pairs.to_pylist()
 
 
-def test_a_row_has_its_properties() -> None:
+def test_each_row_has_its_own_properties() -> None:
     made = rows([("a", "1"), ("b", "2")], [], None)
     assert [made.of(row) for row in range(3)] == [{"a": "1", "b": "2"}, {}, {}]
     assert texts(made) == ([2, 0, 0], [b"1:a:1", b"1:b:2"])
@@ -56,7 +56,7 @@ def test_a_row_has_its_properties() -> None:
         ([("a", "1"), ("a", None)], {}),
     ],
 )
-def test_of_a_key_given_twice_the_last_value_holds_and_null_is_none(given, kept) -> None:
+def test_the_last_value_of_a_duplicate_key_counts_and_null_removes_the_key(given, kept) -> None:
     made = rows([("x", "0")], given, [("a", "9")])
     assert made.of(1) == kept
     counts, pairs = texts(made)
@@ -64,14 +64,14 @@ def test_of_a_key_given_twice_the_last_value_holds_and_null_is_none(given, kept)
     assert dict(map(pair_of_text, pairs[1:-1])) == kept
 
 
-def test_a_part_of_a_column_is_read_as_that_part() -> None:
+def test_a_slice_of_a_column_is_read_with_its_own_rows() -> None:
     whole = rows([("a", "1")], None, [("b", "2")], [("c", "3"), ("d", "4")], None)
     part = PropertyRows([b"x", b"y", b"z"], whole.column.slice(1, 3))
     assert texts(part) == ([0, 1, 2], [b"1:b:2", b"1:c:3", b"1:d:4"])
     assert part.of(1) == {"b": "2"}
 
 
-def test_large_strings_are_strings() -> None:
+def test_large_strings_are_read_like_strings() -> None:
     kind = pa.map_(pa.large_string(), pa.large_string())
     assert texts(PropertyRows([b"x"], pa.array([[("a", "1")]], kind))) == ([1], [b"1:a:1"])
 
@@ -96,24 +96,24 @@ def test_many_topics_may_have_the_same_properties() -> None:
 @pytest.mark.parametrize(
     "pair", [("", ""), ("a", ""), ("", "a"), ("1:a", ":"), ("é", "\U0001f600"), ("a:1", "b:2")]
 )
-def test_a_pairs_text_is_read_back(pair: tuple[str, str]) -> None:
+def test_the_text_of_a_pair_is_parsed_back_to_the_pair(pair: tuple[str, str]) -> None:
     text = pair_text(*pair)
     assert text is not None
     assert pair_of_text(text) == pair
 
 
-def test_no_two_pairs_have_one_text() -> None:
+def test_different_pairs_have_different_texts() -> None:
     parts = ["", "1", ":", "a", "1:", ":1", "a:", "1:a", "1:a:", "11:a"]
     pairs = [(key, value) for key in parts for value in parts]
     assert len({pair_text(*pair) for pair in pairs}) == len(pairs)
 
 
-def test_half_a_character_is_in_no_text() -> None:
+def test_a_lone_surrogate_has_no_pair_text() -> None:
     assert pair_text("\ud800", "v") is None
     assert pair_text("k", "\udfff") is None
 
 
-def test_many_pairs_leave_no_small_blocks_that_the_heap_is_searched_for() -> None:
+def test_converting_many_pairs_does_not_fragment_the_heap() -> None:
     rows = 100_000
     pairs = pa.array(
         [[("team", f"team-{row}"), ("row", str(row))] for row in range(rows)], PROPERTIES_TYPE
@@ -125,7 +125,7 @@ def test_many_pairs_leave_no_small_blocks_that_the_heap_is_searched_for() -> Non
     assert info().smblks - before < rows // 10
 
 
-def test_rows_cut_out_of_more_count_only_their_own_pairs() -> None:
+def test_sliced_rows_count_only_their_own_pairs() -> None:
     column = pa.array([[("k", "v")] * 5_000, [], [("k", "v"), ("l", "w")], None], PROPERTIES_TYPE)
     assert PropertyRows([b"b", b"c", b"d"], column.slice(1)).pairs == 2
     assert not is_large(TopicChanges(properties=PropertyRows([b"c"], column.slice(2, 1))))

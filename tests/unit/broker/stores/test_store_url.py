@@ -40,5 +40,7 @@ def test_a_url_is_shown_without_its_password(url: str, shown: str) -> None:
         ("memory:local", True),
     ],
 )
-def test_a_url_is_usable_or_not(url: str, usable: bool) -> None:
+def test_a_store_url_is_usable_only_with_a_known_scheme_and_valid_parts(
+    url: str, usable: bool
+) -> None:
     assert usable_store_url(url) is usable

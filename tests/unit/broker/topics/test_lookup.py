@@ -72,7 +72,7 @@ async def test_a_loopback_address_is_reached_through_the_service_url(url, throug
     assert found.proxy_through_service_url is through
 
 
-async def test_of_several_brokers_none_is_reached_through_the_service_url() -> None:
+async def test_with_several_brokers_no_broker_is_reached_through_the_service_url() -> None:
     found = await (await handler("pulsar://127.0.0.1:6650", alone=False)).lookup(lookup_of(PLAIN))
     # All are named
     assert not found.proxy_through_service_url
@@ -90,7 +90,7 @@ async def test_an_invalid_topic_name_is_refused(kind: str, topic: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["lookup", "partitions"])
-async def test_a_namespace_that_does_not_exist_is_not_found(kind: str) -> None:
+async def test_a_missing_namespace_is_answered_topic_not_found(kind: str) -> None:
     handled = await handler()
     topic = "persistent://tenant/nowhere/t"
     request = lookup_of(topic) if kind == "lookup" else partitions_of(topic)
@@ -101,11 +101,11 @@ async def test_a_namespace_that_does_not_exist_is_not_found(kind: str) -> None:
 
 
 @pytest.mark.parametrize("listener", ["", "  "])
-async def test_a_blank_listener_is_none(listener: str) -> None:
+async def test_a_blank_listener_name_is_ignored(listener: str) -> None:
     assert await (await handler()).lookup(lookup_of(PLAIN, advertised_listener_name=listener))
 
 
-async def test_an_unknown_listener_is_named() -> None:
+async def test_an_unknown_listener_name_is_refused() -> None:
     with pytest.raises(RequestError) as caught:
         await (await handler()).lookup(lookup_of(PLAIN, advertised_listener_name="external"))
     assert caught.value.server_error == pb.ServiceNotReady
@@ -115,14 +115,16 @@ async def test_an_unknown_listener_is_named() -> None:
 @pytest.mark.parametrize(
     ("topic", "count"), [(PARTED, 4), (PLAIN, 0), (f"{PARTED}-partition-1", 0)]
 )
-async def test_known_topics_have_their_partitions(topic: str, count: int) -> None:
+async def test_partitioned_metadata_answers_the_partition_count_of_a_known_topic(
+    topic: str, count: int
+) -> None:
     answer = await (await handler(allowed=False)).partitions(partitions_of(topic))
     assert answer.request_id == 3
     assert answer.response == pb.CommandPartitionedTopicMetadataResponse.Success
     assert answer.partitions == count
 
 
-async def test_the_namespace_is_looked_for_before_the_listener() -> None:
+async def test_a_missing_namespace_is_reported_before_an_unknown_listener() -> None:
     request = lookup_of("persistent://tenant/nowhere/t", advertised_listener_name="external")
     with pytest.raises(RequestError) as caught:
         await (await handler()).lookup(request)
@@ -130,7 +132,7 @@ async def test_the_namespace_is_looked_for_before_the_listener() -> None:
 
 
 @pytest.mark.parametrize("index", ["4", "9", "2147483647"])
-async def test_nobodys_question_makes_a_partition_that_a_topic_does_not_have(index: str) -> None:
+async def test_a_partition_beyond_the_count_of_its_topic_is_not_found(index: str) -> None:
     with pytest.raises(RequestError) as caught:
         await (await handler()).partitions(partitions_of(f"{PARTED}-partition-{index}"))
     assert (caught.value.server_error, caught.value.message) == (pb.TopicNotFound, "")
@@ -138,7 +140,7 @@ async def test_nobodys_question_makes_a_partition_that_a_topic_does_not_have(ind
 
 @pytest.mark.parametrize("partitions", [0, 2])
 @pytest.mark.parametrize("name", [f"{PLAIN}-partition-0", "persistent://tenant/ns/no-partition-1"])
-async def test_a_partition_of_no_partitioned_topic_is_a_topic_that_may_come(
+async def test_a_partition_without_a_partitioned_topic_is_found_only_with_auto_creation(
     name: str, partitions: int
 ) -> None:
     handled = await handler(partitions=partitions)
@@ -148,7 +150,7 @@ async def test_a_partition_of_no_partitioned_topic_is_a_topic_that_may_come(
     assert caught.value.server_error == pb.TopicNotFound
 
 
-async def test_without_creation_a_missing_namespace_is_not_named() -> None:
+async def test_without_auto_creation_a_missing_namespace_is_refused_without_a_message() -> None:
     request = partitions_of("persistent://tenant/no/t", metadata_auto_creation_enabled=False)
     with pytest.raises(RequestError) as caught:
         await (await handler()).partitions(request)
@@ -170,7 +172,9 @@ async def test_a_partition_of_a_topic_without_a_name_is_refused(as_shipped, code
 
 
 @pytest.mark.parametrize(("allowed", "wanted"), [(False, True), (True, False), (False, False)])
-async def test_a_missing_topic_is_not_found_unless_both_sides_want_it_made(allowed, wanted) -> None:
+async def test_a_missing_topic_is_not_found_unless_client_and_broker_allow_creation(
+    allowed, wanted
+) -> None:
     handled = await handler(allowed=allowed, partitions=2)
     request = partitions_of(f"{PLAIN}-new", metadata_auto_creation_enabled=wanted)
     with pytest.raises(RequestError) as caught:
@@ -178,14 +182,14 @@ async def test_a_missing_topic_is_not_found_unless_both_sides_want_it_made(allow
     assert caught.value.server_error == pb.TopicNotFound
 
 
-async def test_a_missing_topic_without_partitions_comes_with_its_first_producer() -> None:
+async def test_a_metadata_request_does_not_create_a_topic_without_partitions() -> None:
     handled = await handler()
     answer = await handled.partitions(partitions_of(f"{PLAIN}-new"))
     assert answer.partitions == 0
     assert len((await handled._store.snapshot(NAMESPACE)).persistent) == 5
 
 
-async def test_a_missing_partitioned_topic_is_made_once_with_all_its_partitions() -> None:
+async def test_a_missing_partitioned_topic_is_created_once_with_all_its_partitions() -> None:
     handled = await handler(partitions=3)
     counts = [
         (await handled.partitions(partitions_of(f"{PLAIN}-new"))).partitions for _ in range(2)
@@ -198,7 +202,7 @@ async def test_a_missing_partitioned_topic_is_made_once_with_all_its_partitions(
 
 
 @pytest.mark.parametrize("failing", ["snapshot", "apply"])
-async def test_a_store_that_fails_is_a_metadata_error(failing: str) -> None:
+async def test_a_failing_store_is_a_metadata_error(failing: str) -> None:
     handled = await handler(partitions=3)
 
     async def fail(*_: object) -> None:
@@ -216,7 +220,7 @@ async def test_a_store_that_fails_is_a_metadata_error(failing: str) -> None:
 @pytest.mark.parametrize(
     ("as_shipped", "code"), [(True, pb.ServiceNotReady), (False, pb.NotAllowedError)]
 )
-async def test_one_topic_too_many_is_refused_as_if_there_might_be_room_later_by_pulsar_only(
+async def test_a_topic_above_the_namespace_limit_is_refused_as_retryable_only_in_profile_pulsar(
     as_shipped: bool, code: int
 ) -> None:
     found = await handler(partitions=2, as_shipped=as_shipped, max_topics=5)

@@ -24,7 +24,7 @@ TO_BE_ASKED = Owner(NO_URLS, here=False, decided=False)
         (RequestError(pb.MetadataError, "the store failed"), (0, 0, 1)),
     ],
 )
-async def test_a_lookup_is_an_answer_a_redirect_or_a_failure_and_has_its_time(
+async def test_each_lookup_is_counted_as_answer_redirect_or_failure_with_its_time(
     found: Owner | Exception, counts: tuple[int, int, int]
 ) -> None:
     clock = ManualClock()

@@ -52,28 +52,28 @@ async def carried(store: MemoryStore) -> list[Mapping[str, str]]:
 
 
 @pytest.mark.parametrize("partitions", [0, 2])
-async def test_updates_of_two_brokers_are_both_kept(partitions: int) -> None:
+async def test_property_updates_of_two_brokers_are_both_kept(partitions: int) -> None:
     store, one, other = await made(partitions)
     before_change(store, 1, lambda: other.properties.update(TOPIC, {"b": "2", "old": "3"}))
     await one.properties.update(TOPIC, {"a": "1"})
     assert await carried(store) == [{"old": "3", "b": "2", "a": "1"}]
 
 
-async def test_what_another_removes_meanwhile_does_not_come_back() -> None:
+async def test_a_property_removed_by_another_broker_meanwhile_is_not_restored() -> None:
     store, one, other = await made(2)
     before_change(store, 1, lambda: other.properties.remove(TOPIC, "old"))
     await one.properties.update(TOPIC, {"a": "1"})
     assert await carried(store) == [{"a": "1"}]
 
 
-async def test_partitions_that_are_added_meanwhile_are_updated_too() -> None:
+async def test_partitions_added_during_an_update_have_the_updated_properties() -> None:
     store, one, other = await made(2)
     before_change(store, 1, lambda: other.service.grow(TOPIC, GROWN))
     await one.properties.update(TOPIC, {"a": "1"})
     assert await carried(store) == [{"old": "1", "a": "1"}]
 
 
-async def test_partitions_are_added_with_the_properties_of_that_moment() -> None:
+async def test_added_partitions_have_the_properties_updated_meanwhile() -> None:
     store, one, other = await made(2)
     before_change(store, 1, lambda: other.properties.update(TOPIC, {"a": "1"}))
     await one.service.grow(TOPIC, GROWN)
@@ -82,7 +82,7 @@ async def test_partitions_are_added_with_the_properties_of_that_moment() -> None
 
 @pytest.mark.parametrize("work", ["create", "grow", "update"])
 @pytest.mark.parametrize("change", [2, 3])
-async def test_properties_that_change_between_two_parts_of_a_change_reach_all_partitions(
+async def test_properties_changed_between_parts_of_a_change_reach_all_partitions(
     work: str, change: int
 ) -> None:
     store, one, other = await made(2)
@@ -102,7 +102,7 @@ async def test_properties_that_change_between_two_parts_of_a_change_reach_all_pa
     assert await carried(store) == [{"old": "1", "a": "1"} | more]
 
 
-async def test_a_topic_that_is_made_anew_with_fewer_partitions_is_added_none() -> None:
+async def test_growth_is_refused_when_the_topic_was_recreated_meanwhile() -> None:
     store, one, other = await made(2)
 
     async def made_anew() -> None:
@@ -130,7 +130,7 @@ def overtake_again_and_again(store: MetadataStore, other: Broker, change: int) -
 
 
 @pytest.mark.parametrize("partitions", [0, 2 * PARTITIONS_PER_CHANGE])
-async def test_an_update_that_is_overtaken_again_and_again_is_made(partitions: int) -> None:
+async def test_a_repeatedly_overtaken_property_update_is_applied(partitions: int) -> None:
     store, one, other = await made(partitions)
     overtake_again_and_again(store, other, 1)
     await one.properties.update(TOPIC, {"a": "1"})
@@ -138,7 +138,7 @@ async def test_an_update_that_is_overtaken_again_and_again_is_made(partitions: i
 
 
 @pytest.mark.parametrize("change", [1, 2])
-async def test_growth_that_is_overtaken_again_and_again_is_made(change: int) -> None:
+async def test_a_repeatedly_overtaken_growth_is_applied(change: int) -> None:
     store, one, other = await made(2)
     overtake_again_and_again(store, other, change)
     await one.service.grow(TOPIC, 2 * PARTITIONS_PER_CHANGE)
@@ -146,7 +146,7 @@ async def test_growth_that_is_overtaken_again_and_again_is_made(change: int) -> 
     assert await carried(store) == [{"old": "1", "left": "0"}]
 
 
-async def test_an_update_of_one_topic_does_not_wait_for_that_of_another() -> None:
+async def test_updates_of_different_topics_do_not_wait_for_each_other() -> None:
     # An update that does not end yet
     store, one, _ = await made(2)
     other, ends, waits = TopicName.parse(f"{TOPIC}2"), asyncio.Event(), asyncio.Event()
@@ -166,12 +166,12 @@ async def test_an_update_of_one_topic_does_not_wait_for_that_of_another() -> Non
     await first
 
 
-def test_partitions_are_made_off_the_event_loop() -> None:
+def test_each_part_of_many_partitions_counts_as_a_large_change() -> None:
     parts = in_changes(range(2 * PARTITIONS_PER_CHANGE))
     assert all(is_large(TopicChanges(partition_names(TOPIC, part))) for part in parts)
 
 
-async def test_updates_of_one_broker_wait_for_each_other() -> None:
+async def test_simultaneous_updates_by_the_same_broker_are_all_applied() -> None:
     # Given a slow store, such as a database
     store, one, _ = await made(0)
     apply = store.apply

@@ -77,14 +77,16 @@ async def made() -> Topics:
 
 
 @pytest.mark.parametrize("domain", ["persistent", "non-persistent"])
-async def test_a_topic_is_created_once(made: Topics, domain: str) -> None:
+async def test_a_second_creation_of_a_topic_is_refused(made: Topics, domain: str) -> None:
     await made.service.create(topic("t", domain), {})
     refused = await refusal(made.service.create(topic("t", domain), {}))
     assert refused == (Refusal.CONFLICT, "This topic already exists")
     assert await made.names() == ["t"]
 
 
-async def test_of_two_who_create_a_topic_at_once_one_succeeds(made: Topics) -> None:
+async def test_two_simultaneous_creations_of_a_topic_succeed_only_once(
+    made: Topics,
+) -> None:
     both = [made.service.create(topic("t"), {}), made.service.create_partitioned(topic("t"), 2, {})]
     results = await asyncio.gather(*both, return_exceptions=True)
     assert sum(isinstance(result, RefusedError) for result in results) == 1
@@ -97,7 +99,9 @@ async def test_a_topic_of_a_missing_namespace_is_not_created(made: Topics) -> No
 
 
 @pytest.mark.parametrize("local", ["t-partition-0", "t-partition-01", "t-partition-99999999999"])
-async def test_a_partition_of_nothing_is_not_created(made: Topics, local: str) -> None:
+async def test_a_partition_without_its_partitioned_topic_is_not_created(
+    made: Topics, local: str
+) -> None:
     kind, reason = await refusal(made.service.create(topic(local), {}))
     assert kind is Refusal.PRECONDITION_FAILED
     assert reason == (
@@ -109,7 +113,9 @@ async def test_a_partition_of_nothing_is_not_created(made: Topics, local: str) -
 @pytest.mark.parametrize(
     "local", ["p-partition-00", "p-partition--1", "t-partition-99999999999999999999"]
 )
-async def test_a_number_that_is_no_partition_s_makes_a_topic_by_itself(local: str) -> None:
+async def test_a_name_with_an_invalid_partition_number_is_created_as_a_plain_topic(
+    local: str,
+) -> None:
     made = await topics()
     await made.service.create_partitioned(topic("p"), 1, {})
     await made.service.create(topic(local), {})
@@ -118,13 +124,13 @@ async def test_a_number_that_is_no_partition_s_makes_a_topic_by_itself(local: st
 
 
 @pytest.mark.parametrize("domain", ["persistent", "non-persistent"])
-async def test_a_client_s_partitioned_topic_may_be_named_like_a_partition(domain: str) -> None:
+async def test_auto_creation_allows_a_partitioned_topic_named_like_a_partition(domain: str) -> None:
     made = await topics(auto_partitions=2)
     assert await made.service.partitions(topic("c-partition--1", domain), create=True) == 2
 
 
 @pytest.mark.parametrize(("lazy", "refused"), [(False, True), (True, False)])
-async def test_a_partitioned_topic_that_could_not_be_deleted_is_made_by_pulsar_only(
+async def test_only_profile_pulsar_creates_a_partitioned_topic_that_cannot_be_deleted(
     lazy: bool, refused: bool
 ) -> None:
     made = await topics(lazy_non_persistent=lazy)
@@ -160,7 +166,9 @@ async def test_a_partition_of_a_topic_that_was_deleted_meanwhile_is_not_created(
     assert "there isn't a partitioned topic p created" in reason
 
 
-async def test_a_partition_that_is_made_meanwhile_keeps_its_partitioned_topic(made: Topics) -> None:
+async def test_a_partition_created_meanwhile_prevents_the_deletion_of_its_partitioned_topic(
+    made: Topics,
+) -> None:
     await made.service.create_partitioned(topic("p"), 2, {})
     for index in range(2):
         await made.service.delete(topic(f"p-partition-{index}"))
@@ -180,20 +188,22 @@ async def test_a_partition_that_is_made_meanwhile_keeps_its_partitioned_topic(ma
 @pytest.mark.parametrize(
     "local", ["x" * (MAX_NAME_BYTES + 1), "ä" * (MAX_NAME_BYTES // 2), "a\nb", "a\0b", "a\x7fb"]
 )
-async def test_a_name_that_a_store_may_not_keep_is_refused(made: Topics, local: str) -> None:
+async def test_a_topic_name_that_is_too_long_or_has_control_characters_is_refused(
+    made: Topics, local: str
+) -> None:
     plain = await refusal(made.service.create(topic(local), {}))
     parted = await refusal(made.service.create_partitioned(topic(local), 1, {}))
     assert plain[0] is parted[0] is Refusal.PRECONDITION_FAILED
     assert plain[1].startswith("Topic name is not valid: ")
 
 
-async def test_the_longest_name_is_kept(made: Topics) -> None:
+async def test_the_longest_allowed_topic_name_is_created(made: Topics) -> None:
     longest = "x" * (MAX_NAME_BYTES - len("persistent://tenant/ns/"))
     await made.service.create(topic(longest), {})
     assert await made.names() == [longest]
 
 
-async def test_a_topic_is_deleted_once(made: Topics) -> None:
+async def test_a_second_deletion_of_a_topic_is_not_found(made: Topics) -> None:
     await made.service.create(topic("t"), {})
     await made.service.delete(topic("t"))
     refused = await refusal(made.service.delete(topic("t")))
@@ -201,7 +211,7 @@ async def test_a_topic_is_deleted_once(made: Topics) -> None:
     assert await made.names() == []
 
 
-async def test_a_partitioned_topic_is_not_deleted_as_one_without_partitions(made: Topics) -> None:
+async def test_a_partitioned_topic_cannot_be_deleted_as_a_plain_topic(made: Topics) -> None:
     await made.service.create_partitioned(topic("p"), 2, {})
     kind, reason = await refusal(made.service.delete(topic("p")))
     assert kind is Refusal.CONFLICT
@@ -215,7 +225,9 @@ async def test_a_partitioned_topic_is_not_deleted_as_one_without_partitions(made
 # -- partitioned topics ---------------------------------------------------------------------------
 
 
-async def test_a_partitioned_topic_comes_with_its_partitions_as_one_change(made: Topics) -> None:
+async def test_a_partitioned_topic_and_its_partitions_are_created_in_a_single_change(
+    made: Topics,
+) -> None:
     await made.service.create_partitioned(topic("p"), 3, {})
     snapshot = await made.snapshot()
     assert await made.names() == [f"p-partition-{n}" for n in range(3)]
@@ -223,7 +235,7 @@ async def test_a_partitioned_topic_comes_with_its_partitions_as_one_change(made:
     assert snapshot.version == 1
 
 
-async def test_a_partitioned_topic_and_one_without_partitions_exclude_each_other() -> None:
+async def test_a_partitioned_and_a_plain_topic_of_the_same_name_exclude_each_other() -> None:
     made = await topics()
     await made.service.create(topic("t"), {})
     await made.service.create_partitioned(topic("p"), 1, {})
@@ -251,13 +263,17 @@ async def test_too_few_and_too_many_partitions_are_not_acceptable(count, limit, 
     assert refused == (Refusal.NOT_ACCEPTABLE, reason)
 
 
-async def test_a_missing_namespace_is_told_before_a_bad_number(made: Topics) -> None:
+async def test_a_missing_namespace_is_reported_before_an_invalid_partition_count(
+    made: Topics,
+) -> None:
     work = made.service.create_partitioned(topic("p", namespace="tenant/none"), 0, {})
     assert await refusal(work) == (Refusal.NOT_FOUND, "Namespace not found")
 
 
 @pytest.mark.parametrize("work", ["create", "grow", "delete"])
-async def test_a_partitioned_topic_is_not_named_as_a_partition(made: Topics, work: str) -> None:
+async def test_a_partitioned_topic_may_not_be_named_like_a_partition(
+    made: Topics, work: str
+) -> None:
     name = topic("p-partition-1")
     refused = await refusal(
         {
@@ -270,7 +286,7 @@ async def test_a_partitioned_topic_is_not_named_as_a_partition(made: Topics, wor
     assert refused == (Refusal.PRECONDITION_FAILED, reason)
 
 
-async def test_many_partitions_are_made_and_removed_in_several_changes(made: Topics) -> None:
+async def test_many_partitions_are_created_and_removed_in_several_changes(made: Topics) -> None:
     first, count = 2 * PARTITIONS_PER_CHANGE + 7, 4 * PARTITIONS_PER_CHANGE
     await made.service.create_partitioned(topic("p"), first, {"k": "v"})
     assert len((await made.snapshot()).persistent) == first
@@ -284,7 +300,7 @@ async def test_many_partitions_are_made_and_removed_in_several_changes(made: Top
     assert (await made.snapshot()).empty
 
 
-async def test_growth_adds_what_is_missing_and_shrinking_is_refused() -> None:
+async def test_growth_adds_missing_partitions_and_shrinking_is_refused() -> None:
     made = await topics(max_partitions=6)
     await made.service.create_partitioned(topic("p"), 3, {})
     await made.service.grow(topic("p"), 5)
@@ -301,7 +317,7 @@ async def test_growth_adds_what_is_missing_and_shrinking_is_refused() -> None:
     )
 
 
-async def test_only_a_partitioned_topic_grows(made: Topics) -> None:
+async def test_growing_a_plain_or_missing_topic_is_refused(made: Topics) -> None:
     await made.service.create(topic("t"), {})
     for local in ("t", "none"):
         reason = f"Topic persistent://tenant/ns/{local} is not the partitioned topic."
@@ -309,7 +325,9 @@ async def test_only_a_partitioned_topic_grows(made: Topics) -> None:
 
 
 @pytest.mark.parametrize(("first", "second"), [(4, 6), (6, 4), (5, 5)])
-async def test_two_who_grow_a_topic_at_once_never_shrink_it(first: int, second: int) -> None:
+async def test_simultaneous_growths_of_a_topic_reach_the_larger_count(
+    first: int, second: int
+) -> None:
     made = await topics()
     await made.service.create_partitioned(topic("p"), 3, {})
     both = [made.service.grow(topic("p"), first), made.service.grow(topic("p"), second)]
@@ -319,7 +337,9 @@ async def test_two_who_grow_a_topic_at_once_never_shrink_it(first: int, second: 
     assert len(await made.names()) == most
 
 
-async def test_a_topic_that_grows_while_it_is_deleted_leaves_nothing_behind(made: Topics) -> None:
+async def test_a_topic_grown_during_its_deletion_has_exactly_its_counted_partitions(
+    made: Topics,
+) -> None:
     await made.service.create_partitioned(topic("p"), 3, {})
     both = [made.service.delete_partitioned(topic("p")), made.service.grow(topic("p"), 5)]
     await asyncio.gather(*both, return_exceptions=True)
@@ -327,7 +347,7 @@ async def test_a_topic_that_grows_while_it_is_deleted_leaves_nothing_behind(made
     assert len(names) == sum((await made.snapshot()).partitioned.values())
 
 
-async def test_a_change_that_is_overtaken_is_made_on_what_there_is_now(made: Topics) -> None:
+async def test_an_overtaken_deletion_is_repeated_on_the_current_state(made: Topics) -> None:
     await made.service.create_partitioned(topic("p"), 3, {})
     stale, read = await made.snapshot(), made.store.snapshot
     await made.service.grow(topic("p"), 5)
@@ -341,7 +361,7 @@ async def test_a_change_that_is_overtaken_is_made_on_what_there_is_now(made: Top
     assert (await made.snapshot()).empty
 
 
-async def test_a_change_that_is_overtaken_again_and_again_is_refused(made: Topics) -> None:
+async def test_a_repeatedly_overtaken_deletion_is_refused(made: Topics) -> None:
     await made.service.create_partitioned(topic("p"), 3, {})
     stale = await made.snapshot()
     await made.service.grow(topic("p"), 5)
@@ -355,7 +375,9 @@ async def test_a_change_that_is_overtaken_again_and_again_is_refused(made: Topic
     assert refused == (Refusal.CONFLICT, reason)
 
 
-async def test_what_is_no_partitioned_topic_is_not_deleted_as_one(made: Topics) -> None:
+async def test_a_plain_or_missing_topic_cannot_be_deleted_as_a_partitioned_topic(
+    made: Topics,
+) -> None:
     await made.service.create(topic("t"), {})
     plain = await refusal(made.service.delete_partitioned(topic("t")))
     missing = await refusal(made.service.delete_partitioned(topic("none")))
@@ -367,7 +389,7 @@ async def test_what_is_no_partitioned_topic_is_not_deleted_as_one(made: Topics) 
 # -- maxTopicsPerNamespace ------------------------------------------------------------------------
 
 
-async def test_no_more_topics_are_made_than_a_namespace_may_have() -> None:
+async def test_no_topic_is_created_beyond_the_maximum_of_its_namespace() -> None:
     made = await topics(max_topics=4)
     await made.service.create_partitioned(topic("p"), 3, {})
     await made.service.create(topic("t", "non-persistent"), {})
@@ -385,19 +407,19 @@ async def test_no_more_topics_are_made_than_a_namespace_may_have() -> None:
     assert refused == [(kind, reason) for kind in kinds]
 
 
-async def test_a_topic_that_exists_is_not_one_too_many() -> None:
+async def test_an_existing_topic_at_the_maximum_is_refused_as_existing() -> None:
     made = await topics(max_topics=1)
     await made.service.create(topic("t"), {})
     assert (await refusal(made.service.create(topic("t"), {})))[1] == "This topic already exists"
 
 
-async def test_a_partitioned_topic_too_many_is_not_made_for_a_client() -> None:
+async def test_auto_creation_beyond_the_maximum_of_a_namespace_is_refused() -> None:
     made = await topics(max_topics=1, auto_partitions=2)
     kind, reason = await refusal(made.service.partitions(topic("p"), create=True))
     assert (kind, reason) == (Refusal.CONFLICT, "Exceed maximum number of topics in namespace.")
 
 
-async def test_system_topics_do_not_count() -> None:
+async def test_system_topics_do_not_count_towards_the_maximum() -> None:
     made = await topics(max_topics=1)
     await made.service.create(topic("__change_events"), {})
     await made.service.create(topic("t"), {})
@@ -408,14 +430,14 @@ async def test_system_topics_do_not_count() -> None:
 # -- clients' requests ----------------------------------------------------------------------------
 
 
-async def test_rules_that_change_hold_for_the_next_request() -> None:
+async def test_changed_creation_rules_apply_to_the_next_request() -> None:
     made = await topics(auto_creation=False)
     await refusal(made.service.partitions(topic("p"), create=True))
     made.rules = replace(made.rules, auto_creation=True, auto_partitions=2)
     assert await made.service.partitions(topic("p"), create=True) == 2
 
 
-async def test_a_partition_that_its_topic_lacks_is_found_by_whoever_may_make_it() -> None:
+async def test_a_missing_partition_within_the_count_is_found_when_creation_is_requested() -> None:
     made = await topics(auto_creation=False)
     await made.service.create_partitioned(topic("p"), 2, {})
     await made.service.delete(topic("p-partition-1"))
@@ -426,7 +448,7 @@ async def test_a_partition_that_its_topic_lacks_is_found_by_whoever_may_make_it(
         assert code is Refusal.NOT_FOUND
 
 
-async def test_clients_who_ask_for_a_missing_topic_at_once_get_the_same() -> None:
+async def test_a_missing_topic_is_created_once_for_simultaneous_requests() -> None:
     made = await topics(auto_partitions=3)
     counts = await asyncio.gather(
         *[made.service.partitions(topic("p"), create=True) for _ in range(5)]
@@ -435,7 +457,7 @@ async def test_clients_who_ask_for_a_missing_topic_at_once_get_the_same() -> Non
     assert (await made.snapshot()).version == 1
 
 
-async def test_a_topic_made_meanwhile_is_what_a_client_gets() -> None:
+async def test_auto_creation_answers_the_topic_created_meanwhile() -> None:
     made = await topics(auto_partitions=3)
     stale, read = await made.snapshot(), made.store.snapshot
     await made.service.create_partitioned(topic("p"), 7, {})
@@ -460,7 +482,7 @@ async def test_partitions_carry_the_properties_of_their_topic(made: Topics) -> N
         assert await made.properties.of(topic(local)) == {"team": "red", "tier": "1"}
 
 
-async def test_a_partition_that_is_created_again_carries_the_properties_of_its_topic() -> None:
+async def test_a_recreated_partition_inherits_the_properties_of_its_topic_by_default() -> None:
     made = await topics()
     await made.service.create_partitioned(topic("p"), 3, {"team": "red"})
     await made.service.delete(topic("p-partition-0"))
@@ -480,21 +502,21 @@ async def test_a_property_is_added_replaced_and_removed(made: Topics) -> None:
     assert await made.properties.of(topic("t")) == {"b": "3", "c": ""}
 
 
-async def test_a_topic_can_lose_its_last_property(made: Topics) -> None:
+async def test_the_last_property_of_a_topic_can_be_removed(made: Topics) -> None:
     await made.service.create_partitioned(topic("p"), 2, {"a": "1"})
     await made.properties.remove(topic("p"), "a")
     assert await made.properties.of(topic("p")) == {}
     assert await made.properties.of(topic("p-partition-1")) == {}
 
 
-async def test_changes_of_properties_at_once_are_all_kept(made: Topics) -> None:
+async def test_simultaneous_property_changes_are_all_kept(made: Topics) -> None:
     await made.service.create(topic("t"), {})
     await asyncio.gather(*[made.properties.update(topic("t"), {f"k{n}": "v"}) for n in range(8)])
     assert len(await made.properties.of(topic("t"))) == 8
 
 
 @pytest.mark.parametrize("local", ["none", "p-partition-5"])
-async def test_what_does_not_exist_has_no_properties(made: Topics, local: str) -> None:
+async def test_properties_of_a_missing_topic_are_not_found(made: Topics, local: str) -> None:
     await made.service.create_partitioned(topic("p"), 2, {})
     expected = (Refusal.NOT_FOUND, f"Topic persistent://tenant/ns/{local} not found")
     assert await refusal(made.properties.of(topic(local))) == expected
@@ -502,7 +524,7 @@ async def test_what_does_not_exist_has_no_properties(made: Topics, local: str) -
     assert await refusal(made.properties.remove(topic(local), "a")) == expected
 
 
-async def test_a_non_persistent_topic_has_no_properties_to_change(made: Topics) -> None:
+async def test_properties_of_a_non_persistent_topic_are_refused(made: Topics) -> None:
     refused = await refusal(made.properties.of(topic("t", "non-persistent")))
     assert refused == (Refusal.NOT_ACCEPTABLE, "Need to provide a persistent topic name")
 

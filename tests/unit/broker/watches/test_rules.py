@@ -34,14 +34,14 @@ PATTERNS = PatternRules(
         ("", ""),
     ],
 )
-def test_a_pattern_is_taken_without_its_domain(text: str, pattern: str) -> None:
+def test_a_watch_pattern_is_accepted_without_its_domain_scheme(text: str, pattern: str) -> None:
     assert accepted_pattern(text, PATTERNS, FLOODGATE_WATCHES) == pattern
 
 
 @pytest.mark.parametrize(
     "text", ["t/n/abcdefg", "persistent://t/n/abcdefg", 5 * "\U0001f600" + "a"]
 )
-def test_a_pattern_longer_than_the_maximum_is_left_to_the_client(text: str) -> None:
+def test_a_pattern_longer_than_the_maximum_is_refused(text: str) -> None:
     with pytest.raises(RequestError) as refused:
         accepted_pattern(text, PATTERNS, FLOODGATE_WATCHES)
     assert refused.value.server_error == pb.NotAllowedError
@@ -51,7 +51,9 @@ def test_a_pattern_longer_than_the_maximum_is_left_to_the_client(text: str) -> N
 
 
 @pytest.mark.parametrize("profile", [FLOODGATE_WATCHES, PULSAR_WATCHES], ids=["ours", "pulsar"])
-def test_without_evaluation_every_pattern_is_left_to_the_client(profile: WatchProfile) -> None:
+def test_every_pattern_is_refused_while_pattern_evaluation_is_disabled(
+    profile: WatchProfile,
+) -> None:
     with pytest.raises(RequestError) as refused:
         accepted_pattern(".*", replace(PATTERNS, enabled=False), profile)
     assert refused.value.server_error == pb.NotAllowedError
@@ -68,7 +70,7 @@ def test_a_pattern_that_cannot_be_compiled_is_refused(text: str) -> None:
     assert refused.value.message.startswith("Invalid topics pattern: ")
 
 
-def test_a_domain_that_nobody_knows_is_refused() -> None:
+def test_a_pattern_of_an_unknown_domain_is_refused() -> None:
     with pytest.raises(RequestError) as refused:
         accepted_pattern("foo://t/n/a", PATTERNS, FLOODGATE_WATCHES)
     assert refused.value.server_error == pb.InvalidTopicName
@@ -76,7 +78,9 @@ def test_a_domain_that_nobody_knows_is_refused() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["foo://t/n/a", "persistent://"])
-def test_as_shipped_a_domain_nobody_knows_or_alone_is_an_authorization_error(pattern: str) -> None:
+def test_in_profile_pulsar_an_unknown_or_lone_domain_is_an_authorization_error(
+    pattern: str,
+) -> None:
     with pytest.raises(RequestError) as refused:
         accepted_pattern(pattern, PATTERNS, PULSAR_WATCHES)
     assert (refused.value.server_error, refused.value.message) == (

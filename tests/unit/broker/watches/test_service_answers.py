@@ -16,7 +16,7 @@ FIRST_DELAYS = [0.1, 0.2]
 
 
 @BOTH
-async def test_an_answer_is_sent_after_two_permit_timeouts(as_shipped: bool) -> None:
+async def test_a_watch_answer_is_sent_after_two_permit_timeouts(as_shipped: bool) -> None:
     watching = Watching("a", "b", as_shipped=as_shipped)
     client, blocker = Client(watching.connection()), await watching.full()
     answering = await started(watching.watcher(client.served).answer(7, None))
@@ -32,7 +32,7 @@ async def test_an_answer_is_sent_after_two_permit_timeouts(as_shipped: bool) -> 
 
 
 @BOTH
-async def test_delays_begin_anew_once_memory_was_granted(as_shipped: bool) -> None:
+async def test_the_retry_delay_restarts_once_memory_was_granted(as_shipped: bool) -> None:
     # A watcher whose third request succeeded
     watching = Watching("a", as_shipped=as_shipped)
     client, blocker = Client(watching.connection()), await watching.full()
@@ -47,7 +47,7 @@ async def test_delays_begin_anew_once_memory_was_granted(as_shipped: bool) -> No
 
 
 @BOTH
-async def test_updates_wait_for_the_answer(as_shipped: bool) -> None:
+async def test_updates_wait_for_the_answer_of_their_watch(as_shipped: bool) -> None:
     watching = Watching("a", as_shipped=as_shipped)
     client, blocker = Client(watching.connection()), await watching.full()
     answering = await started(watching.watcher(client.served).answer(1, None))
@@ -62,7 +62,7 @@ async def test_updates_wait_for_the_answer(as_shipped: bool) -> None:
 
 
 @BOTH
-async def test_a_client_whose_hash_is_right_is_sent_no_names(as_shipped: bool) -> None:
+async def test_a_watch_with_a_matching_hash_is_answered_without_names(as_shipped: bool) -> None:
     watching = Watching("a", "b", as_shipped=as_shipped)
     served = watching.connection()
     watcher = watching.watcher(served)
@@ -74,7 +74,7 @@ async def test_a_client_whose_hash_is_right_is_sent_no_names(as_shipped: bool) -
     assert short(second.watchTopicListSuccess.topic) == ["a", "b"]
 
 
-async def test_two_who_are_sent_the_same_set_at_a_time_share_its_bytes() -> None:
+async def test_simultaneous_answers_of_the_same_set_share_and_charge_its_bytes_once() -> None:
     # Neither reads
     watching = Watching(*[f"{number:04d}" for number in range(100)])
     one, other = [watching.connection(reads=False) for _ in range(2)]
@@ -89,7 +89,7 @@ async def test_two_who_are_sent_the_same_set_at_a_time_share_its_bytes() -> None
     assert len(watching.watched.encoded._known) == 0
 
 
-async def test_who_is_sent_a_newer_version_pays_for_it() -> None:
+async def test_an_answer_of_a_newer_version_is_charged_separately() -> None:
     watching = Watching("a")
     one, other = [watching.connection(reads=False) for _ in range(2)]
     await watching.watcher(one).answer(1, None)
@@ -103,7 +103,7 @@ async def test_who_is_sent_a_newer_version_pays_for_it() -> None:
 
 
 @pytest.mark.parametrize("private_buffers", [False, True])
-async def test_private_buffers_are_one_piece(private_buffers: bool) -> None:
+async def test_a_private_answer_is_written_as_a_single_buffer(private_buffers: bool) -> None:
     watching = Watching("a", "b", private_buffers=private_buffers)
     served, pieces = watching.connection(), list[int]()
     original = served.cnx.enqueue
@@ -120,7 +120,9 @@ async def test_private_buffers_are_one_piece(private_buffers: bool) -> None:
     assert client.known == ["a", "b"]
 
 
-async def test_a_large_private_answer_is_copied_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_large_private_answer_is_copied_in_several_pieces(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for one in (rules, topics_response):
         monkeypatch.setattr(one, "COPY_BYTES", 1_000)
     monkeypatch.setattr("broker.watches.sets.encoded_names.NAMES_A_PART", 10)
@@ -143,14 +145,14 @@ async def test_a_large_private_answer_is_copied_in_turns(monkeypatch: pytest.Mon
 
 
 @BOTH
-async def test_an_answer_larger_than_the_limit_is_an_error(as_shipped: bool) -> None:
+async def test_an_answer_above_the_memory_limit_is_an_error(as_shipped: bool) -> None:
     watching = Watching("a" * 200, as_shipped=as_shipped, direct_bytes=100)
     with pytest.raises(PermitTooLargeError):
         await watching.watcher(watching.connection()).answer(1, None)
     assert watching.held_bytes == 0
 
 
-async def test_an_answer_larger_than_a_frame_is_refused() -> None:
+async def test_an_answer_above_the_frame_limit_is_refused() -> None:
     watching = Watching("a" * 200, max_frame_bytes=247)
     with pytest.raises(RequestError, match="raise maxMessageSize"):
         await watching.watcher(watching.connection()).answer(1, None)
@@ -161,7 +163,7 @@ async def test_an_answer_larger_than_a_frame_is_refused() -> None:
     assert len(served.peer.received) == 248
 
 
-async def test_an_answer_is_not_made_before_its_memory_is_there() -> None:
+async def test_an_answer_is_not_encoded_before_its_permit_is_granted() -> None:
     watching = Watching("a")
     client, blocker = Client(watching.connection(reads=False)), await watching.full()
     answering = await started(watching.watcher(client.served).answer(1, None))

@@ -17,7 +17,7 @@ FIRST_DELAYS = [0.1, 0.2]
 
 
 @BOTH
-async def test_who_has_closed_is_told_nothing_more(as_shipped: bool) -> None:
+async def test_a_closed_watcher_receives_no_update(as_shipped: bool) -> None:
     watching = Watching("a", as_shipped=as_shipped)
     client, watcher = await watching.client()
     watcher.close()
@@ -28,7 +28,9 @@ async def test_who_has_closed_is_told_nothing_more(as_shipped: bool) -> None:
 
 
 @BOTH
-async def test_who_closes_while_an_update_waits_leaves_nothing(as_shipped: bool) -> None:
+async def test_closing_a_watcher_with_a_waiting_update_releases_its_task_and_memory(
+    as_shipped: bool,
+) -> None:
     watching = Watching("a", as_shipped=as_shipped)
     tasks = asyncio.all_tasks()
     client, watcher = await watching.client()
@@ -44,7 +46,7 @@ async def test_who_closes_while_an_update_waits_leaves_nothing(as_shipped: bool)
     assert (client.takes(), watching.held_bytes) == (0, 0)
 
 
-async def test_who_closes_while_his_connection_is_full_leaves_no_listener() -> None:
+async def test_closing_a_watcher_of_a_full_connection_removes_its_listener() -> None:
     watching = Watching("a")
     client, watcher = await watching.client(reads=False)
     client.served.cnx.enqueue([bytes(5_000)], 5_000)
@@ -58,7 +60,7 @@ async def test_who_closes_while_his_connection_is_full_leaves_no_listener() -> N
 
 
 @BOTH
-async def test_an_update_that_can_never_be_sent_ends_the_connection(as_shipped: bool) -> None:
+async def test_an_update_above_the_memory_limit_closes_the_connection(as_shipped: bool) -> None:
     watching = Watching(as_shipped=as_shipped, direct_bytes=100)
     client, _ = await watching.client()
     other, _ = await watching.client()
@@ -69,7 +71,9 @@ async def test_an_update_that_can_never_be_sent_ends_the_connection(as_shipped: 
 
 
 @BOTH
-async def test_an_error_of_ours_ends_the_connection(as_shipped: bool, caplog, monkeypatch) -> None:
+async def test_an_internal_error_while_sending_is_logged_and_closes_the_connection(
+    as_shipped: bool, caplog, monkeypatch
+) -> None:
     watching = Watching("a", as_shipped=as_shipped)
     client, _ = await watching.client()
     blocker = await watching.full()
@@ -89,7 +93,7 @@ async def test_an_error_of_ours_ends_the_connection(as_shipped: bool, caplog, mo
 # -- paying ---------------------------------------------------------------------------------------
 
 
-async def test_all_who_are_told_at_once_are_paid_for_once() -> None:
+async def test_an_update_for_several_clients_is_charged_once() -> None:
     # The last does not read
     watching = Watching("a")
     clients = [(await watching.client(number))[0] for number in range(5)]
@@ -103,7 +107,7 @@ async def test_all_who_are_told_at_once_are_paid_for_once() -> None:
     assert watching.held_bytes == 0
 
 
-async def test_what_is_paid_for_together_is_given_back_with_the_last_of_them() -> None:
+async def test_a_shared_update_is_charged_until_its_last_recipient_has_read() -> None:
     watching = Watching("a")
     slow = [(await watching.client(reads=False))[0] for _ in range(3)]
     watching.change(added=["b"])
@@ -115,7 +119,7 @@ async def test_what_is_paid_for_together_is_given_back_with_the_last_of_them() -
     assert held[3] == 0
 
 
-async def test_who_vanishes_gives_his_part_back() -> None:
+async def test_a_lost_connection_releases_its_share_of_an_update() -> None:
     watching = Watching("a")
     client, _ = await watching.client(reads=False)
     watching.change(added=["b"])
@@ -124,7 +128,7 @@ async def test_who_vanishes_gives_his_part_back() -> None:
     assert watching.held_bytes == 0
 
 
-async def test_nobody_is_an_owner_for_ever_of_what_was_paid_together() -> None:
+async def test_finished_updates_have_no_accounts_in_the_limiter() -> None:
     watching = Watching("a")
     client, _ = await watching.client()
     for _ in range(20):
@@ -136,7 +140,7 @@ async def test_nobody_is_an_owner_for_ever_of_what_was_paid_together() -> None:
 
 
 @BOTH
-async def test_without_a_limit_nothing_is_paid(as_shipped: bool) -> None:
+async def test_without_a_memory_limit_no_update_is_charged(as_shipped: bool) -> None:
     watching = Watching("a", as_shipped=as_shipped, direct_bytes=0)
     client, _ = await watching.client(reads=False)
     watching.change(added=["b"])
@@ -146,7 +150,7 @@ async def test_without_a_limit_nothing_is_paid(as_shipped: bool) -> None:
     assert client.known == ["a", "b"]
 
 
-async def test_a_large_update_is_one_copy_for_all_whatever_their_ids() -> None:
+async def test_a_large_update_is_a_single_copy_for_clients_with_different_ids() -> None:
     # Three non-reading peers
     watching = Watching("a", direct_bytes=10**6)
     clients = [(await watching.client(number, reads=False))[0] for number in (1, 2, 3)]
@@ -161,7 +165,9 @@ async def test_a_large_update_is_one_copy_for_all_whatever_their_ids() -> None:
 
 
 @pytest.mark.parametrize(("count", "calls"), [(100, 1), (400, 0)], ids=["small", "large"])
-async def test_only_small_updates_go_past_the_queue(count: int, calls: int, monkeypatch) -> None:
+async def test_only_small_updates_bypass_the_outbound_queue(
+    count: int, calls: int, monkeypatch
+) -> None:
     watching, asked = Watching("a", direct_bytes=10**6), list[int]()
     client, _ = await watching.client()
     original = client.served.cnx.write_through

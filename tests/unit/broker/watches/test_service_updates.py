@@ -15,7 +15,7 @@ FIRST_DELAYS = [0.1, 0.2]
 
 
 @BOTH
-async def test_an_update_is_sent_at_once_where_nothing_is_in_its_way(as_shipped: bool) -> None:
+async def test_an_unobstructed_update_is_sent_in_the_turn_of_its_change(as_shipped: bool) -> None:
     watching = Watching("a", as_shipped=as_shipped)
     client, _ = await watching.client()
     # In one turn of the loop
@@ -26,7 +26,7 @@ async def test_an_update_is_sent_at_once_where_nothing_is_in_its_way(as_shipped:
     assert (watching.totals.updates, watching.totals.reconciling, watching.held_bytes) == (2, 0, 0)
 
 
-async def test_as_shipped_a_create_that_waits_is_told_before_the_delete_behind_it() -> None:
+async def test_in_profile_pulsar_a_waiting_addition_is_sent_before_a_later_removal() -> None:
     watching = Watching("a", as_shipped=True)
     client, _ = await watching.client()
     blocker = await watching.full()
@@ -43,7 +43,7 @@ async def test_as_shipped_a_create_that_waits_is_told_before_the_delete_behind_i
     assert (watching.totals.retries, watching.held_bytes) == (2, 0)
 
 
-async def test_as_shipped_no_update_overtakes_those_that_wait() -> None:
+async def test_in_profile_pulsar_no_update_overtakes_waiting_updates() -> None:
     # One update in flight, one waiting
     watching = Watching("a", as_shipped=True)
     client, _ = await watching.client()
@@ -59,7 +59,7 @@ async def test_as_shipped_no_update_overtakes_those_that_wait() -> None:
     assert client.told == [(["b"], []), ([], ["b"]), (["c"], [])]
 
 
-async def test_as_shipped_updates_that_do_not_fit_the_queue_are_dropped_without_a_word(
+async def test_in_profile_pulsar_updates_beyond_the_queue_are_dropped_silently(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # One update in flight, ten may wait
@@ -78,11 +78,11 @@ async def test_as_shipped_updates_that_do_not_fit_the_queue_are_dropped_without_
     assert len(watching.watched.names) == 12
 
 
-def test_as_shipped_ten_thousand_updates_may_wait() -> None:
+def test_in_profile_pulsar_up_to_ten_thousand_updates_may_wait() -> None:
     assert topic_list_watcher.MAX_QUEUED_UPDATES == 10_000
 
 
-async def test_as_shipped_an_answer_overtakes_what_is_queued_and_says_all_of_it() -> None:
+async def test_in_profile_pulsar_an_answer_overtakes_and_includes_queued_updates() -> None:
     # One update in flight, two waiting
     watching = Watching("a", as_shipped=True)
     client, watcher = await watching.client()
@@ -107,7 +107,7 @@ async def test_as_shipped_an_answer_overtakes_what_is_queued_and_says_all_of_it(
 # -- updates: the current state -------------------------------------------------------------------
 
 
-async def test_who_missed_changes_is_told_by_one_reconciling_update() -> None:
+async def test_missed_changes_are_sent_as_a_single_reconciling_update() -> None:
     watching = Watching("a", "b", "c")
     client, _ = await watching.client()
     blocker = await watching.full()
@@ -126,7 +126,7 @@ async def test_who_missed_changes_is_told_by_one_reconciling_update() -> None:
     assert (watching.held_bytes, len(watching.watched.reconciler._known)) == (0, 0)
 
 
-async def test_who_does_not_read_is_told_nothing_until_he_does() -> None:
+async def test_a_client_that_does_not_read_has_few_pending_updates_and_catches_up() -> None:
     # A high mark of 1,000 bytes
     watching = Watching("a", direct_bytes=10**6)
     client, _ = await watching.client(reads=False)
@@ -147,7 +147,7 @@ async def test_who_does_not_read_is_told_nothing_until_he_does() -> None:
     assert watching.totals.lagging == 0
 
 
-async def test_what_came_and_went_while_somebody_was_behind_is_not_told() -> None:
+async def test_a_topic_added_and_removed_during_a_lag_is_not_reported() -> None:
     watching = Watching("a")
     client, _ = await watching.client()
     blocker = await watching.full()
@@ -164,7 +164,7 @@ async def test_what_came_and_went_while_somebody_was_behind_is_not_told() -> Non
     assert client.told == [(["b"], []), (["d"], [])]
 
 
-async def test_an_answer_that_overtakes_an_update_leaves_it_nothing_to_say() -> None:
+async def test_an_answer_that_overtakes_an_update_makes_the_update_unnecessary() -> None:
     # An update in flight, and one behind
     watching = Watching("a")
     client, watcher = await watching.client()
@@ -181,7 +181,7 @@ async def test_an_answer_that_overtakes_an_update_leaves_it_nothing_to_say() -> 
 
 
 @BOTH
-async def test_what_changed_while_an_answer_failed_is_told_all_the_same(as_shipped: bool) -> None:
+async def test_a_change_during_a_failed_answer_is_sent_as_an_update(as_shipped: bool) -> None:
     # A watcher with a second request, which cannot be answered yet
     watching = Watching(*[f"{number:02d}" for number in range(20)], as_shipped=as_shipped)
     client, watcher = await watching.client()
@@ -199,7 +199,7 @@ async def test_what_changed_while_an_answer_failed_is_told_all_the_same(as_shipp
     assert client.told == [(["new"], [])]
 
 
-async def test_an_update_that_would_be_too_large_comes_in_parts() -> None:
+async def test_an_update_above_the_maximum_size_is_sent_in_parts() -> None:
     # Capacity for about four names
     watching = Watching("a", "b", max_update_bytes=100)
     client, _ = await watching.client()
@@ -210,7 +210,7 @@ async def test_an_update_that_would_be_too_large_comes_in_parts() -> None:
     assert [len(came) + len(went) for came, went in client.told] == [4, 4, 4]
 
 
-async def test_a_name_longer_than_an_update_may_be_is_an_update_of_its_own() -> None:
+async def test_a_name_above_the_maximum_update_size_is_sent_in_its_own_update() -> None:
     watching = Watching(max_update_bytes=100)
     client, _ = await watching.client()
     watching.change(added=["a" * 150, "b" * 150])
@@ -219,7 +219,7 @@ async def test_a_name_longer_than_an_update_may_be_is_an_update_of_its_own() -> 
     assert client.told == [(["a" * 150], []), (["b" * 150], [])]
 
 
-async def test_who_is_up_to_date_is_told_at_once_also_where_something_is_queued() -> None:
+async def test_an_up_to_date_watcher_is_updated_immediately_despite_queued_bytes() -> None:
     # A peer that has not read the first update yet
     watching = Watching("a")
     client, _ = await watching.client(reads=False)

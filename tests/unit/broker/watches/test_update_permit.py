@@ -33,12 +33,14 @@ def acquiring(request: pytest.FixtureRequest) -> Acquiring:
     return Acquiring(request.param)
 
 
-async def test_it_is_acquired_once_for_all(acquiring: Acquiring) -> None:
+async def test_an_update_permit_is_acquired_once_for_all_watchers(acquiring: Acquiring) -> None:
     assert [acquiring.acquire(), acquiring.acquire()] == [True, True]
     assert (acquiring.held_bytes, acquiring.permit.granted) == (100, True)
 
 
-async def test_it_is_held_until_all_were_told(acquiring: Acquiring) -> None:
+async def test_an_update_permit_is_held_until_all_watchers_are_notified(
+    acquiring: Acquiring,
+) -> None:
     acquiring.acquire()
     # The only part has left before the next watcher is notified
     acquiring.permit.share()()
@@ -47,7 +49,9 @@ async def test_it_is_held_until_all_were_told(acquiring: Acquiring) -> None:
     assert (acquiring.held_bytes, acquiring.permit.granted) == (0, False)
 
 
-async def test_it_is_held_until_the_last_part_has_left(acquiring: Acquiring) -> None:
+async def test_an_update_permit_is_held_until_the_last_share_is_released(
+    acquiring: Acquiring,
+) -> None:
     acquiring.acquire()
     left = [acquiring.permit.share() for _ in range(3)]
     acquiring.permit.all_told()
@@ -56,7 +60,9 @@ async def test_it_is_held_until_the_last_part_has_left(acquiring: Acquiring) -> 
         assert acquiring.held_bytes == held
 
 
-async def test_what_has_to_wait_is_not_asked_for_again(acquiring: Acquiring) -> None:
+async def test_an_update_permit_that_was_not_granted_is_not_requested_again(
+    acquiring: Acquiring,
+) -> None:
     blocker = await acquiring.limiter.acquire(DIRECT, 950)
     assert not acquiring.acquire()
     acquiring.limiter.release(blocker)
@@ -66,7 +72,9 @@ async def test_what_has_to_wait_is_not_asked_for_again(acquiring: Acquiring) -> 
     assert acquiring.held_bytes == 0
 
 
-async def test_what_is_too_large_together_is_no_error(acquiring: Acquiring) -> None:
+async def test_an_update_permit_above_the_limit_is_not_granted_and_raises_no_error(
+    acquiring: Acquiring,
+) -> None:
     acquiring.permit.size_bytes = 1_001
     assert not acquiring.acquire()
     acquiring.permit.all_told()
@@ -74,7 +82,9 @@ async def test_what_is_too_large_together_is_no_error(acquiring: Acquiring) -> N
 
 
 @pytest.mark.parametrize("free_bytes", [1_000, 50])
-async def test_no_account_of_a_permit_is_kept_for_a_next_time(acquiring, free_bytes) -> None:
+async def test_the_limiter_keeps_no_account_of_a_finished_update_permit(
+    acquiring, free_bytes
+) -> None:
     # The permit was granted, or would have had to wait
     if free_bytes < 1_000:
         await acquiring.limiter.acquire(DIRECT, 1_000 - free_bytes)
@@ -85,7 +95,7 @@ async def test_no_account_of_a_permit_is_kept_for_a_next_time(acquiring, free_by
     assert not [owner for owner in accounts._spare if owner is acquiring.permit]
 
 
-async def test_who_is_told_nothing_costs_nothing() -> None:
+async def test_an_update_permit_that_was_never_acquired_holds_no_memory() -> None:
     acquiring = Acquiring(SharedMemory)
     acquiring.permit.all_told()
     assert (acquiring.held_bytes, acquiring.permit.granted) == (0, False)

@@ -32,7 +32,7 @@ RESOURCES = Path(broker.admin.resources.__file__).parent
 SOURCES = sorted(path for path in RESOURCES.rglob("*.py") if path.name != "endpoints.py")
 
 
-def test_every_method_of_every_path_is_described_and_nothing_else() -> None:
+def test_the_description_has_exactly_the_served_methods_of_the_served_paths() -> None:
     served = {
         (path, method.lower())
         for path, methods in PathTable(ENDPOINTS).templates()
@@ -42,13 +42,13 @@ def test_every_method_of_every_path_is_described_and_nothing_else() -> None:
     assert described == served
 
 
-def test_each_operation_has_a_name_of_its_own_and_a_sentence() -> None:
+def test_each_operation_has_a_unique_id_and_a_summary_sentence() -> None:
     found = [one for item in DOCUMENT["paths"].values() for one in item.values()]
     assert len({one["operationId"] for one in found}) == len(found)
     assert [one["operationId"] for one in found if not one["summary"].endswith((".", ";"))] == []
 
 
-def test_the_variables_of_a_path_are_its_parameters() -> None:
+def test_the_variables_of_a_path_are_declared_as_path_parameters() -> None:
     for path, item in DOCUMENT["paths"].items():
         for operation in item.values():
             named = [one["name"] for one in operation["parameters"] if one["in"] == "path"]
@@ -56,11 +56,11 @@ def test_the_variables_of_a_path_are_its_parameters() -> None:
             assert all(f"{{{name}}}" in path for name in named)
 
 
-def test_what_is_said_of_variables_is_of_such_that_there_are() -> None:
+def test_every_described_path_variable_occurs_in_an_operation() -> None:
     assert set(IN_PATHS) <= {name for one in OPERATIONS for name in one.variables}
 
 
-def test_what_handlers_read_of_a_query_is_declared() -> None:
+def test_each_handler_declares_exactly_the_query_parameters_that_it_reads() -> None:
     read = dict(read_anywhere(_read_by))
     assert {name: set(one.query) for name, one in BY_HANDLER.items() if name in read} == {
         name: names for name, names in read.items() if name in BY_HANDLER

@@ -60,7 +60,7 @@ from broker.patterns.java.pattern import translated
         ("(?xd)a # \r b\n(?!x)", "a", "ab"),
     ],
 )
-def test_a_pattern_means_what_it_means_in_java(pattern: str, matching: str, other: str) -> None:
+def test_a_translated_pattern_matches_as_in_java(pattern: str, matching: str, other: str) -> None:
     compiled = regex.compile(translated(pattern))
     assert compiled.fullmatch(matching)
     assert not compiled.fullmatch(other)
@@ -105,7 +105,9 @@ def test_a_pattern_means_what_it_means_in_java(pattern: str, matching: str, othe
         ("[&&]", "Bad class syntax", 2),
     ],
 )
-def test_a_mistake_is_where_java_finds_it(pattern: str, what: str, index: int) -> None:
+def test_a_syntax_error_has_the_description_and_index_of_java(
+    pattern: str, what: str, index: int
+) -> None:
     with pytest.raises(JavaSyntaxError) as caught:
         translated(pattern)
     assert (caught.value.what, caught.value.index) == (what, index)
@@ -122,7 +124,7 @@ def test_a_mistake_is_where_java_finds_it(pattern: str, what: str, index: int) -
         "(?!x)(?:a{2147483647}){2147483647}" * 300,
     ],
 )
-def test_a_pattern_whose_repetitions_fill_the_memory_is_refused_before_it_is_compiled(
+def test_a_pattern_with_too_many_repetitions_is_refused_before_compilation(
     pattern: str,
 ) -> None:
     with pytest.raises(InvalidPatternError, match="repeats too much"):
@@ -139,22 +141,22 @@ def test_a_pattern_whose_repetitions_fill_the_memory_is_refused_before_it_is_com
         "(?!x)[abcdefghijklmnopqrstuvwxyz]{999}",
     ],
 )
-def test_repetitions_that_the_engine_need_not_write_out_weigh_little(pattern: str) -> None:
+def test_repetitions_that_need_no_expansion_are_accepted(pattern: str) -> None:
     assert regex.compile(translated(pattern), cache_pattern=False)
 
 
 @pytest.mark.parametrize("pattern", ["()(?!x)", "(?=)a", "(?<=)a", "(?:)a", "((?i))a", "(?>)a"])
-def test_a_group_is_never_written_empty(pattern: str) -> None:
+def test_an_empty_group_is_never_written(pattern: str) -> None:
     """The engine repeats an empty group in quadratic time."""
     written = translated(pattern)
     assert regex.search(r"\((?:\?(?:[:=!>]|<[=!]))?\)", written.replace("(?!x)", "")) is None
 
 
-def test_half_of_a_pair_is_written_so_that_it_can_be_sent() -> None:
+def test_a_lone_surrogate_is_written_as_an_encodable_escape() -> None:
     assert translated(r"\uD834(?!x)").encode() == rb"\ud834(?!x)"
 
 
-def test_a_class_may_have_any_number_of_members() -> None:
+def test_a_character_class_may_have_any_number_of_members() -> None:
     """Nested groups, each in another, would exceed the engine's nesting limit."""
     members = "".join(chr(0x4E00 + 2 * index) for index in range(1_000))
     compiled = regex.compile(translated(f"[{members}](?!x)"), cache_pattern=False)

@@ -61,7 +61,7 @@ SHOWN = """{
 }"""
 
 
-def test_a_definition_is_shown_as_java_shows_it() -> None:
+def test_a_definition_is_printed_as_by_the_java_library() -> None:
     fields = (
         field(
             "a",
@@ -81,7 +81,7 @@ def test_a_definition_is_shown_as_java_shows_it() -> None:
     assert shown(read(data)) == SHOWN
 
 
-def test_what_is_written_reads_the_same() -> None:
+def test_a_written_definition_reads_back_equal() -> None:
     first = read(json.dumps(json.loads(SHOWN)).encode())
     again = read(json.dumps(written(first)).encode())
     assert shown(again) == SHOWN
@@ -96,7 +96,7 @@ def test_what_is_written_reads_the_same() -> None:
         record(field("a", {"type": "int"})),
     ],
 )
-def test_docs_and_aliases_make_no_difference(same: bytes) -> None:
+def test_docs_and_aliases_are_ignored_in_comparison(same: bytes) -> None:
     assert _comparable(same) == _comparable(record(field("a")))
 
 
@@ -111,7 +111,7 @@ def test_docs_and_aliases_make_no_difference(same: bytes) -> None:
         record(field("a", default=2)),
     ],
 )
-def test_all_else_does(other: bytes) -> None:
+def test_order_properties_names_and_defaults_count_in_comparison(other: bytes) -> None:
     assert _comparable(other) != _comparable(record(field("a")))
 
 
@@ -130,7 +130,7 @@ def _comparable(data: bytes) -> object:
         b'{"type":"enum","name":"E","symbols":["A"]}',
     ],
 )
-def test_definitions_that_a_real_broker_takes(data: bytes) -> None:
+def test_definitions_accepted_by_a_real_broker_are_readable(data: bytes) -> None:
     read(data)
 
 
@@ -160,6 +160,6 @@ def test_definitions_that_a_real_broker_takes(data: bytes) -> None:
         b'{"type":"record","fields":[]}',
     ],
 )
-def test_definitions_that_it_does_not(data: bytes) -> None:
+def test_definitions_refused_by_a_real_broker_are_unreadable(data: bytes) -> None:
     with pytest.raises(UnreadableDefinitionError):
         read(data)

@@ -27,7 +27,9 @@ def enum(*symbols: str, name: str = "E") -> dict[str, object]:
         ),
     ],
 )
-def test_fields_that_are_read(reader: dict[str, object], writer: dict[str, object]) -> None:
+def test_compatible_fields_are_readable(
+    reader: dict[str, object], writer: dict[str, object]
+) -> None:
     assert reads(read(record(reader)), read(record(writer)))
 
 
@@ -41,21 +43,25 @@ def test_fields_that_are_read(reader: dict[str, object], writer: dict[str, objec
         (field("a", "string"), field("a", "int")),
     ],
 )
-def test_fields_that_are_not(reader: dict[str, object], writer: dict[str, object]) -> None:
+def test_incompatible_fields_are_not_readable(
+    reader: dict[str, object], writer: dict[str, object]
+) -> None:
     assert not reads(read(record(reader)), read(record(writer)))
 
 
-def test_the_names_of_records_do_not_count() -> None:
+def test_record_names_do_not_affect_compatibility() -> None:
     assert reads(read(record(field("a"), name="A")), read(record(field("a"), name="Z")))
 
 
-def test_a_record_that_holds_itself_is_compared() -> None:
+def test_a_recursive_record_is_compatible_with_itself() -> None:
     definition = read(record(field("next", ["null", "A"], default=None)))
     assert reads(definition, definition)
 
 
 @pytest.mark.parametrize("strategy", ["FULL", "FULL_TRANSITIVE"])
-def test_the_new_one_is_written_first_then_read(strategy: str) -> None:
+def test_a_full_check_tries_the_new_schema_as_writer_first_and_then_as_reader(
+    strategy: str,
+) -> None:
     new, old = read(record(field("c"))), read(record(field("a")))
     with pytest.raises(IncompatibleDefinitionsError) as caught:
         check(new, [old], strategy)
@@ -76,7 +82,7 @@ def test_the_newest_version_is_compared_first() -> None:
 
 
 @pytest.mark.usefixtures("seldom_collected")
-def test_many_fields_are_each_looked_up_once() -> None:
+def test_the_time_of_a_comparison_does_not_grow_with_the_square_of_the_fields() -> None:
     small, large = (
         read(record(*(optional(f"field_{index}") for index in range(count))))
         for count in (500, 5_000)

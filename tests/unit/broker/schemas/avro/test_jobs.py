@@ -13,14 +13,14 @@ from tests.support.schemas import field, optional, record
 A, B, OTHER = record(field("a")), record(field("a"), optional("b")), record(field("c"))
 
 
-def test_a_job_comes_back_from_its_bytes() -> None:
+def test_a_job_is_restored_from_its_bytes() -> None:
     job = Job(A, [B, b""], [OTHER], "FULL")
     data = job.packed()
     assert LENGTH.unpack_from(data)[0] == len(data) - LENGTH.size
     assert Job.of(data[LENGTH.size :]) == job
 
 
-def test_the_four_answers() -> None:
+def test_a_job_is_judged_same_new_unreadable_incompatible_or_union() -> None:
     assert judged(Job(A, [B, A], [], "FULL")) == Answer(same=1)
     assert judged(Job(B, [A], [A], "FULL")) == Answer()
     assert judged(Job(b"nonsense", [A], [A], "FULL")).unreadable
@@ -50,7 +50,7 @@ def test_a_worker_answers_each_job_and_ends_with_its_input() -> None:
         (b"1", [], [b"2"], "pulsar-floodgate[avro]"),
     ],
 )
-def test_without_the_package_only_json_and_sameness_are_judged(
+def test_without_the_avro_package_only_json_syntax_and_equality_are_judged(
     definition: bytes, alike: list[bytes], compared: list[bytes], answer: Answer | str
 ) -> None:
     found = without_avro(Job(definition, alike, compared, "FULL"))

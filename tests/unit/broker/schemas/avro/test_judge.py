@@ -31,7 +31,7 @@ async def setup() -> AsyncIterator[Setup]:
         yield Setup(clock, judge)
 
 
-async def test_definitions_are_judged_in_a_process(setup: Setup) -> None:
+async def test_definitions_are_judged_in_a_separate_process(setup: Setup) -> None:
     same = await setup.judge.judge(Schema("AVRO", A), [stored(0, A)], [], "FULL")
     new = await setup.judge.judge(Schema("AVRO", A), [], [stored(0, A)], "FULL")
     assert (same, new) == (0, None)
@@ -46,13 +46,15 @@ async def test_definitions_are_judged_in_a_process(setup: Setup) -> None:
         (record(field("c")), "Error during schema compatibility check with strategy FULL: "),
     ],
 )
-async def test_refusals_have_the_recorded_texts(setup: Setup, data: bytes, text: str) -> None:
+async def test_schema_refusals_have_the_recorded_texts(
+    setup: Setup, data: bytes, text: str
+) -> None:
     with pytest.raises(SchemaRefusedError) as caught:
         await setup.judge.judge(Schema("AVRO", data), [], [stored(0, A)], "FULL")
     assert caught.value.refusal.text.startswith(text)
 
 
-async def test_a_judgement_that_takes_too_long_is_a_refusal_and_ends_its_process(setup) -> None:
+async def test_a_judgement_over_its_time_limit_is_refused_and_ends_its_process(setup) -> None:
     large = record(*(optional(f"field_{index}") for index in range(10_000)))
     many = [stored(version, large) for version in range(20)]
     work = setup.judge.judge(Schema("AVRO", large), [], many, "FULL_TRANSITIVE")
@@ -65,7 +67,7 @@ async def test_a_judgement_that_takes_too_long_is_a_refusal_and_ends_its_process
     await until(lambda: worker.is_gone)
 
 
-async def test_a_process_that_ends_is_a_refusal_and_the_next_judgement_has_another(setup) -> None:
+async def test_a_worker_that_ends_refuses_its_judgement_and_is_replaced_for_the_next(setup) -> None:
     await setup.judge.judge(Schema("AVRO", A), [], [], "")
     (worker,) = setup.judge._all
     large = [stored(0, record(*(optional(f"field_{index}") for index in range(10_000))))]

@@ -82,7 +82,7 @@ class Listening:
         await settle()
 
 
-async def test_notifications_are_handed_on() -> None:
+async def test_notifications_reach_the_callback_of_their_channel() -> None:
     case = Listening()
     await case.listener.open()
     case.server.made[0].listeners["topics"](None, 1, "topics", "7 3")
@@ -91,7 +91,7 @@ async def test_notifications_are_handed_on() -> None:
     await case.listener.close()
 
 
-async def test_a_server_that_cannot_be_reached_at_first_is_an_error() -> None:
+async def test_opening_fails_when_the_server_is_unreachable() -> None:
     case = Listening()
     case.server.up = False
     with pytest.raises(StoreError):
@@ -99,7 +99,7 @@ async def test_a_server_that_cannot_be_reached_at_first_is_an_error() -> None:
     await case.listener.close()
 
 
-async def test_a_lost_connection_is_made_again_and_that_is_told() -> None:
+async def test_a_lost_connection_is_restored_and_reported() -> None:
     case = Listening()
     await case.listener.open()
     await settle()
@@ -112,7 +112,7 @@ async def test_a_lost_connection_is_made_again_and_that_is_told() -> None:
     await case.listener.close()
 
 
-async def test_attempts_become_rarer_and_do_not_end() -> None:
+async def test_reconnection_attempts_back_off_but_never_end() -> None:
     case = Listening()
     await case.listener.open()
     await settle()
@@ -131,7 +131,7 @@ async def test_attempts_become_rarer_and_do_not_end() -> None:
     await case.listener.close()
 
 
-async def test_a_connection_that_answers_is_kept() -> None:
+async def test_a_connection_that_answers_heartbeats_is_kept() -> None:
     case = Listening()
     await case.listener.open()
     await settle()
@@ -142,7 +142,7 @@ async def test_a_connection_that_answers_is_kept() -> None:
     await case.listener.close()
 
 
-async def test_a_connection_that_answers_no_more_is_lost() -> None:
+async def test_a_connection_without_a_heartbeat_answer_is_replaced_after_a_timeout() -> None:
     case = Listening()
     await case.listener.open()
     await settle()
@@ -157,7 +157,7 @@ async def test_a_connection_that_answers_no_more_is_lost() -> None:
     await case.listener.close()
 
 
-async def test_a_listener_that_is_closed_connects_no_more() -> None:
+async def test_a_closed_listener_does_not_reconnect() -> None:
     case = Listening()
     await case.listener.open()
     await settle()

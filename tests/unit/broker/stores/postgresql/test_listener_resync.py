@@ -25,7 +25,7 @@ class Work:
         self.done.append(key)
 
 
-async def test_what_is_wanted_often_while_it_is_under_way_is_done_once_more() -> None:
+async def test_requests_during_a_resync_cause_a_single_further_resync() -> None:
     work = Work()
     resyncs = ResyncTasks(work, ManualClock())
     work.go_on.clear()
@@ -39,7 +39,7 @@ async def test_what_is_wanted_often_while_it_is_under_way_is_done_once_more() ->
     assert len(resyncs) == 0
 
 
-async def test_two_things_do_not_wait_for_each_other() -> None:
+async def test_resyncs_of_different_keys_do_not_wait_for_each_other() -> None:
     waits = asyncio.Event()
     done: list[str] = []
 
@@ -58,7 +58,7 @@ async def test_two_things_do_not_wait_for_each_other() -> None:
     assert done == ["fast", "slow"]
 
 
-async def test_what_fails_is_tried_again_later() -> None:
+async def test_a_failed_resync_is_retried_until_success() -> None:
     work, clock = Work(), ManualClock()
     work.failures = 4
     resyncs = ResyncTasks(work, clock)
@@ -72,7 +72,7 @@ async def test_what_fails_is_tried_again_later() -> None:
     assert work.done == ["a"]
 
 
-async def test_closing_gives_up_what_is_under_way() -> None:
+async def test_closing_cancels_a_resync_in_flight() -> None:
     work = Work()
     work.go_on.clear()
     resyncs = ResyncTasks(work, ManualClock())

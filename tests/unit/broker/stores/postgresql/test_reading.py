@@ -59,7 +59,7 @@ class Fetched:
 
 
 @pytest.mark.parametrize("many", ["names", "partition counts"])
-async def test_names_and_partition_counts_are_taken_some_at_a_time(many: str) -> None:
+async def test_names_and_partition_counts_are_fetched_in_portions(many: str) -> None:
     much, little = [b"%d" % n for n in range(MANY)], [b"x"]
     connection = RowsOf(*((much, little) if many == "names" else (little, much)))
     found = await reading.read_namespace(connection, "tenant/a", None)
@@ -71,7 +71,7 @@ async def test_names_and_partition_counts_are_taken_some_at_a_time(many: str) ->
     )
 
 
-async def test_a_snapshot_of_many_counts_and_few_names_is_built_beside_the_loop(
+async def test_a_snapshot_of_many_counts_and_few_names_is_built_off_the_event_loop(
     postgresql_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts = {base(f"p{n}"): 1 for n in range(MANY_NAMES + 1)}
@@ -91,7 +91,9 @@ async def test_a_snapshot_of_many_counts_and_few_names_is_built_beside_the_loop(
     assert threading.current_thread() not in threads
 
 
-async def test_a_change_of_many_counts_is_told_as_list_again(postgresql_url: str) -> None:
+async def test_a_change_of_many_partition_counts_is_published_without_details(
+    postgresql_url: str,
+) -> None:
     counts = {base(f"p{n}"): 1 for n in range(MAX_TOLD_NAMES + 1)}
     async with (
         opened(postgresql(postgresql_url)) as store,
@@ -105,7 +107,7 @@ async def test_a_change_of_many_counts_is_told_as_list_again(postgresql_url: str
         assert dict((await other.snapshot(A)).partitioned) == counts
 
 
-async def test_a_broker_that_is_behind_takes_the_log_some_changes_at_a_time(
+async def test_a_long_change_log_is_read_in_portions_and_in_order(
     postgresql_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "CHANGES_PER_FETCH", 3)

@@ -56,13 +56,13 @@ async def connection(url: str) -> AsyncIterator[asyncpg.Connection]:
 
 
 @pytest.mark.parametrize("url", ["postgresql://h/d", "postgres:///d?host=/tmp"])
-def test_a_url_names_the_store(url: str) -> None:
+def test_a_postgresql_url_selects_the_postgresql_store(url: str) -> None:
     store = store_for_url(url, 0)
     assert isinstance(store, PostgresqlStore)
     assert url in repr(store)
 
 
-async def test_a_database_out_of_reach_is_a_sentence_without_the_password() -> None:
+async def test_an_unreachable_database_is_reported_without_the_password() -> None:
     store = PostgresqlStore(UNREACHABLE, 0)
     with pytest.raises(StoreError) as caught:
         await store.open()
@@ -71,7 +71,7 @@ async def test_a_database_out_of_reach_is_a_sentence_without_the_password() -> N
     await store.close()
 
 
-async def test_brokers_that_start_together_make_the_tables_once(postgresql_url: str) -> None:
+async def test_brokers_starting_simultaneously_create_the_tables_once(postgresql_url: str) -> None:
     stores = [postgresql(postgresql_url) for _ in range(4)]
     await asyncio.gather(*(store.open() for store in stores))
     assert await stores[0].apply(A, changes(topic("a"))) == 1
@@ -79,7 +79,7 @@ async def test_brokers_that_start_together_make_the_tables_once(postgresql_url: 
         await store.close()
 
 
-async def test_tables_of_another_version_are_left_alone(postgresql_url: str) -> None:
+async def test_tables_of_another_schema_version_are_refused(postgresql_url: str) -> None:
     async with opened(postgresql(postgresql_url)):
         pass
     async with connection(postgresql_url) as other:
@@ -90,14 +90,14 @@ async def test_tables_of_another_version_are_left_alone(postgresql_url: str) -> 
     await store.close()
 
 
-async def test_a_closed_store_says_so(postgresql_url: str) -> None:
+async def test_a_closed_store_refuses_changes(postgresql_url: str) -> None:
     async with opened(postgresql(postgresql_url)) as store:
         pass
     with pytest.raises(StoreError):
         await store.apply(A, changes(topic("a")))
 
 
-async def test_what_is_there_survives_reopening(postgresql_url: str) -> None:
+async def test_names_counts_and_properties_survive_reopening(postgresql_url: str) -> None:
     async with opened(postgresql(postgresql_url)) as store:
         await store.apply(A, with_properties({topic("a"): {"k": "v"}}))
         await store.apply(A, changes(part=3))
@@ -109,7 +109,9 @@ async def test_what_is_there_survives_reopening(postgresql_url: str) -> None:
         assert await store.apply(A, changes(topic("b"))) == 3
 
 
-async def test_the_log_keeps_the_newest_changes(postgresql_url: str, monkeypatch) -> None:
+async def test_the_change_log_keeps_only_the_newest_changes(
+    postgresql_url: str, monkeypatch
+) -> None:
     monkeypatch.setattr(postgresql_writing, "MAX_LOGGED_CHANGES", 3)
     monkeypatch.setattr(postgresql_writing, "PRUNED_EVERY", 5)
     async with opened(postgresql(postgresql_url)) as store:
@@ -120,7 +122,9 @@ async def test_the_log_keeps_the_newest_changes(postgresql_url: str, monkeypatch
     assert [row[0] for row in rows] == [8, 9, 10, 11]
 
 
-async def test_a_name_as_long_as_an_index_holds_is_kept_and_told(postgresql_url: str) -> None:
+async def test_the_longest_name_that_an_index_holds_is_stored_and_published(
+    postgresql_url: str,
+) -> None:
     async with opened(postgresql(postgresql_url)) as one, opened(postgresql(postgresql_url)) as two:
         await one.create_namespace(A)
         await two.snapshot(A)
@@ -143,7 +147,9 @@ async def test_a_name_as_long_as_an_index_holds_is_kept_and_told(postgresql_url:
         ),
     ],
 )
-async def test_what_no_index_holds_is_refused_and_changes_nothing(postgresql_url, content) -> None:
+async def test_a_row_too_large_for_an_index_is_refused_without_any_change(
+    postgresql_url, content
+) -> None:
     async with opened(postgresql(postgresql_url)) as store:
         await store.apply(A, changes(topic("before")))
         with pytest.raises(StoreError, match=r"may have 2,600 bytes in a PostgreSQL store"):
@@ -152,7 +158,7 @@ async def test_what_no_index_holds_is_refused_and_changes_nothing(postgresql_url
         assert await store.apply(A, changes(topic("after"))) == 2
 
 
-async def test_what_is_committed_is_told_even_if_the_rest_cannot_be_read(
+async def test_a_committed_change_is_published_even_if_the_log_cannot_be_read(
     postgresql_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with opened(postgresql(postgresql_url)) as one, opened(postgresql(postgresql_url)) as two:
@@ -171,7 +177,7 @@ async def test_what_is_committed_is_told_even_if_the_rest_cannot_be_read(
         assert await names(two) == [base("a"), base("b"), base("c")]
 
 
-async def test_what_was_kept_of_a_namespace_is_no_part_of_one_made_anew(
+async def test_a_cached_snapshot_is_not_used_for_a_recreated_namespace(
     postgresql_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with opened(postgresql(postgresql_url)) as one, opened(postgresql(postgresql_url)) as two:
@@ -187,7 +193,7 @@ async def test_what_was_kept_of_a_namespace_is_no_part_of_one_made_anew(
 
 
 @pytest.mark.parametrize("fresh", [True, False])
-async def test_a_large_change_is_written_in_steps_that_are_one_change(
+async def test_a_large_change_is_written_in_several_statements_as_a_single_change(
     postgresql_url: str, monkeypatch: pytest.MonkeyPatch, fresh: bool
 ) -> None:
     monkeypatch.setattr(postgresql_writing, "ROWS_PER_STATEMENT", 300)
@@ -202,7 +208,7 @@ async def test_a_large_change_is_written_in_steps_that_are_one_change(
         assert len(await store.select(A, PERSISTENT, {"k": "9"})) == MAX_TOLD_NAMES // 10 - 1
 
 
-async def test_the_rarest_property_decides_which_topics_are_looked_at(
+async def test_a_selection_starts_from_the_rarest_property(
     postgresql_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with opened(postgresql(postgresql_url)) as store:
@@ -216,7 +222,7 @@ async def test_the_rarest_property_decides_which_topics_are_looked_at(
                 assert values[1:3] == (b"few", b"7")
 
 
-async def test_what_is_asked_for_by_frequent_properties_only_is_the_same(
+async def test_a_selection_by_frequent_properties_only_is_correct(
     postgresql_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(postgresql_reading, "COUNTED_TOPICS", (2, 3))
@@ -232,7 +238,7 @@ async def test_what_is_asked_for_by_frequent_properties_only_is_the_same(
 
 
 @pytest.mark.parametrize("analyzed", [False, True])
-async def test_what_is_selected_is_found_by_indexes_whatever_the_statistics(
+async def test_a_selection_uses_indexes_with_and_without_table_statistics(
     postgresql_url: str, analyzed: bool
 ) -> None:
     async with opened(postgresql(postgresql_url)) as store:
@@ -255,7 +261,9 @@ async def test_what_is_selected_is_found_by_indexes_whatever_the_statistics(
     assert len(statements) == 4
 
 
-async def test_no_plan_made_for_an_empty_table_outlives_it(postgresql_url: str) -> None:
+async def test_a_plan_prepared_on_an_empty_table_uses_no_sequential_scan(
+    postgresql_url: str,
+) -> None:
     # Statements from before the database had rows
     async with opened(postgresql(postgresql_url)) as store, store.use() as used:
         for table in ("topics", "partitioned", "properties"):
@@ -305,7 +313,7 @@ class Recorded:
         return call
 
 
-async def test_a_name_that_no_index_holds_refuses_what_would_be_written_with_it(
+async def test_a_name_too_large_for_an_index_refuses_all_changes_of_its_batch(
     postgresql_url: str,
 ) -> None:
     long = TopicChanges([topic(LONG + "x")], adds_only=True)
@@ -316,7 +324,7 @@ async def test_a_name_that_no_index_holds_refuses_what_would_be_written_with_it(
         assert await store.namespaces() == []
 
 
-async def test_many_new_namespaces_are_one_transaction(postgresql_url: str) -> None:
+async def test_many_new_namespaces_are_written_in_a_single_transaction(postgresql_url: str) -> None:
     some = [NamespaceName("tenant", f"n{number}") for number in range(100)]
     async with opened(postgresql(postgresql_url)) as store:
         await store.apply_all(
@@ -327,7 +335,7 @@ async def test_many_new_namespaces_are_one_transaction(postgresql_url: str) -> N
             assert await asked.fetchval(query) == 1
 
 
-async def test_another_store_that_waits_for_a_namespace_sees_it_come_with_others(
+async def test_a_namespace_created_in_a_batch_is_published_to_another_store(
     postgresql_url: str,
 ) -> None:
     made = [(one, TopicChanges([topic("x", one)], adds_only=True)) for one in (A, B)]

@@ -27,7 +27,7 @@ def newest(version: int, number: int = 7) -> KnownNamespace:
     return KnownNamespace(number, version)
 
 
-def test_what_the_log_has_is_told_change_by_change() -> None:
+def test_changes_in_the_log_are_published_individually() -> None:
     assert changes_to_publish(A, KNOWN, newest(5), LOG) == [
         Change(A, 4, [topic("a")], ()),
         Change(A, 5, (), [topic("a")]),
@@ -44,25 +44,27 @@ def test_what_the_log_has_is_told_change_by_change() -> None:
         ((), 5, 7),
     ],
 )
-def test_anything_else_is_told_as_one_change_without_names(log, version, number) -> None:
+def test_an_incomplete_log_is_published_as_a_single_change_without_names(
+    log, version, number
+) -> None:
     assert not in_sequence(KNOWN, newest(version, number), log)
     assert changes_to_publish(A, KNOWN, newest(version, number), log) == [
         Change(A, version, complete=False)
     ]
 
 
-def test_a_namespace_that_is_gone_is_told_with_a_version_of_its_own() -> None:
+def test_a_deleted_namespace_is_published_with_its_own_version() -> None:
     assert changes_to_publish(A, KNOWN, KnownNamespace(NOT_THERE, 4), ()) == [
         Change(A, 4, complete=False)
     ]
 
 
-def test_nothing_is_told_of_what_nobody_looked_at_or_what_did_not_change() -> None:
+def test_an_unknown_or_unchanged_namespace_is_not_published() -> None:
     assert changes_to_publish(A, None, newest(5), LOG) == []
     assert changes_to_publish(A, KNOWN, KNOWN, ()) == []
 
 
-def test_later_changes_stand_above_earlier_ones() -> None:
+def test_later_changes_override_earlier_changes_in_the_net_change() -> None:
     net = net_changes(
         [
             LoggedChange(1, added=[b"a", b"b"], partitioned={"p": 1, "q": 2}),
@@ -75,7 +77,7 @@ def test_later_changes_stand_above_earlier_ones() -> None:
     assert net.partitioned == {"p": 0, "q": 2}
 
 
-async def test_a_reader_finds_the_snapshot_of_what_it_is_told() -> None:
+async def test_a_published_version_has_its_snapshot_in_the_cache() -> None:
     cache, feeds = SnapshotCache(10_000), ChangeFeeds()
     view, feed = NamespaceView(cache, feeds), feeds.open()
     reader = asyncio.get_running_loop().create_task(anext(feed))
@@ -87,7 +89,7 @@ async def test_a_reader_finds_the_snapshot_of_what_it_is_told() -> None:
     assert view.name_of(7) == A
 
 
-def test_a_version_without_a_snapshot_ends_the_one_that_is_kept() -> None:
+def test_a_version_without_a_snapshot_evicts_the_cached_snapshot() -> None:
     cache = SnapshotCache(10_000)
     view = NamespaceView(cache, ChangeFeeds())
     view.show(A, newest(4), NamespaceSnapshot(4))
@@ -95,7 +97,7 @@ def test_a_version_without_a_snapshot_ends_the_one_that_is_kept() -> None:
     assert cache.peek(A) is None
 
 
-def test_a_number_leads_to_its_namespace_only_while_it_is_there() -> None:
+def test_a_namespace_id_maps_to_its_name_only_while_the_namespace_exists() -> None:
     view = NamespaceView(SnapshotCache(10_000), ChangeFeeds())
     view.show(A, newest(4), None)
     view.show(A, KnownNamespace(NOT_THERE, 5), None)
@@ -106,7 +108,7 @@ def test_a_number_leads_to_its_namespace_only_while_it_is_there() -> None:
     assert view.name_of(9) == A
 
 
-def test_once_some_are_forgotten_what_is_unknown_is_to_be_listed_again(monkeypatch) -> None:
+def test_a_forgotten_namespace_is_published_for_a_new_listing(monkeypatch) -> None:
     monkeypatch.setattr(postgresql_view, "MAX_KNOWN_NAMESPACES", 1)
     cache = SnapshotCache(10_000)
     view = NamespaceView(cache, ChangeFeeds())

@@ -35,7 +35,7 @@ async def written(changes: TopicChanges, *, fresh: bool) -> list[list[bytes]]:
     return connection.statements
 
 
-async def test_a_name_that_is_named_twice_is_copied_once() -> None:
+async def test_a_duplicate_name_is_copied_once() -> None:
     statements = await written(TopicChanges([*NAMES, NAMES[0], *NAMES[-5:]]), fresh=True)
     assert list(map(len, statements)) == [10_000, 10_000, 5_000]
     assert [*chain(*statements)] == NAMES
@@ -47,7 +47,7 @@ async def test_a_name_that_is_also_removed_is_not_added() -> None:
     assert statements[-1] == NAMES[:1]
 
 
-async def test_what_is_added_is_found_beside_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_new_names_are_computed_off_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     # A set of a million names, in the loop, grew in a turn of 35 ms.
     threads = list[threading.Thread]()
 

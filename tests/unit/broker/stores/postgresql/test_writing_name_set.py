@@ -5,7 +5,7 @@ from broker.stores.postgresql.writing import PARTS, NameSet
 NAMES = [f"persistent://t/n/{number}".encode() for number in range(20_000)]
 
 
-def test_names_are_there_once() -> None:
+def test_a_name_set_holds_each_name_once() -> None:
     found = NameSet()
     assert list(found.new([b"a", b"b", b"a"])) == [b"a", b"b"]
     found.add([b"b", b"c"])
@@ -17,7 +17,7 @@ def test_names_are_there_once() -> None:
     assert (list(found), len(found)) == ([], 0)
 
 
-def test_no_part_is_large() -> None:
+def test_no_part_of_a_large_name_set_is_large() -> None:
     found = NameSet()
     found.add(NAMES)
     assert len(found) == len(NAMES)

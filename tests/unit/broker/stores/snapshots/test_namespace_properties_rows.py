@@ -35,7 +35,7 @@ def taken(rows: np.ndarray, names: TopicSequence = SEQUENCE) -> tuple[TopicSeque
     ],
     ids=len,
 )
-def test_the_names_at_rows_are_those(rows: np.ndarray) -> None:
+def test_the_names_at_rows_form_a_sequence_of_exactly_these_names(rows: np.ndarray) -> None:
     sequence, _ = taken(rows)
     expected = TopicSequence.from_sorted([NAMES[row] for row in rows])
     assert list(sequence.names()) == list(expected.names())
@@ -43,11 +43,11 @@ def test_the_names_at_rows_are_those(rows: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("names", [SEQUENCE, TopicSequence.from_sorted(NAMES[:3])], ids=len)
-def test_all_rows_are_the_very_same_sequence(names: TopicSequence) -> None:
+def test_selecting_all_rows_returns_the_same_sequence(names: TopicSequence) -> None:
     assert taken(np.arange(len(names)), names)[0] is names
 
 
-def test_blocks_that_are_taken_whole_are_shared() -> None:
+def test_blocks_selected_whole_are_shared() -> None:
     sequence, _ = taken(np.arange(1, 30_000))
     shared = set(map(id, SEQUENCE.blocks())) & set(map(id, sequence.blocks()))
     assert len(shared) == len(list(SEQUENCE.blocks())) - 1
@@ -59,7 +59,7 @@ def test_many_rows_take_several_steps(count: int) -> None:
     assert taken(np.unique(rows))[1] > 1
 
 
-def test_many_rows_that_lie_apart_are_made_into_blocks_as_they_come(monkeypatch) -> None:
+def test_many_scattered_rows_are_assembled_into_blocks_in_steps(monkeypatch) -> None:
     monkeypatch.setattr(namespace_properties, "_FEW_OF_A_BLOCK", 1_000)
     monkeypatch.setattr(namespace_properties, "ROWS_PER_BLOCKS", 600)
     rows = np.arange(0, 30_000, 10)

@@ -19,7 +19,7 @@ def name(number: int) -> str:
 COUNTS = {name(number): 1 + number % 60 for number in range(5_000)}
 
 
-def test_a_partitioned_topic_costs_less_than_its_name() -> None:
+def test_a_partition_count_takes_less_memory_than_its_name() -> None:
     tracemalloc.start()
     made = PartitionCounts.of(COUNTS)
     gc.collect()
@@ -32,7 +32,7 @@ def test_a_partitioned_topic_costs_less_than_its_name() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 7], ids=["forgotten", "set"])
-def test_a_change_shares_all_leaves_but_one(count: int) -> None:
+def test_a_change_replaces_a_single_leaf_and_shares_the_rest(count: int) -> None:
     before = PartitionCounts.of(COUNTS)
     after = before.changed({name(1_234): count})
     assert after.get(name(1_234), 0) == count
@@ -40,12 +40,12 @@ def test_a_change_shares_all_leaves_but_one(count: int) -> None:
     assert len(set(before.leaves).difference(after.leaves)) == 1
 
 
-def test_no_change_is_the_same_version() -> None:
+def test_an_empty_change_returns_the_same_version() -> None:
     before = PartitionCounts.of(COUNTS)
     assert before.changed({}) is before
 
 
-def test_a_leaf_that_is_too_large_is_cut() -> None:
+def test_a_leaf_above_its_maximum_size_is_split() -> None:
     made = PartitionCounts.of({name(0): 1})
     for number in range(1, 400):
         made = made.changed({name(number): 1})
@@ -54,13 +54,13 @@ def test_a_leaf_that_is_too_large_is_cut() -> None:
     assert sum(sizes) / len(sizes) > LEAF_BYTES / 3
 
 
-def test_many_names_fill_leaves_that_have_room_for_more() -> None:
+def test_leaves_built_from_many_names_keep_room_for_additions() -> None:
     sizes = [leaf.entry_bytes for leaf in PartitionCounts.of(COUNTS).leaves[:-1]]
     assert max(sizes) < FILLED_BYTES + 200
     assert min(sizes) > FILLED_BYTES - 200
 
 
-def test_forgetting_leaves_no_crumbs() -> None:
+def test_removing_most_partition_counts_merges_small_leaves() -> None:
     made = PartitionCounts.of(COUNTS)
     names = list(made)
     # From both ends, singly, all but every fiftieth
@@ -71,14 +71,14 @@ def test_forgetting_leaves_no_crumbs() -> None:
     assert len(made.leaves) <= 6
 
 
-def test_a_name_longer_than_a_leaf_leaves_its_neighbours_together() -> None:
+def test_a_name_larger_than_a_leaf_does_not_separate_its_neighbours() -> None:
     long = "persistent://tenant/b" + "x" * 10 * LEAF_BYTES
     made = PartitionCounts.of({"persistent://tenant/a": 2, long: 3, **COUNTS})
     assert (made[long], made["persistent://tenant/a"]) == (3, 2)
     assert [leaf.size for leaf in made.leaves if leaf.size < 10] == [2]
 
 
-def test_many_changes_of_a_leaf_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_changes_of_a_leaf_are_applied_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partition_counts, "_splice", None)
     few = PartitionCounts.of({name(0): 1, name(4_999): 1})
     assert few.changed(COUNTS) == COUNTS

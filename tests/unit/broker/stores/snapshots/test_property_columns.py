@@ -41,7 +41,7 @@ ROWS = [[("team", f"t{row % 3}"), ("row", str(row))] for row in range(20)]
 
 
 @pytest.mark.usefixtures("small_segments")
-def test_rows_are_found_by_all_of_some_properties_over_all_segments() -> None:
+def test_rows_are_found_by_all_wanted_properties_in_all_segments() -> None:
     made = columns(ROWS)
     assert len(made.segments) == 5
     assert found(made, team="t1") == [1, 4, 7, 10, 13, 16, 19]
@@ -51,14 +51,14 @@ def test_rows_are_found_by_all_of_some_properties_over_all_segments() -> None:
     assert found(made, team="17") == []
 
 
-def test_a_neighbours_property_is_not_ones_own() -> None:
+def test_a_row_does_not_match_by_the_property_of_its_neighbour() -> None:
     made = columns([[("a", "1")], [("b", "2")], [("a", "1"), ("b", "2")], [("a", "1")]])
     assert found(made, a="1", b="2") == [2]
     assert found(made, b="2", a="1") == [2]
 
 
 @pytest.mark.usefixtures("small_segments")
-def test_a_change_leaves_the_segments_it_does_not_fall_into() -> None:
+def test_a_change_shares_all_segments_outside_its_rows() -> None:
     made = columns(ROWS)
     edited = made.edited(np.array([9]), np.array([9]), np.array([0]), column([[("team", "x")]]))
     before, after = made.segments, edited.segments
@@ -75,7 +75,7 @@ def test_a_change_leaves_the_segments_it_does_not_fall_into() -> None:
 
 
 @pytest.mark.usefixtures("small_segments")
-def test_a_segment_that_grows_is_cut_and_an_empty_one_goes() -> None:
+def test_a_grown_segment_is_split_and_an_empty_segment_is_removed() -> None:
     made = columns(ROWS)
     grown = made.edited(NONE, np.full(9, 4), np.arange(9), column(ROWS[:9]))
     shrunk = made.edited(np.arange(4, 8), NONE, NONE, column([]))
@@ -85,19 +85,19 @@ def test_a_segment_that_grows_is_cut_and_an_empty_one_goes() -> None:
     assert len(shrunk.segments) == 4
 
 
-def test_new_rows_may_come_without_properties() -> None:
+def test_new_rows_may_have_no_properties() -> None:
     made = columns(ROWS).edited(NONE, np.array([0, 20]), np.array([-1, -1]), column([]))
     assert read(made) == [{}, *map(dict, ROWS), {}]
 
 
-def test_who_loses_the_last_property_costs_nothing_any_more() -> None:
+def test_removing_the_last_property_frees_all_memory() -> None:
     made = columns([[("a", "1")], []])
     bare = made.edited(np.array([0]), NONE, NONE, column([]))
     assert len(bare) == 0
     assert bare.nbytes == 0
 
 
-def test_values_that_nobody_has_any_more_are_forgotten() -> None:
+def test_values_without_rows_are_released() -> None:
     made = columns(ROWS)
     for number in range(1_000):
         new = column([[("team", f"unique-{number:06}")]])
@@ -108,19 +108,19 @@ def test_values_that_nobody_has_any_more_are_forgotten() -> None:
 @pytest.mark.parametrize(
     ("values", "bytes_a_topic"), [(50, 7), (3_000, 16), (100_000, 30)], ids=["few", "some", "own"]
 )
-def test_two_properties_cost_a_few_bytes_a_topic(values: int, bytes_a_topic: int) -> None:
+def test_two_properties_take_a_few_bytes_per_topic(values: int, bytes_a_topic: int) -> None:
     # Each topic's distinct value is included, too
     size = 20_000
     rows = [[("team", f"team-{row % values}"), ("env", "prod")] for row in range(size)]
     assert columns(rows).nbytes / size < bytes_a_topic
 
 
-def test_a_key_that_one_topic_has_costs_only_that() -> None:
+def test_keys_of_a_single_topic_take_few_bytes_per_topic() -> None:
     rows = [[(f"key-{row}", "v")] for row in range(20_000)]
     assert columns(rows).nbytes / len(rows) < 30
 
 
-def test_a_segment_of_many_distinct_properties_is_the_same() -> None:
+def test_a_segment_of_many_distinct_properties_finds_its_rows() -> None:
     # More than 256 and more than 65,536 numbers
     for size in (300, 70_000):
         rows = [[("k", str(row))] for row in range(size)]
@@ -131,7 +131,7 @@ def test_a_segment_of_many_distinct_properties_is_the_same() -> None:
         ]
 
 
-def test_columns_hold_on_to_nothing_of_arrows_memory_pool() -> None:
+def test_columns_hold_no_memory_of_the_arrow_pool() -> None:
     columns(ROWS)
     before = pa.total_allocated_bytes()
     made = columns(ROWS)

@@ -32,7 +32,7 @@ def test_rows_are_in_the_order_of_the_listing() -> None:
     assert made.nbytes == len(b"1:k:v\xff1:k:v\xfe1:l:w\xff")
 
 
-def test_columns_say_the_same() -> None:
+def test_columns_built_from_few_properties_have_equal_rows() -> None:
     made = few(change(NAMES))
     assert made is not None
     columns = made.columns()
@@ -48,15 +48,15 @@ def test_columns_say_the_same() -> None:
     ],
     ids=["twice", "another domain", "system topic"],
 )
-def test_names_that_are_not_just_what_is_listed_have_columns(names: list[bytes]) -> None:
+def test_names_that_differ_from_the_listing_use_columns(names: list[bytes]) -> None:
     assert few(change(names)) is None
 
 
-def test_a_namespace_that_had_topics_has_columns() -> None:
+def test_a_namespace_with_earlier_topics_uses_columns() -> None:
     before = NamespaceSnapshot().changed(TopicChanges([b"persistent://t/n/z"]))
     assert few(change(NAMES), before) is None
 
 
-def test_many_topics_have_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_topics_than_a_few_use_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(property_columns, "FEW_ROWS", 2)
     assert few(change(NAMES)) is None

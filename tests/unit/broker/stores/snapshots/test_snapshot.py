@@ -30,13 +30,13 @@ def facts(sequence: TopicSequence) -> tuple[list[bytes], str]:
 
 
 @pytest.mark.parametrize("letters", LETTERS)
-def test_a_large_change_makes_the_same_as_small_ones(letters: str) -> None:
+def test_a_large_change_equals_a_sequence_built_from_its_names(letters: str) -> None:
     names = some_names(letters)
     made = NamespaceSnapshot().changed(TopicChanges(names))
     assert facts(made.persistent) == facts(TopicSequence.from_names(names))
 
 
-def test_a_large_change_leaves_out_what_it_removes_and_keeps_what_was_there() -> None:
+def test_a_large_change_applies_its_removals_and_keeps_existing_names() -> None:
     names = some_names("all")
     before = NamespaceSnapshot().changed(TopicChanges([topic("first")]))
     made = [
@@ -50,7 +50,7 @@ def test_a_large_change_leaves_out_what_it_removes_and_keeps_what_was_there() ->
 
 
 @pytest.mark.parametrize("letters", LETTERS)
-def test_what_a_database_returns_becomes_every_kind(letters: str) -> None:
+def test_rows_of_a_database_are_divided_by_domain_and_into_system_topics(letters: str) -> None:
     kinds = [some_names(letters, domain) for domain in ("persistent", "non-persistent")]
     hidden = [topic("__change_events"), topic("__change_events-partition-0")]
     rows = sorted({*kinds[0], *kinds[1], *hidden})
@@ -70,7 +70,7 @@ def test_a_selection_has_the_topics_of_its_mode() -> None:
         ]
 
 
-def test_what_does_not_change_is_shared() -> None:
+def test_unchanged_parts_of_a_snapshot_are_shared() -> None:
     before = NamespaceSnapshot().changed(
         TopicChanges([topic("a"), topic("__change_events")], partitioned={"p": 1})
     )
@@ -80,5 +80,5 @@ def test_what_does_not_change_is_shared() -> None:
     assert after.non_persistent is before.non_persistent
 
 
-def test_a_later_version_may_be_named() -> None:
+def test_a_change_may_state_its_version() -> None:
     assert NamespaceSnapshot(3).changed(TopicChanges(), 9).version == 9

@@ -60,7 +60,7 @@ def killed_after_its_first_word(program: str, path: Path) -> str:
     return word
 
 
-async def test_everything_survives_reopening(tmp_path: Path) -> None:
+async def test_all_data_of_a_namespace_survives_reopening(tmp_path: Path) -> None:
     async with sqlite(tmp_path) as store:
         await store.create_namespace(NamespaceName.parse("tenant/empty"))
         await store.apply(A, changes(topic("a"), topic("__change_events"), part=3))
@@ -89,7 +89,7 @@ async def test_an_acknowledged_change_survives_a_kill(tmp_path: Path) -> None:
         assert dict(snapshot.partitioned) == {topic("part").decode(): 4}
 
 
-async def test_a_change_that_cannot_be_written_is_not_seen_at_all(tmp_path, monkeypatch) -> None:
+async def test_a_change_that_cannot_be_written_is_not_visible(tmp_path, monkeypatch) -> None:
     def full(*_: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
@@ -108,7 +108,7 @@ async def test_a_change_that_cannot_be_written_is_not_seen_at_all(tmp_path, monk
         assert len((await store.snapshot(A)).persistent) == 2
 
 
-async def test_a_caller_that_leaves_while_its_change_is_committed_tears_nothing(
+async def test_a_change_with_a_cancelled_caller_is_committed_and_published_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with sqlite(tmp_path) as store:
@@ -155,7 +155,7 @@ async def test_the_cache_keeps_the_snapshots_used_last_within_its_bound(tmp_path
     assert store.cached_bytes == wire_bytes + 2 * SNAPSHOT_BYTES
 
 
-async def test_one_snapshot_above_the_bound_is_kept_alone(tmp_path: Path) -> None:
+async def test_a_single_snapshot_above_the_bound_is_kept(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "topics.db", 10)
     await store.open()
     await store.apply(A, changes(topic("a"), topic("b")))
@@ -165,7 +165,7 @@ async def test_one_snapshot_above_the_bound_is_kept_alone(tmp_path: Path) -> Non
     await store.close()
 
 
-async def test_concurrent_readers_of_a_namespace_build_it_once(tmp_path: Path) -> None:
+async def test_concurrent_readers_of_a_namespace_share_a_single_snapshot(tmp_path: Path) -> None:
     async with sqlite(tmp_path) as store:
         await store.apply(A, changes(topic("a")))
     async with sqlite(tmp_path) as store:
@@ -173,13 +173,15 @@ async def test_concurrent_readers_of_a_namespace_build_it_once(tmp_path: Path) -
         assert len({id(snapshot) for snapshot in found}) == 1
 
 
-async def test_a_missing_folder_is_made(tmp_path: Path) -> None:
+async def test_a_missing_folder_is_created(tmp_path: Path) -> None:
     async with sqlite(tmp_path / "deeper" / "still") as store:
         assert await store.create_namespace(A)
 
 
 @pytest.mark.parametrize("content", [b"not a database at all" * 100, b"SQLite format 3\0garbage"])
-async def test_a_file_that_is_no_database_is_a_sentence(tmp_path: Path, content: bytes) -> None:
+async def test_a_file_that_is_no_database_is_refused_with_its_path(
+    tmp_path: Path, content: bytes
+) -> None:
     path = tmp_path / "topics.db"
     path.write_bytes(content)
     store = SqliteStore(path, 0)
@@ -189,7 +191,7 @@ async def test_a_file_that_is_no_database_is_a_sentence(tmp_path: Path, content:
     assert "cannot be opened" in str(caught.value)
 
 
-async def test_a_database_of_somebody_else_is_a_sentence(tmp_path: Path) -> None:
+async def test_a_foreign_database_is_refused_with_its_path(tmp_path: Path) -> None:
     path = tmp_path / "topics.db"
     with sqlite3.connect(path) as other:
         other.execute("CREATE TABLE topics (id INTEGER)")
@@ -207,21 +209,21 @@ async def used(store: SqliteStore) -> None:
     await store.create_namespace(A)
 
 
-async def test_a_folder_in_the_files_place_is_a_sentence(tmp_path: Path) -> None:
+async def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "topics.db").mkdir()
     store = SqliteStore(tmp_path / "topics.db", 0)
     with pytest.raises(StoreError, match="cannot be opened"):
         await store.open()
 
 
-async def test_a_closed_store_says_so(tmp_path: Path) -> None:
+async def test_a_closed_store_refuses_reads(tmp_path: Path) -> None:
     async with sqlite(tmp_path) as store:
         pass
     with pytest.raises(StoreError, match="closed"):
         await store.snapshot(A)
 
 
-def test_a_url_names_a_store() -> None:
+def test_a_url_selects_the_memory_or_the_sqlite_store() -> None:
     memory, relative = store_for_url("memory:local", 0), store_for_url("sqlite:///a/b.db", 7)
     absolute = store_for_url("sqlite:////var/b.db", 7)
     assert isinstance(memory, MemoryStore)
@@ -229,7 +231,7 @@ def test_a_url_names_a_store() -> None:
     assert repr(absolute) == "<SqliteStore /var/b.db, 0 namespaces cached>"
 
 
-def test_a_url_of_no_store_is_refused_with_the_remedy() -> None:
+def test_an_unsupported_store_url_is_refused_with_the_supported_urls() -> None:
     with pytest.raises(StoreError, match="use memory:local, sqlite:///path or postgresql://"):
         store_for_url("zk:localhost", 0)
 
@@ -268,7 +270,7 @@ async def test_a_file_of_the_former_schema_is_opened(tmp_path: Path) -> None:
         assert list(await store.tenants()) == ["tenant"]
 
 
-async def test_a_second_broker_on_one_file_is_refused(tmp_path: Path) -> None:
+async def test_a_second_broker_on_the_same_file_is_refused(tmp_path: Path) -> None:
     async with sqlite(tmp_path) as store:
         await store.apply(A, changes(topic("a")))
         second = SqliteStore(tmp_path / "topics.db", 0)
@@ -281,7 +283,7 @@ async def test_a_second_broker_on_one_file_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("counted", [(1_000,), (2, 1_000), (2,)])
-async def test_the_order_in_which_properties_are_asked_for_changes_nothing(
+async def test_the_order_of_wanted_properties_does_not_change_the_selection(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counted: tuple[int, ...]
 ) -> None:
     monkeypatch.setattr(sqlite_file, "COUNTED_TOPICS", counted)
@@ -311,7 +313,9 @@ async def test_the_order_in_which_properties_are_asked_for_changes_nothing(
         "INSERT INTO message_policies VALUES ('a/b', 'k', '{')",
     ],
 )
-async def test_what_no_broker_has_written_is_told_in_a_sentence(change: str, tmp_path) -> None:
+async def test_data_not_written_by_a_broker_is_reported_as_a_store_error(
+    change: str, tmp_path
+) -> None:
     async with sqlite(tmp_path) as store:
         await store.create_namespace(A)
         await store.apply(A, changes(topic("t"), p=2))
@@ -334,7 +338,7 @@ async def read_all(store: SqliteStore) -> None:
         await store.snapshot(namespace)
 
 
-async def test_a_file_whose_error_cannot_be_read_is_refused(tmp_path: Path) -> None:
+async def test_a_file_whose_error_text_cannot_be_decoded_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "broken.db"
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE namespaces (name)")
@@ -344,7 +348,7 @@ async def test_a_file_whose_error_cannot_be_read_is_refused(tmp_path: Path) -> N
         await SqliteStore(path, 1_000).open()
 
 
-async def test_many_new_namespaces_are_one_commit(tmp_path: Path) -> None:
+async def test_many_new_namespaces_are_written_in_a_single_commit(tmp_path: Path) -> None:
     some = [NamespaceName("tenant", f"n{number}") for number in range(100)]
     async with sqlite(tmp_path) as store:
         said = list[str]()

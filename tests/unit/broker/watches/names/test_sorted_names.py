@@ -48,7 +48,7 @@ def depth(node: Node | None) -> int:
 # -- content --------------------------------------------------------------------------------------
 
 
-def test_the_empty_set_has_nothing() -> None:
+def test_the_empty_set_has_no_names_and_takes_no_memory() -> None:
     empty = EMPTY_NAMES
     assert (len(empty), empty.hash, empty.name_bytes, empty.own_bytes) == (0, EMPTY_HASH, 0, 0)
     assert (list(empty.names()), list(empty.leaves()), b"a" in empty) == ([], [], False)
@@ -58,7 +58,7 @@ def test_the_empty_set_has_nothing() -> None:
     assert SortedNames.from_sorted([]) is empty
 
 
-def test_the_hash_is_pulsars() -> None:
+def test_the_hash_of_a_set_is_the_hash_that_pulsar_computes() -> None:
     assert names_of("topic1", "topic2").hash == "21ed405c"
     assert names_of("topic1").with_name(f"{T}topic2".encode()).hash == "21ed405c"
 
@@ -75,7 +75,7 @@ def test_names_sort_as_java_sorts_strings() -> None:
 
 
 @pytest.mark.parametrize("how", ["at once", "one by one"])
-def test_a_large_set_of_such_names_is_found_and_left_by_name(how: str) -> None:
+def test_names_beyond_ascii_are_found_and_removed_in_a_large_set(how: str) -> None:
     # More than one leaf of both kinds
     texts = [chr(start + n) for n in range(300) for start in (0xE000, 0x1F000)]
     names = names_of(*(texts if how == "at once" else ()))
@@ -93,13 +93,13 @@ def test_a_large_set_of_such_names_is_found_and_left_by_name(how: str) -> None:
     assert names is EMPTY_NAMES
 
 
-def test_what_changes_nothing_is_the_same_version() -> None:
+def test_a_no_op_change_returns_the_same_version() -> None:
     names = names_of("a", "b")
     assert names.with_name(f"{T}a".encode()) is names
     assert names.without_name(f"{T}c".encode()) is names
 
 
-def test_a_name_can_be_the_beginning_of_another() -> None:
+def test_a_name_may_be_the_prefix_of_another_name() -> None:
     names = names_of("a", "a1", "a12")
     assert list(names.without_name(f"{T}a1".encode()).names()) == [
         f"{T}a".encode(),
@@ -110,7 +110,7 @@ def test_a_name_can_be_the_beginning_of_another() -> None:
 # -- versions -------------------------------------------------------------------------------------
 
 
-def test_versions_share_all_but_a_path() -> None:
+def test_a_change_shares_all_leaves_except_the_changed_leaf() -> None:
     before = SortedNames.from_sorted(numbered(100_000))
     tracemalloc.start()
     after = before.with_name(f"{T}050000x".encode())
@@ -121,14 +121,14 @@ def test_versions_share_all_but_a_path() -> None:
     assert added_bytes < 10_000
 
 
-def test_the_changes_of_a_version_are_found_without_the_rest() -> None:
+def test_the_changes_between_versions_are_exactly_the_changed_names() -> None:
     before = SortedNames.from_sorted(numbered(10_000))
     after = before.without_name(numbered(10_000)[77]).with_name(f"{T}x".encode())
     changes, _ = finished(changes_between(before, after, 1 << 30))
     assert changes == NameChanges([f"{T}x".encode()], [numbered(10_000)[77]])
 
 
-def test_only_versions_that_share_everything_are_identical() -> None:
+def test_only_versions_that_share_all_nodes_have_the_same_identity() -> None:
     names = names_of("a", "b")
     other = names_of("a", "b")
     there_and_back = names.with_name(f"{T}c".encode()).without_name(f"{T}c".encode())
@@ -140,7 +140,7 @@ def test_only_versions_that_share_everything_are_identical() -> None:
 
 
 @pytest.mark.parametrize("texts", [["a"], ["a", "c"], ["a", "b", "c"], []])
-def test_sets_with_other_names_are_not_equal(texts: list[str]) -> None:
+def test_sets_with_different_names_are_not_equal(texts: list[str]) -> None:
     assert not finished(alike(names_of("a", "b"), names_of(*texts)))
 
 
@@ -148,7 +148,7 @@ def test_sets_with_other_names_are_not_equal(texts: list[str]) -> None:
 
 
 @pytest.mark.parametrize("backwards", [False, True], ids=["rising", "falling"])
-def test_names_that_come_in_order_keep_the_tree_flat(backwards: bool) -> None:
+def test_adding_names_in_order_keeps_the_tree_balanced(backwards: bool) -> None:
     names, all_names = EMPTY_NAMES, numbered(5_000)
     for name in reversed(all_names) if backwards else all_names:
         names = names.with_name(name)
@@ -158,7 +158,7 @@ def test_names_that_come_in_order_keep_the_tree_flat(backwards: bool) -> None:
 
 
 @pytest.mark.parametrize("backwards", [False, True], ids=["rising", "falling"])
-def test_names_that_go_in_order_keep_the_tree_flat(backwards: bool) -> None:
+def test_removing_names_in_order_keeps_the_tree_balanced(backwards: bool) -> None:
     names, all_names = SortedNames.from_sorted(numbered(5_000)), numbered(5_000)
     going = all_names[::-1] if backwards else all_names
     for name in going[:4_800]:
@@ -168,7 +168,7 @@ def test_names_that_go_in_order_keep_the_tree_flat(backwards: bool) -> None:
     assert list(names.names()) == sorted(going[4_800:])
 
 
-def test_leaves_that_have_become_small_are_put_together() -> None:
+def test_leaves_that_become_small_are_merged() -> None:
     all_names = numbered(9_600)
     names = SortedNames.from_sorted(all_names)
     for number, name in enumerate(all_names):
@@ -197,7 +197,7 @@ def made(how: str, all_names: list[bytes]) -> SortedNames:
 
 
 @pytest.mark.parametrize("how", ["at once", "one by one", "thinned"])
-def test_the_estimate_is_near_what_a_set_takes(how: str) -> None:
+def test_the_estimated_size_is_close_to_the_memory_of_a_set(how: str) -> None:
     # Memory kept for reuse by Python and by the cache of CRCs is not the set's
     all_names = numbered(8_000)
     made(how, all_names)
@@ -211,7 +211,7 @@ def test_the_estimate_is_near_what_a_set_takes(how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["at once", "one by one", "thinned"])
-def test_the_garbage_collector_soon_looks_at_no_node_any_more(how: str) -> None:
+def test_the_garbage_collector_soon_untracks_all_nodes_of_a_set(how: str) -> None:
     names = made(how, numbered(1_000))
     # A look for each level of the tree, at most
     for _ in range(depth(names._root) + 2):
@@ -233,7 +233,7 @@ def put_together(names: list[bytes]) -> SortedNames:
 
 
 @pytest.mark.parametrize("make", [built, put_together])
-def test_the_garbage_collector_looks_at_new_leaves_while_they_are_few(make) -> None:
+def test_few_leaves_of_a_new_large_set_are_tracked_by_the_garbage_collector(make) -> None:
     # Otherwise the collector would visit all leaves in one run.
     before = gc.get_threshold()
     gc.set_threshold(1_000_000, *before[1:])
@@ -244,7 +244,7 @@ def test_the_garbage_collector_looks_at_new_leaves_while_they_are_few(make) -> N
     assert unseen <= LEAVES_A_LOOK + ADDED_LEAVES
 
 
-def test_names_are_not_copied() -> None:
+def test_a_set_holds_its_name_objects_without_copies() -> None:
     given = numbered(1_000)
     names = SortedNames.from_sorted(given)
     assert all(one is other for one, other in zip(names.names(), given, strict=True))
@@ -254,14 +254,14 @@ def test_names_are_not_copied() -> None:
 
 
 @pytest.mark.parametrize("step", [1, 3, 40, 500])
-def test_a_set_gives_its_own_objects_for_equal_names(step: int) -> None:
+def test_a_set_returns_its_own_objects_for_equal_names(step: int) -> None:
     names = SortedNames.from_sorted(numbered(1_000))
     own = names.own_objects(numbered(1_000)[::step])
     expected = list(names.names())[::step]
     assert all(one is other for one, other in zip(own, expected, strict=True))
 
 
-def test_what_the_set_lacks_comes_as_it_is_given() -> None:
+def test_a_set_returns_absent_names_unchanged() -> None:
     # Next to existing names, before them, between leaves and behind them
     names = SortedNames.from_sorted(numbered(1_000))
     asked = in_java_order([*numbered(1_000)[90:110], *(name + b"x" for name in numbered(1_002))])

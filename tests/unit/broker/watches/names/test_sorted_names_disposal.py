@@ -13,7 +13,7 @@ def numbered(count: int) -> list[bytes]:
     return [f"persistent://t/n/{number:06d}".encode() for number in range(count)]
 
 
-async def test_a_set_is_freed_a_node_a_turn_where_each_takes_long(monkeypatch) -> None:
+async def test_a_set_whose_nodes_are_slow_to_free_is_freed_a_node_per_turn(monkeypatch) -> None:
     moments = itertools.count()
     monkeypatch.setattr(cooperative, "perf_counter", lambda: next(moments) * 3_600.0)
     disposal, names = NamesDisposal(), SortedNames.from_sorted(numbered(1_000))
@@ -27,7 +27,7 @@ async def test_a_set_is_freed_a_node_a_turn_where_each_takes_long(monkeypatch) -
     assert turns == 2 * leaves - 1
 
 
-async def test_what_nobody_else_has_is_freed_and_what_others_have_stays() -> None:
+async def test_disposing_of_a_version_frees_only_its_unshared_names() -> None:
     names = numbered(1_000)
     kept, gone = names[0], names[-1]
     before = SortedNames.from_sorted(names)
@@ -43,7 +43,7 @@ async def test_what_nobody_else_has_is_freed_and_what_others_have_stays() -> Non
     assert list(after.names()) == numbered(999)
 
 
-async def test_a_set_without_names_is_no_work() -> None:
+async def test_an_empty_set_needs_no_disposal() -> None:
     disposal = NamesDisposal()
     disposal.free(SortedNames())
     assert len(disposal) == 0

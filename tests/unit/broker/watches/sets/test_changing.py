@@ -12,7 +12,7 @@ def many(letter: str, count: int = 300) -> list[str]:
     return [f"{letter}{number:05d}" for number in range(count)]
 
 
-async def test_many_names_at_once_are_told_to_all_whose_set_has_changed() -> None:
+async def test_a_large_change_is_reported_to_each_watcher_whose_set_changed() -> None:
     followed = await Followed.of("a", *many("b"))
     everything, some, none = [
         await followed.listener(pattern) for pattern in (".*", AS, "t/n/nothing")
@@ -27,7 +27,7 @@ async def test_many_names_at_once_are_told_to_all_whose_set_has_changed() -> Non
     assert everything.watched.names is followed.watch.sets.everything
 
 
-async def test_equal_sets_are_one_still_after_many_names_came_at_once() -> None:
+async def test_equal_sets_stay_shared_after_a_large_change() -> None:
     # Two patterns matching the same names
     followed = await Followed.of("a", "b")
     one, other = await followed.listener(AS), await followed.listener("t/n/a+.*")
@@ -39,7 +39,7 @@ async def test_equal_sets_are_one_still_after_many_names_came_at_once() -> None:
     assert len(one.watched.names) == 301
 
 
-async def test_a_set_that_is_made_while_many_names_come_has_all_of_them() -> None:
+async def test_a_set_built_during_a_large_change_has_all_its_names() -> None:
     followed = await Followed.of("a", "b")
     await followed.listener()
     followed.filter.go_on.clear()
@@ -51,7 +51,9 @@ async def test_a_set_that_is_made_while_many_names_come_has_all_of_them() -> Non
     assert texts((await making).names) == many("a")
 
 
-async def test_who_leaves_while_many_names_come_harms_nobody(monkeypatch) -> None:
+async def test_a_watcher_leaving_during_a_large_change_does_not_affect_another_watcher(
+    monkeypatch,
+) -> None:
     followed = await Followed.of("a", "b")
     leaving, staying = await followed.listener(AS), await followed.listener("t/n/b.*")
     merged = changing.merged
@@ -72,7 +74,7 @@ async def test_who_leaves_while_many_names_come_harms_nobody(monkeypatch) -> Non
     assert followed.watch.sets.held_bytes == only_who_stayed.held_bytes
 
 
-async def test_a_set_that_had_many_names_already_stays_as_it_is() -> None:
+async def test_a_set_ahead_of_the_feed_is_not_changed_by_a_known_large_change() -> None:
     # The set was built from a store ahead of the feed
     followed = await Followed.of("a")
     await followed.listener()

@@ -30,19 +30,19 @@ def changed(noted: SetDifferences, name: bytes, *sets: WatchedSet) -> None:
     noted.note(name, sets, versions, came=True)
 
 
-def test_what_went_goes_first_and_only_persistent_user_topics_are_watched() -> None:
+def test_removals_precede_additions_and_only_persistent_user_topics_are_watched() -> None:
     hidden = [T + b"__change_events", b"non-persistent://t/n/a"]
     found = list(each_name([T + b"b", *hidden], [T + b"a", *hidden]))
     assert found == [(T + b"a", False), (T + b"b", True)]
 
 
-def test_a_set_that_did_not_change_is_told_nothing() -> None:
+def test_an_unchanged_set_has_no_update() -> None:
     noted, one = SetDifferences(), watched(b"a")
     changed(noted, b"a", one)
     assert noted.updates(UpdatePermit()) == []
 
 
-def test_several_names_of_a_change_are_one_update_a_set() -> None:
+def test_several_names_of_a_change_are_a_single_update_per_set() -> None:
     noted, one, other = SetDifferences(), watched(b"a"), watched(b"x")
     before = one.names
     changed(noted, b"b", one, other)
@@ -56,14 +56,14 @@ def test_several_names_of_a_change_are_one_update_a_set() -> None:
     assert b"\x12\x01c" not in updates[other].command.frame(1)
 
 
-def test_a_set_that_nobody_watches_costs_no_update() -> None:
+def test_a_set_without_watchers_has_no_update() -> None:
     noted, one = SetDifferences(), watched(b"a")
     one.watchers.clear()
     changed(noted, b"b", one)
     assert noted.updates(UpdatePermit()) == []
 
 
-def test_names_that_many_sets_share_are_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_shared_by_many_sets_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     encoded: list[object] = []
     original = module.encode_changes
 
@@ -78,7 +78,7 @@ def test_names_that_many_sets_share_are_encoded_once(monkeypatch: pytest.MonkeyP
     assert (len(updates), len(encoded)) == (10, 1)
 
 
-def test_all_copies_of_a_change_are_paid_for_together() -> None:
+def test_the_permit_of_a_change_covers_the_updates_of_all_sets() -> None:
     noted, sets = SetDifferences(), [watched(str(number).encode()) for number in range(10)]
     changed(noted, b"x", *sets)
     permit = UpdatePermit()

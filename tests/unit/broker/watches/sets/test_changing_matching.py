@@ -14,7 +14,7 @@ from broker.watches.sets.changing import ChangeMatching, matching_for
 from server.tasks.cooperative import Steps
 
 
-def test_the_names_that_a_backtracking_pattern_keeps_are_noted_a_block_in_a_step(
+def test_names_matched_by_a_backtracking_pattern_are_noted_a_block_per_step(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(tree, "BLOCK_BYTES", 500)
@@ -30,7 +30,7 @@ def test_the_names_that_a_backtracking_pattern_keeps_are_noted_a_block_in_a_step
     ]
 
 
-async def test_patterns_that_came_are_compiled_before_a_name_is_matched(monkeypatch) -> None:
+async def test_new_patterns_are_compiled_before_the_first_name_is_matched(monkeypatch) -> None:
     # 5,000 new patterns between two changes held the loop for 34 ms, 64 of `.{1000}` for 64.
     index = PatternIndex[Any]()
     for number in range(200):

@@ -20,7 +20,7 @@ def version_of(count: int) -> SortedNames:
 
 
 @pytest.mark.parametrize("count", [FEW, MANY])
-async def test_all_who_ask_at_once_share_one_copy_whichever_equal_set_they_watch(count) -> None:
+async def test_simultaneous_requests_for_equal_sets_share_a_single_encoded_copy(count) -> None:
     sets = WatchedSets(version_of(count))
     one, other = sets.add("one", sets.everything), sets.add("other", sets.everything)
     asked = [watched.encoded.of(watched.names) for watched in (one, other) for _ in range(25)]
@@ -31,7 +31,7 @@ async def test_all_who_ask_at_once_share_one_copy_whichever_equal_set_they_watch
 
 
 @pytest.mark.parametrize("count", [FEW, MANY])
-async def test_a_copy_is_shared_while_somebody_keeps_it_and_no_longer(count: int) -> None:
+async def test_an_encoded_copy_is_shared_only_while_in_use(count: int) -> None:
     versions, names = EncodedVersions(), version_of(count)
     encoded = await versions.of(names)
     assert await versions.of(names) is encoded
@@ -48,7 +48,7 @@ def slowly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("slowly")
-async def test_who_leaves_while_it_is_made_takes_nothing_from_the_others() -> None:
+async def test_a_cancelled_request_does_not_cancel_the_shared_encoding() -> None:
     versions, names = EncodedVersions(), version_of(MANY)
     first, second = (asyncio.create_task(versions.of(names)) for _ in range(2))
     await asyncio.sleep(0)
@@ -59,7 +59,7 @@ async def test_who_leaves_while_it_is_made_takes_nothing_from_the_others() -> No
 
 
 @pytest.mark.usefixtures("slowly")
-async def test_nothing_more_is_encoded_when_all_have_left() -> None:
+async def test_encoding_stops_when_all_requests_are_cancelled() -> None:
     versions, names = EncodedVersions(), version_of(MANY)
     asked = asyncio.create_task(versions.of(names))
     await asyncio.sleep(0)
@@ -70,7 +70,9 @@ async def test_nothing_more_is_encoded_when_all_have_left() -> None:
     assert len(asyncio.all_tasks()) == 1
 
 
-async def test_a_long_copy_is_freed_some_parts_in_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_long_encoded_copy_is_freed_in_several_turns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(encoded_names, "PARTS_A_TURN", 1, raising=False)
     encoded = await EncodedVersions().of(version_of(MANY))
     parts = list(encoded.parts)

@@ -23,7 +23,7 @@ def told(update: SetUpdate | None) -> tuple[list[str], list[str], str]:
     return list(command.new_topics), list(command.deleted_topics), command.topics_hash
 
 
-async def test_an_update_says_all_that_has_changed() -> None:
+async def test_a_reconciling_update_has_all_added_and_removed_names() -> None:
     before, after = names_of("a", "b"), names_of("b", "c")
     update = await Reconciler().update(before, after, PLENTY)
     assert told(update) == (["c"], ["a"], after.hash)
@@ -31,7 +31,7 @@ async def test_an_update_says_all_that_has_changed() -> None:
     assert (update.before, update.after) == (before, after)
 
 
-async def test_an_update_of_many_names_is_made_in_turns() -> None:
+async def test_a_reconciling_update_of_many_names_is_made_in_several_turns() -> None:
     came, went = ([f"{kind}{number:05d}" for number in range(3_000)] for kind in "ab")
     reconciler = Reconciler()
     reconciler._steps = Steps(0)
@@ -47,11 +47,11 @@ async def test_an_update_of_many_names_is_made_in_turns() -> None:
     assert told(update)[:2] == (came, went)
 
 
-async def test_versions_that_hold_the_same_need_none() -> None:
+async def test_equal_versions_need_no_reconciling_update() -> None:
     assert await Reconciler().update(names_of("a"), names_of("a"), PLENTY) is None
 
 
-async def test_who_is_behind_by_the_same_is_told_the_same_update() -> None:
+async def test_watchers_with_the_same_lag_share_a_reconciling_update() -> None:
     reconciler, before, after = Reconciler(), names_of("a"), names_of("b")
     for _ in range(3):
         reconciler.fell_behind()
@@ -59,7 +59,7 @@ async def test_who_is_behind_by_the_same_is_told_the_same_update() -> None:
     assert updates[0] is updates[1] is updates[2] is not None
 
 
-async def test_a_part_is_made_once_for_all_as_well() -> None:
+async def test_a_part_of_a_reconciling_update_is_shared_and_followed_by_the_rest() -> None:
     reconciler, before, after = Reconciler(), names_of("a"), names_of("b", "c")
     reconciler.fell_behind()
     first = await reconciler.update(before, after, 5)
@@ -71,7 +71,7 @@ async def test_a_part_is_made_once_for_all_as_well() -> None:
     assert told(second) == (["b", "c"], [], after.hash)
 
 
-async def test_some_updates_are_remembered_and_none_when_nobody_is_behind() -> None:
+async def test_reconciling_updates_are_cached_up_to_a_bound_and_only_while_a_watcher_lags() -> None:
     reconciler, after = Reconciler(), names_of("z")
     reconciler.fell_behind()
     reconciler.fell_behind()

@@ -16,7 +16,7 @@ AS = "t/n/a.*"
 # -- reading --------------------------------------------------------------------------------------
 
 
-async def test_names_are_read_once_for_all_who_ask() -> None:
+async def test_simultaneous_watches_read_the_names_of_a_namespace_once() -> None:
     followed = await Followed.of("a1", "b1")
     followed.store.go_on.clear()
     asking = [await started(followed.watch.watched_set(pattern)) for pattern in (".*", ".*")]
@@ -27,7 +27,7 @@ async def test_names_are_read_once_for_all_who_ask() -> None:
     assert (followed.store.asked, followed.watch.is_read) == (1, True)
 
 
-async def test_what_could_not_be_read_is_read_for_who_asks_next() -> None:
+async def test_a_failed_read_of_names_is_repeated_for_the_next_watch() -> None:
     followed = await Followed.of("a1")
     followed.store.fails = True
     with pytest.raises(StoreError):
@@ -37,7 +37,7 @@ async def test_what_could_not_be_read_is_read_for_who_asks_next() -> None:
     assert texts((await followed.watch.watched_set(".*")).names) == ["a1"]
 
 
-async def test_who_leaves_while_names_are_read_takes_them_from_nobody() -> None:
+async def test_a_cancelled_watch_does_not_cancel_the_read_of_names_for_another_watch() -> None:
     followed = await Followed.of("a1")
     followed.store.go_on.clear()
     first, second = [await started(followed.watch.watched_set(".*")) for _ in range(2)]
@@ -47,7 +47,7 @@ async def test_who_leaves_while_names_are_read_takes_them_from_nobody() -> None:
     assert texts((await second).names) == ["a1"]
 
 
-async def test_what_changes_while_names_are_read_is_told_once() -> None:
+async def test_a_change_during_the_read_of_names_is_applied_once() -> None:
     # The store was queried before the change, and answers after the change
     followed = await Followed.of("a1")
     followed.store.go_on.clear()
@@ -61,7 +61,7 @@ async def test_what_changes_while_names_are_read_is_told_once() -> None:
 
 
 @pytest.mark.parametrize("when", ["reading", "making", "followed"])
-async def test_a_namespace_that_is_followed_no_more_leaves_no_task(when: str) -> None:
+async def test_stopping_a_namespace_watch_ends_all_its_tasks(when: str) -> None:
     followed, tasks = await Followed.of("a1", "b1"), asyncio.all_tasks()
     if when == "followed":
         await followed.listener()
@@ -74,7 +74,7 @@ async def test_a_namespace_that_is_followed_no_more_leaves_no_task(when: str) ->
     assert asyncio.all_tasks() == tasks
 
 
-async def test_a_namespace_that_is_followed_no_more_is_freed_without_the_collector() -> None:
+async def test_a_stopped_namespace_watch_is_freed_without_the_garbage_collector() -> None:
     followed = await Followed.of("a1", "b1")
     await followed.watch.watched_set(AS)
     kept = ref(followed.watch)
@@ -88,7 +88,7 @@ async def test_a_namespace_that_is_followed_no_more_is_freed_without_the_collect
         gc.enable()
 
 
-async def test_what_is_watched_no_more_is_freed_in_turns_of_its_own() -> None:
+async def test_unwatched_sets_are_freed_in_later_turns() -> None:
     followed = await Followed.of(*(f"a{number:04d}" for number in range(1_000)), "b")
     one, other = await followed.listener(AS), await followed.listener(AS)
     disposal = followed.watch._context.disposal
@@ -107,7 +107,7 @@ async def test_what_is_watched_no_more_is_freed_in_turns_of_its_own() -> None:
 # -- changes from the feed ------------------------------------------------------------------------
 
 
-async def test_a_change_is_applied_to_the_sets_its_names_belong_to() -> None:
+async def test_a_change_updates_only_the_sets_that_match_its_names() -> None:
     followed = await Followed.of("a1", "b1")
     everything, some = await followed.listener(), await followed.listener(AS)
     await followed.change(added=["a2"])
@@ -119,7 +119,7 @@ async def test_a_change_is_applied_to_the_sets_its_names_belong_to() -> None:
     assert (followed.store.asked, followed.totals.relistings) == (2, 0)
 
 
-async def test_a_change_that_is_known_already_is_ignored() -> None:
+async def test_an_already_applied_change_is_ignored() -> None:
     followed = await Followed.of("a1")
     listener = await followed.listener()
     followed.watch.push(Change(NAMESPACE, 1, [], [b"persistent://t/n/a1"]))
@@ -127,7 +127,7 @@ async def test_a_change_that_is_known_already_is_ignored() -> None:
     assert (listener.updates, followed.totals.relistings) == ([], 0)
 
 
-async def test_a_change_without_its_names_is_never_taken_for_known() -> None:
+async def test_an_incomplete_change_is_never_ignored_as_already_applied() -> None:
     # The store was restored to an older state
     followed = await Followed.of("a1")
     listener = await followed.listener()
@@ -137,7 +137,7 @@ async def test_a_change_without_its_names_is_never_taken_for_known() -> None:
     assert listener.updates == [([], ["a1"])]
 
 
-async def test_after_a_gap_the_namespace_is_listed_again_and_told_at_once() -> None:
+async def test_a_gap_in_the_feed_is_closed_by_a_listing_and_a_single_update() -> None:
     followed = await Followed.of("a1", "a2")
     everything, some = await followed.listener(), await followed.listener(AS)
     # The first change is lost
@@ -149,7 +149,7 @@ async def test_after_a_gap_the_namespace_is_listed_again_and_told_at_once() -> N
     assert followed.totals.relistings == 1
 
 
-async def test_after_listing_again_the_feed_goes_on_from_the_newest() -> None:
+async def test_the_feed_continues_from_the_newest_version_after_a_listing() -> None:
     # Three changes, of which the first is lost; the store has all
     followed = await Followed.of("a1")
     listener = await followed.listener()
@@ -163,7 +163,7 @@ async def test_after_listing_again_the_feed_goes_on_from_the_newest() -> None:
 
 
 @pytest.mark.parametrize("count", [MAX_TOLD_NAMES, MAX_TOLD_NAMES + 1])
-async def test_a_change_whose_names_are_not_told_is_one_update_as_well(count: int) -> None:
+async def test_a_change_with_or_without_names_in_the_feed_is_a_single_update(count: int) -> None:
     followed = await Followed.of("a1")
     listener = await followed.listener()
     names = [f"b{number:06d}" for number in range(count)]
@@ -174,7 +174,7 @@ async def test_a_change_whose_names_are_not_told_is_one_update_as_well(count: in
     assert followed.totals.relistings == (count > MAX_TOLD_NAMES)
 
 
-async def test_nothing_is_told_when_nothing_was_missed() -> None:
+async def test_a_listing_without_differences_causes_no_update() -> None:
     followed = await Followed.of("a1")
     listener = await followed.listener()
     await followed.change(added=["a2"])
@@ -185,7 +185,7 @@ async def test_nothing_is_told_when_nothing_was_missed() -> None:
     assert (listener.updates, followed.totals.relistings) == ([], 1)
 
 
-async def test_what_was_told_before_changes_were_missed_is_told_as_it_differs() -> None:
+async def test_missed_changes_are_reported_as_the_difference_to_the_known_names() -> None:
     # Known are 1, 2 and 3
     followed = await Followed.of("a1", "a2", "a3")
     listener = await followed.listener()
@@ -197,7 +197,7 @@ async def test_what_was_told_before_changes_were_missed_is_told_as_it_differs() 
     assert listener.updates == [(["a4", "a5"], ["a1", "a3"])]
 
 
-async def test_a_change_without_names_moves_the_version_on() -> None:
+async def test_a_change_without_names_advances_the_version() -> None:
     # Partition counts or properties have changed
     followed = await Followed.of("a1")
     listener = await followed.listener()
@@ -207,7 +207,7 @@ async def test_a_change_without_names_moves_the_version_on() -> None:
     assert (listener.updates, followed.totals.relistings) == ([(["a2"], [])], 0)
 
 
-async def test_system_topics_and_the_other_domain_are_not_watched() -> None:
+async def test_system_topics_and_non_persistent_topics_are_not_watched() -> None:
     followed = await Followed.of("a1")
     listener = await followed.listener()
     names = [*full("__change_events"), "non-persistent://t/n/a2"]
@@ -217,7 +217,7 @@ async def test_system_topics_and_the_other_domain_are_not_watched() -> None:
     assert followed.totals.relistings == 0
 
 
-async def test_a_namespace_that_is_deleted_and_made_again_is_followed_through() -> None:
+async def test_a_namespace_is_followed_through_its_deletion_and_recreation() -> None:
     # A second broker deletes the topic
     followed = await Followed.of("a1")
     listener = await followed.listener()
@@ -238,7 +238,7 @@ async def test_a_namespace_that_is_deleted_and_made_again_is_followed_through() 
     )
 
 
-async def test_a_namespace_that_vanished_with_its_topics_tells_that_they_are_gone() -> None:
+async def test_a_vanished_namespace_is_reported_as_the_removal_of_all_its_topics() -> None:
     followed = await Followed.of("a1", "a2")
     listener = await followed.listener()
     followed.store._snapshots.clear()
@@ -247,7 +247,7 @@ async def test_a_namespace_that_vanished_with_its_topics_tells_that_they_are_gon
     assert listener.updates == [([], ["a1", "a2"])]
 
 
-async def test_one_change_costs_a_set_one_update_and_as_shipped_one_a_name() -> None:
+async def test_a_change_is_an_update_per_set_and_in_profile_pulsar_an_update_per_name() -> None:
     for one_by_one in (False, True):
         followed = await Followed.of("a1", one_by_one=one_by_one)
         listener = await followed.listener()
@@ -259,7 +259,7 @@ async def test_one_change_costs_a_set_one_update_and_as_shipped_one_a_name() -> 
         )
 
 
-async def test_as_shipped_too_what_was_missed_is_one_update() -> None:
+async def test_in_profile_pulsar_missed_changes_are_a_single_update() -> None:
     followed = await Followed.of("a1", one_by_one=True)
     listener = await followed.listener()
     await followed.change(added=["a2", "a3"], removed=["a1"])

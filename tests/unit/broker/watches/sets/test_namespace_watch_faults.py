@@ -17,7 +17,7 @@ from tests.unit.server.connection.test_served_connection import Served
 AS = "t/n/a.*"
 
 
-async def test_too_many_changes_that_wait_are_replaced_by_a_listing(monkeypatch) -> None:
+async def test_too_many_pending_changes_are_replaced_by_a_listing(monkeypatch) -> None:
     monkeypatch.setattr(namespace_watch, "MAX_PENDING_CHANGES", 3)
     followed = await Followed.of("a1")
     listener = await followed.listener()
@@ -32,11 +32,11 @@ async def test_too_many_changes_that_wait_are_replaced_by_a_listing(monkeypatch)
     assert followed.totals.relistings == 1
 
 
-def test_ten_thousand_changes_may_wait() -> None:
+def test_up_to_ten_thousand_changes_may_be_pending() -> None:
     assert namespace_watch.MAX_PENDING_CHANGES == 10_000
 
 
-async def test_a_store_that_cannot_be_listed_is_asked_again_and_nothing_is_lost() -> None:
+async def test_a_failed_listing_is_retried_with_backoff_and_no_change_is_lost() -> None:
     followed = await Followed.of("a1")
     listener = await followed.listener()
     followed.store.fails = True
@@ -57,7 +57,7 @@ async def test_a_store_that_cannot_be_listed_is_asked_again_and_nothing_is_lost(
     assert listener.updates == [(["a2", "a3"], ["a1"])]
 
 
-async def test_delays_begin_anew_after_the_store_was_there() -> None:
+async def test_the_retry_delay_restarts_after_a_successful_listing() -> None:
     followed = await Followed.of("a1")
     listener = await followed.listener()
     for _ in range(2):
@@ -76,7 +76,7 @@ async def test_delays_begin_anew_after_the_store_was_there() -> None:
         listener.updates.clear()
 
 
-async def test_a_watcher_that_breaks_does_not_keep_the_others_from_being_told(caplog) -> None:
+async def test_a_failing_watcher_does_not_prevent_updates_of_other_watchers(caplog) -> None:
     followed = await Followed.of("a1")
     before = await followed.listener()
     broken = await followed.listener(raises=True)
@@ -89,7 +89,7 @@ async def test_a_watcher_that_breaks_does_not_keep_the_others_from_being_told(ca
     assert "after an internal error" in caplog.text
 
 
-async def test_a_watcher_that_breaks_as_many_names_come_does_not_harm_the_others(caplog) -> None:
+async def test_a_watcher_failing_on_a_large_change_does_not_affect_another_watcher(caplog) -> None:
     followed = await Followed.of("a1")
     broken, behind = await followed.listener(raises=True), await followed.listener()
     names = [f"b{number:03d}" for number in range(300)]
@@ -101,7 +101,7 @@ async def test_a_watcher_that_breaks_as_many_names_come_does_not_harm_the_others
     assert (broken.given_up, behind.given_up) == (1, 0)
 
 
-async def test_who_leaves_while_the_others_are_told_is_told_nothing(monkeypatch) -> None:
+async def test_a_watcher_leaving_during_an_update_is_not_notified(monkeypatch) -> None:
     monkeypatch.setattr(namespace_watch, "WATCHERS_A_STEP", 1)
     followed = await Followed.of("a1")
     first, second = await followed.listener(), await followed.listener()
@@ -113,7 +113,9 @@ async def test_who_leaves_while_the_others_are_told_is_told_nothing(monkeypatch)
     assert (first.updates, second.updates) == ([(["a2"], [])], [])
 
 
-async def test_what_some_are_told_leaves_before_the_others_are_told(monkeypatch) -> None:
+async def test_an_update_is_sent_to_the_first_watcher_before_the_next_is_notified(
+    monkeypatch,
+) -> None:
     # Two watchers, notified in separate turns, the first over a connection
     monkeypatch.setattr(namespace_watch, "WATCHERS_A_STEP", 1)
     followed, served = await Followed.of("a1"), Served()
@@ -134,7 +136,7 @@ async def test_what_some_are_told_leaves_before_the_others_are_told(monkeypatch)
     assert sent_before_the_second == [b"update"]
 
 
-async def test_who_comes_while_a_change_is_applied_gets_all_of_it(monkeypatch) -> None:
+async def test_a_watcher_joining_while_a_change_is_applied_has_all_its_names(monkeypatch) -> None:
     monkeypatch.setattr(namespace_watch, "SETS_A_STEP", 1)
     followed = await Followed.of("a1")
     await followed.listener()
@@ -156,7 +158,7 @@ async def test_who_comes_while_a_change_is_applied_gets_all_of_it(monkeypatch) -
     assert texts(second.names) == texts(second.watched.names)
 
 
-async def test_a_fault_of_ours_is_followed_by_a_listing(monkeypatch, caplog) -> None:
+async def test_an_internal_error_is_logged_and_followed_by_a_listing(monkeypatch, caplog) -> None:
     followed = await Followed.of("a1")
     listener = await followed.listener()
     original, broken = followed.watch._index.matching, [True]
@@ -176,7 +178,7 @@ async def test_a_fault_of_ours_is_followed_by_a_listing(monkeypatch, caplog) -> 
     assert "it is listed again" in caplog.text
 
 
-async def test_a_fault_in_the_middle_of_a_change_loses_none_of_it(monkeypatch, caplog) -> None:
+async def test_an_internal_error_within_a_change_loses_no_name(monkeypatch, caplog) -> None:
     # The second name cannot be matched
     followed = await Followed.of("a1")
     listener = await followed.listener(AS)
@@ -196,7 +198,7 @@ async def test_a_fault_in_the_middle_of_a_change_loses_none_of_it(monkeypatch, c
     assert listener.updates == [(["a2"], [])]
 
 
-async def test_who_watches_with_a_pattern_that_takes_too_long_is_given_up(
+async def test_a_watcher_whose_pattern_takes_too_long_is_given_up_with_a_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     # A pattern only for a backtracking engine
@@ -217,7 +219,7 @@ async def test_who_watches_with_a_pattern_that_takes_too_long_is_given_up(
         assert "takes too long on a change" in caplog.text
 
 
-async def test_what_takes_a_backtracking_engine_is_matched_off_the_loop() -> None:
+async def test_changes_are_matched_against_a_backtracking_pattern_by_workers() -> None:
     followed = await Followed.of("b1")
     async with followed.filter.workers:
         listener = await followed.listener(r"(?=t)t/n/(?:a|b)\d")
@@ -227,7 +229,7 @@ async def test_what_takes_a_backtracking_engine_is_matched_off_the_loop() -> Non
         assert listener.updates == [(["a1"], ["b1"])]
 
 
-async def test_a_fault_in_the_middle_of_many_names_loses_none_of_them(monkeypatch, caplog) -> None:
+async def test_an_internal_error_within_a_large_change_loses_no_name(monkeypatch, caplog) -> None:
     # The second set cannot be merged at first
     followed = await Followed.of("a", "b")
     listeners = [await followed.listener(pattern) for pattern in (".*", AS, "t/n/b.*")]

@@ -20,7 +20,7 @@ async def reading(*names: str) -> Followed:
     return followed
 
 
-async def test_a_set_is_what_its_pattern_keeps_as_the_namespaces_own_objects() -> None:
+async def test_a_set_holds_the_matching_names_as_the_objects_of_the_namespace() -> None:
     followed = await Followed.of("a1", "a2", "b1")
     watched = await followed.watch.watched_set(AS)
     assert texts(watched.names) == ["a1", "a2"]
@@ -28,14 +28,14 @@ async def test_a_set_is_what_its_pattern_keeps_as_the_namespaces_own_objects() -
     assert {id(name) for name in watched.names.names()} <= everything
 
 
-async def test_a_pattern_that_keeps_all_is_the_namespace_itself() -> None:
+async def test_a_pattern_that_matches_all_names_shares_the_set_of_the_namespace() -> None:
     followed = await Followed.of("a1", "b1")
     watched = await followed.watch.watched_set(".*")
     assert watched.names is followed.watch.sets.everything
 
 
 @pytest.mark.parametrize("pattern", [AS, ".*"])
-async def test_what_comes_and_goes_while_a_set_is_made_is_in_it(pattern: str) -> None:
+async def test_changes_during_the_build_of_a_set_are_included(pattern: str) -> None:
     followed = await reading("a1", "a2", "b1")
     making = await started(followed.watch.watched_set(pattern))
     await followed.change(added=["a3", "b2"], removed=["a1"])
@@ -46,7 +46,7 @@ async def test_what_comes_and_goes_while_a_set_is_made_is_in_it(pattern: str) ->
     assert texts(watched.names) == kept
 
 
-async def test_what_comes_while_the_store_is_asked_is_in_the_set_once() -> None:
+async def test_a_topic_added_during_the_read_of_the_store_is_included_once() -> None:
     followed = await reading("a1")
     followed.filter.go_on.set()
     followed.store.go_on.clear()
@@ -62,7 +62,7 @@ async def test_what_comes_while_the_store_is_asked_is_in_the_set_once() -> None:
 
 
 @pytest.mark.parametrize("there_at_first", [False, True], ids=["comes and goes", "goes and comes"])
-async def test_what_is_back_as_it_was_when_the_set_is_made_is_in_it_as_it_is(
+async def test_a_change_undone_during_the_build_of_a_set_has_no_effect(
     there_at_first: bool,
 ) -> None:
     # The store has changed, the follower has not noticed yet
@@ -78,7 +78,7 @@ async def test_what_is_back_as_it_was_when_the_set_is_made_is_in_it_as_it_is(
     assert texts((await making).names) == (["a1", "a2"] if there_at_first else ["a1"])
 
 
-async def test_a_set_that_is_ahead_of_the_feed_is_told_nothing_twice() -> None:
+async def test_a_set_ahead_of_the_feed_receives_no_repeated_update() -> None:
     followed = await reading("a1", "a2")
     followed.filter.go_on.set()
     await followed.change(added=["a3"], removed=["a1"])
@@ -89,7 +89,7 @@ async def test_a_set_that_is_ahead_of_the_feed_is_told_nothing_twice() -> None:
     assert listener.updates == []
 
 
-async def test_two_who_ask_for_a_pattern_have_it_made_once() -> None:
+async def test_simultaneous_watches_of_a_pattern_build_its_set_once() -> None:
     followed = await reading("a1", "b1")
     asking = [await started(followed.watch.watched_set(AS)) for _ in range(2)]
     followed.filter.go_on.set()
@@ -98,7 +98,7 @@ async def test_two_who_ask_for_a_pattern_have_it_made_once() -> None:
     assert followed.filter.asked == [AS]
 
 
-async def test_who_asks_for_a_set_that_is_there_makes_nothing() -> None:
+async def test_a_watch_of_a_known_pattern_reuses_its_set_without_a_read() -> None:
     followed = await reading("a1", "b1")
     followed.filter.go_on.set()
     listener = await followed.listener(AS)
@@ -108,7 +108,7 @@ async def test_who_asks_for_a_set_that_is_there_makes_nothing() -> None:
     assert (followed.filter.asked, followed.store.asked) == ([AS], asked)
 
 
-async def test_the_second_gets_the_set_when_the_first_leaves() -> None:
+async def test_a_second_watch_gets_the_set_when_the_first_is_cancelled() -> None:
     followed = await reading("a1", "b1")
     first, second = [await started(followed.watch.watched_set(AS)) for _ in range(2)]
     first.cancel()
@@ -118,7 +118,7 @@ async def test_the_second_gets_the_set_when_the_first_leaves() -> None:
     assert followed.filter.asked == [AS]
 
 
-async def test_nothing_is_left_when_all_who_asked_have_left() -> None:
+async def test_no_set_and_no_task_remain_when_all_watches_are_cancelled() -> None:
     followed = await reading("a1", "b1")
     before, tasks = followed.watch.sets.held_bytes, asyncio.all_tasks()
     asking = [await started(followed.watch.watched_set(AS)) for _ in range(2)]
@@ -134,7 +134,7 @@ async def test_nothing_is_left_when_all_who_asked_have_left() -> None:
 
 
 @pytest.mark.parametrize("turns", range(6))
-async def test_who_asks_while_a_making_is_given_up_gets_the_set(turns: int) -> None:
+async def test_a_watch_during_the_cancellation_of_a_build_gets_its_set(turns: int) -> None:
     followed = await reading("a1", "b1")
     first = await started(followed.watch.watched_set(AS))
     first.cancel()
@@ -147,7 +147,7 @@ async def test_who_asks_while_a_making_is_given_up_gets_the_set(turns: int) -> N
 
 
 @pytest.mark.parametrize("turns", range(12))
-async def test_a_set_is_forgotten_that_is_finished_as_its_only_watcher_leaves(turns: int) -> None:
+async def test_a_set_finished_as_its_only_watch_is_cancelled_is_forgotten(turns: int) -> None:
     followed = await reading("a1", "b1")
     asking = await started(followed.watch.watched_set(AS))
     followed.filter.go_on.set()
@@ -158,7 +158,7 @@ async def test_a_set_is_forgotten_that_is_finished_as_its_only_watcher_leaves(tu
     assert (followed.watch.sets.get(AS) is None) is left
 
 
-async def test_everybody_who_waits_is_told_why_it_cannot_be_made() -> None:
+async def test_a_failed_build_raises_its_error_to_all_waiters() -> None:
     followed = await reading("a1")
     followed.store.go_on.clear()
     asking = [await started(followed.watch.watched_set(AS)) for _ in range(2)]
@@ -170,7 +170,7 @@ async def test_everybody_who_waits_is_told_why_it_cannot_be_made() -> None:
     assert followed.watch.sets.get(AS) is None
 
 
-async def test_what_could_not_be_made_is_made_for_who_asks_next() -> None:
+async def test_a_failed_build_is_repeated_for_the_next_watch() -> None:
     followed = await reading("a1")
     followed.filter.go_on.set()
     followed.store.fails = True
@@ -180,7 +180,7 @@ async def test_what_could_not_be_made_is_made_for_who_asks_next() -> None:
     assert texts((await followed.watch.watched_set(AS)).names) == ["a1"]
 
 
-async def test_a_set_of_a_namespace_that_is_gone_is_empty() -> None:
+async def test_a_set_of_a_deleted_namespace_is_empty() -> None:
     followed = await reading("a1")
     await followed.change(removed=["a1"])
     await followed.tell()

@@ -31,7 +31,7 @@ def some(sets: WatchedSets, step: int = 2) -> SortedNames:
     return SortedNames.from_sorted(list(sets.everything.names())[::step])
 
 
-def test_a_set_with_all_names_is_the_namespace_itself() -> None:
+def test_a_set_with_all_names_shares_the_set_of_the_namespace() -> None:
     sets = sets_of()
     watched = add(sets, "t/n/.*", some(sets, 1))
     assert watched.names is sets.everything
@@ -46,7 +46,7 @@ def test_equal_sets_of_two_patterns_are_held_once() -> None:
     assert (sets.held_bytes, len(sets)) == (held + SET_BYTES, 2)
 
 
-def test_different_sets_are_held_beside_each_other() -> None:
+def test_different_sets_are_charged_separately_without_shared_names() -> None:
     sets = sets_of(1_000)
     add(sets, "one", some(sets, 2))
     held = sets.held_bytes
@@ -56,7 +56,7 @@ def test_different_sets_are_held_beside_each_other() -> None:
     assert other.names.own_bytes < other.names.name_bytes
 
 
-def test_equal_sets_stay_one_through_the_changes_they_share() -> None:
+def test_equal_sets_stay_shared_through_common_changes() -> None:
     sets = sets_of()
     one, other = add(sets, "one", some(sets)), add(sets, "other", some(sets))
     different = sets.change(b"persistent://t/n/x", [one, other], added=True)
@@ -66,7 +66,7 @@ def test_equal_sets_stay_one_through_the_changes_they_share() -> None:
     assert (len(one.names), len(other.names)) == (52, 51)
 
 
-def test_a_name_that_a_set_has_already_changes_nothing() -> None:
+def test_adding_a_present_or_removing_an_absent_name_is_a_no_op() -> None:
     sets = sets_of()
     watched = add(sets, "one", some(sets))
     before = watched.names
@@ -76,13 +76,13 @@ def test_a_name_that_a_set_has_already_changes_nothing() -> None:
     assert watched.names is before
 
 
-def test_a_name_belongs_to_the_namespace_whoever_watches_it() -> None:
+def test_a_new_name_is_added_to_the_namespace_without_any_watched_set() -> None:
     sets = sets_of()
     sets.change(b"persistent://t/n/x", [], added=True)
     assert b"persistent://t/n/x" in sets.everything
 
 
-def test_nothing_is_charged_where_nothing_is_watched() -> None:
+def test_no_memory_is_charged_without_watched_sets() -> None:
     sets = sets_of()
     watched = add(sets, "one", some(sets))
     assert sets.held_bytes > 0
@@ -90,7 +90,7 @@ def test_nothing_is_charged_where_nothing_is_watched() -> None:
     assert (sets.held_bytes, len(sets), sets.get("one")) == (0, 0, None)
 
 
-def test_what_is_charged_is_near_what_is_used() -> None:
+def test_the_charged_memory_is_close_to_the_used_memory() -> None:
     tracemalloc.start()
     sets = sets_of(10_000)
     for step in (2, 3, 5):
@@ -100,7 +100,7 @@ def test_what_is_charged_is_near_what_is_used() -> None:
     assert sets.held_bytes == pytest.approx(used, rel=0.25)
 
 
-def test_what_is_charged_follows_every_change() -> None:
+def test_the_charged_memory_follows_every_change_of_the_sets() -> None:
     sets = sets_of()
     one, other = add(sets, "one", some(sets)), add(sets, "other", some(sets, 3))
     # Both sets change, one of them separately, and one receives a different version
@@ -119,7 +119,7 @@ def test_what_is_charged_follows_every_change() -> None:
     assert sets._versions.own_bytes == sets.everything.own_bytes
 
 
-def test_a_set_that_was_forgotten_is_changed_at_no_cost() -> None:
+def test_a_change_of_a_forgotten_set_is_not_charged() -> None:
     # The set is forgotten during a change of many sets
     sets = sets_of()
     gone, other = add(sets, "gone", some(sets)), add(sets, "other", some(sets, 3))

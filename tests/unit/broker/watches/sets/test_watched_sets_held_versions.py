@@ -29,7 +29,7 @@ def versions() -> HeldVersions:
     return HeldVersions()
 
 
-def test_a_version_counts_once_however_many_hold_it(versions: HeldVersions) -> None:
+def test_a_version_with_several_holders_is_counted_once(versions: HeldVersions) -> None:
     names = names_of(b"a", b"b")
     versions.hold(names)
     versions.hold(names)
@@ -42,7 +42,9 @@ def test_a_version_counts_once_however_many_hold_it(versions: HeldVersions) -> N
 
 @pytest.mark.parametrize("holders", [1, 2])
 @pytest.mark.parametrize("known", [False, True], ids=["a new version", "one that others hold"])
-def test_an_exchange_is_a_hold_and_a_release(versions, holders, known) -> None:
+def test_exchanging_versions_holds_the_new_and_releases_the_old_version(
+    versions, holders, known
+) -> None:
     before, after = names_of(b"a", b"b"), names_of(b"a", b"b", b"c")
     for _ in range(holders):
         versions.hold(before)
@@ -55,7 +57,7 @@ def test_an_exchange_is_a_hold_and_a_release(versions, holders, known) -> None:
     assert taken(versions.like(again)) is (before if holders > 1 else again)
 
 
-def test_an_exchange_for_itself_changes_nothing(versions: HeldVersions) -> None:
+def test_exchanging_a_version_for_itself_is_a_no_op(versions: HeldVersions) -> None:
     names = names_of(b"a")
     versions.hold(names)
     versions.exchange(names, names)
@@ -64,7 +66,9 @@ def test_an_exchange_for_itself_changes_nothing(versions: HeldVersions) -> None:
     assert versions.own_bytes == 0
 
 
-def test_a_version_of_the_same_crc_but_other_names_is_not_alike(versions, monkeypatch) -> None:
+def test_versions_with_the_same_crc_and_different_names_are_not_equal(
+    versions, monkeypatch
+) -> None:
     monkeypatch.setattr(SortedNames, "crc", 7)
     versions.hold(names_of(b"a", b"b"))
     other = names_of(b"a", b"c")

@@ -36,12 +36,12 @@ def found(steps: Generator[None, None, T]) -> T:
         (1_700_000_000_020, "2023-11-14T22:13:20.020Z"),
     ],
 )
-def test_a_moment_is_written_as_java_does(milliseconds: int, text: str) -> None:
+def test_a_timestamp_is_formatted_as_in_java(milliseconds: int, text: str) -> None:
     assert moment(milliseconds) == text
 
 
 @pytest.mark.parametrize("role", [None, "shop"])
-async def test_a_consumer_has_the_role_of_its_connection_as_its_application(role) -> None:
+async def test_the_app_id_of_a_consumer_is_the_role_of_its_connection(role) -> None:
     subscription = (await kept_topic()).subscriptions().create("s")
     consumer, cnx = consume(subscription, pb.CommandSubscribe.Shared)
     cnx.role = role
@@ -55,7 +55,7 @@ async def test_a_consumer_has_the_role_of_its_connection_as_its_application(role
     ("profile", "waits"),
     [("floodgate", "its client has sent no permits for messages"), ("pulsar", None)],
 )
-async def test_profile_floodgate_tells_what_a_consumer_waits_for(profile, waits) -> None:
+async def test_only_profile_floodgate_shows_why_a_consumer_waits(profile, waits) -> None:
     config = BrokerConfig.from_properties({"floodgateProfile": profile})
     topic = await kept_topic()
     subscription = topic.subscriptions(SubscriptionRules.of(config)).create("s")
@@ -65,7 +65,9 @@ async def test_profile_floodgate_tells_what_a_consumer_waits_for(profile, waits)
 
 
 @pytest.mark.parametrize(("disorder", "shown"), [(False, True), (True, False)])
-async def test_hashes_that_drain_are_shown_where_any_can(disorder: bool, shown: bool) -> None:
+async def test_draining_hashes_are_shown_only_with_ordered_key_shared_delivery(
+    disorder: bool, shown: bool
+) -> None:
     subscription = (await kept_topic()).subscriptions().create("s")
     meta = pb.KeySharedMeta(
         keySharedMode=pb.KeySharedMode.AUTO_SPLIT, allowOutOfOrderDelivery=disorder
@@ -93,14 +95,14 @@ def consumers(*names: str) -> list[dict[str, Any]]:
         (["", "ab", "cd"], [("c", 2), ("d", 2)]),
     ],
 )
-def test_consumers_of_partitions_with_as_many_are_put_together_by_place(
+def test_consumers_are_merged_by_index_across_partitions_with_equally_many_consumers(
     partitions: list[str], expected: list[tuple[str, int]]
 ) -> None:
     shown = found(_clients("consumers", [consumers(*names) for names in partitions]))
     assert [(one["consumerName"], one["availablePermits"]) for one in shown] == expected
 
 
-def test_producers_of_partitions_are_put_together_by_place() -> None:
+def test_producers_of_partitions_are_merged_by_index() -> None:
     one = {"msgRateIn": 4.0, "msgThroughputIn": 4.0, "averageMsgSize": 4.0, "producerName": "p"}
     shown = found(_clients("publishers", [[one], [one, one], []]))
     assert [(each["msgRateIn"], each["averageMsgSize"]) for each in shown] == [(8.0, 4.0), (4, 4)]

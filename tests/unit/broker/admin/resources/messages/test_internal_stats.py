@@ -15,7 +15,7 @@ from tests.support.processes.cluster import broker_config
     acknowledged=st.sets(st.integers(0, 29)),
     rolls=st.sets(st.integers(0, 29)),
 )
-async def test_the_nth_entry_that_is_left_is_found_however_many_are_acknowledged_before_it(
+async def test_the_nth_unacknowledged_entry_is_found_whatever_was_acknowledged_before(
     entries: int, acknowledged: set[int], rolls: set[int]
 ) -> None:
     store = message_store_for(broker_config({}), LoopClock())

@@ -12,7 +12,7 @@ def test_a_number_in_a_path_may_have_a_sign(text: str, number: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["-+5", "+-5", "--1", "", "-", "\u0663", "1_0", " 1", "9" * 30])
-def test_what_is_no_number_in_a_path_is_not_found(text: str) -> None:
+def test_a_path_segment_that_is_not_a_whole_number_is_answered_404(text: str) -> None:
     with pytest.raises(RestError, match="should be a whole number") as caught:
         path_number(make_mocked_request("GET", "/", match_info={"n": text}), "n")
     assert caught.value.status == 404

@@ -6,7 +6,7 @@ from broker.admin.resources.messages.topic_stats import partitioned_stats
 from tests.support.messages.consumers import consume, kept_topic
 
 
-async def test_each_consumer_is_a_step() -> None:
+async def test_subscription_statistics_take_two_steps_per_consumer() -> None:
     subscription = (await kept_topic()).subscriptions().create("s")
     for number in range(20):
         consume(subscription, pb.CommandSubscribe.Key_Shared, name=f"c{number}")
@@ -62,7 +62,7 @@ def joined(name: str, permits: int) -> dict[str, object]:
     }
 
 
-def test_partitions_are_added_up() -> None:
+def test_partitioned_statistics_aggregate_the_figures_of_all_partitions() -> None:
     found = together({"p-0": partition(1), "p-1": partition(2)}, 2, one_by_one=False)
     assert found == {
         "msgInCounter": 3,
@@ -87,14 +87,14 @@ def test_partitions_are_added_up() -> None:
     }
 
 
-def test_a_subscription_of_some_partitions_is_there() -> None:
+def test_a_subscription_of_only_some_partitions_is_included() -> None:
     without = partition(1, subscriptions={})
     found = together({"p-0": without, "p-1": partition(2)}, 2, one_by_one=True)
     assert found["subscriptions"]["s"]["msgBacklog"] == 2
     assert list(found["partitions"]) == ["p-0", "p-1"]
 
 
-def test_consumers_of_a_partition_that_has_another_number_stand_by_themselves() -> None:
+def test_consumers_of_partitions_with_different_counts_are_not_merged() -> None:
     one, other = partition(1), partition(2)
     subscription: Any = other["subscriptions"]
     subscription["s"]["consumers"] *= 2
@@ -103,7 +103,7 @@ def test_consumers_of_a_partition_that_has_another_number_stand_by_themselves() 
     assert found["subscriptions"]["s"]["consumers"] == expected
 
 
-def test_producers_are_joined_by_their_place() -> None:
+def test_producers_are_merged_by_their_index() -> None:
     first, second = {"producerId": 4, "msgRateIn": 1.0}, {"producerId": 5, "msgRateIn": 2.0}
     partitions = {"p-0": partition(1, publishers=[first]), "p-1": partition(2, publishers=[])}
     partitions["p-2"] = partition(3, publishers=[second, first])
@@ -112,14 +112,14 @@ def test_producers_are_joined_by_their_place() -> None:
     assert found["publishers"] == expected
 
 
-def test_a_topic_none_of_whose_partitions_was_used_has_no_figures() -> None:
+def test_a_topic_without_used_partitions_has_only_metadata() -> None:
     assert together({}, 2, one_by_one=True) == {
         "metadata": {"partitions": 2, "deleted": False},
         "partitions": {},
     }
 
 
-def test_partitions_are_put_together_a_key_of_their_subscriptions_at_a_time() -> None:
+def test_merging_partitions_takes_a_step_per_key_client_and_subscription() -> None:
     partitions = {str(number): partition(number) for number in range(3)}
     keys = len(partition(0)) - len(("ownerBroker",))
     inside = len(("s",)) + len(partition(0)["subscriptions"]["s"])  # type: ignore[index]

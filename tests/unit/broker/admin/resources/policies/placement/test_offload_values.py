@@ -27,19 +27,19 @@ BYTES = "managedLedgerOffloadThresholdInBytes"
         ({"managedLedgerOffloadDriver": "aws-s3"}, "The bucket must be specified"),
     ],
 )
-def test_what_cannot_be_offloaded_to_is_refused(body: object, reason: str) -> None:
+def test_invalid_offload_policies_are_refused_with_the_reason(body: object, reason: str) -> None:
     with pytest.raises(RestError, match=reason):
         checked(body)
 
 
-def test_what_is_left_out_has_its_default_and_null_has_none() -> None:
+def test_a_missing_offload_key_has_its_default_and_a_null_has_no_value() -> None:
     read = offload_of({**FILES, EXTRA: None, BYTES: JsonNumber("7")})
     assert read is not None
     assert (read[THREADS], read[BYTES], EXTRA in read) == (2, 7, False)
     assert of_namespace({POLICIES: read}) == {**read, EXTRA: {}}
 
 
-def test_the_kind_of_a_driver_is_shown() -> None:
+def test_the_driver_flags_show_the_kind_of_the_offload_driver() -> None:
     kinds = {
         driver: shown({"managedLedgerOffloadDriver": driver}) for driver in ("S3", "Filesystem")
     }
@@ -48,13 +48,13 @@ def test_the_kind_of_a_driver_is_shown() -> None:
     assert kinds["Filesystem"]["fileSystemDriver"]
 
 
-def test_numbers_beside_the_policies_count_where_those_have_none() -> None:
+def test_legacy_offload_numbers_fill_values_missing_in_the_offload_policies() -> None:
     document = {"offload_threshold": 6, "offload_deletion_lag_ms": 8}
     own = with_old({BYTES: 5}, document)
     assert (own[BYTES], own["managedLedgerOffloadDeletionLagInMillis"]) == (5, 8)
 
 
-def test_what_a_topic_has_comes_before_its_namespaces() -> None:
+def test_offload_policies_of_a_topic_override_its_namespace() -> None:
     document = {POLICIES: {THREADS: 8, EXTRA: {"a": "1", "c": "3"}}}
     found = merged({EXTRA: {"a": "2"}, BYTES: 7}, document)
     assert found is not None
