@@ -92,7 +92,9 @@ def test_every_failure_keeps_its_own_exit_code(monkeypatch, capsys) -> None:
 @pytest.mark.parametrize(
     "arguments", [["topcs"], ["topics", "--nope"], ["topics", "--topics", "x"]]
 )
-def test_a_typing_error_is_a_usage_error(monkeypatch, capsys, arguments: list[str]) -> None:
+def test_a_misspelled_command_option_or_value_is_a_usage_error(
+    monkeypatch, capsys, arguments: list[str]
+) -> None:
     assert run(monkeypatch, *arguments) == ExitCode.USAGE
 
 
@@ -106,7 +108,7 @@ def test_a_scenario_typed_as_a_command_is_refused_with_the_run_command(
     assert error == f"'{name}' is a scenario, not a command. Run it: loadgen run {name}"
 
 
-def test_an_interrupt_ends_with_130_and_one_line(monkeypatch, capsys) -> None:
+def test_an_interrupt_exits_with_130_and_a_single_line(monkeypatch, capsys) -> None:
     def interrupted() -> None:
         raise KeyboardInterrupt
 

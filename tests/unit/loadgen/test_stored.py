@@ -68,7 +68,7 @@ def left_in(folder: Path) -> list[str]:
     return sorted(str(each.relative_to(folder)) for each in folder.rglob("*") if each.is_file())
 
 
-# -- names ----------------------------------------------------------------------------------------
+# -- addresses and access -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_store_error_without_text_is_reported_by_its_type(bucket: Path) -> Non
         fail()
 
 
-# -- whole or not at all --------------------------------------------------------------------------
+# -- failed writes --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("stored_there", [True, False])
@@ -195,7 +195,7 @@ def test_a_full_disk_is_reported_and_leaves_no_partial_files(write, tmp_path, mo
     assert left_in(tmp_path) == []
 
 
-# -- topics ---------------------------------------------------------------------------------------
+# -- topic lists and corpora ----------------------------------------------------------------------
 
 
 def test_a_corpus_can_be_written_to_and_read_from_a_store(bucket: Path) -> None:

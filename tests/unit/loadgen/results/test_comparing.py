@@ -218,7 +218,7 @@ def pairs(differences: list[float]) -> Any:
     return paired_distance([0.0] * len(differences), differences)
 
 
-def test_equal_pairs_have_probability_one_and_equal_differences_zero() -> None:
+def test_pairs_of_equal_differences_have_a_probability_of_zero_or_one() -> None:
     assert [pairs(each)[0] for each in ([0.0] * 6, [2.0], [2.0, 2.0])] == [1.0, 1.0, 0.0]
 
 

@@ -77,7 +77,7 @@ async def test_each_size_estimate_policy_reserves_and_charges_its_own_sizes(
         assert held(setup.limiter) == {}
 
 
-# -- larger than a limit, as shipped -------------------------------------------------------------
+# -- listings larger than a limit, as shipped ----------------------------------------------------
 
 
 async def test_as_shipped_only_the_first_listing_above_the_heap_limit_is_refused() -> None:
@@ -122,7 +122,7 @@ async def test_as_shipped_a_refused_namespace_stays_unanswered_after_shrinking()
             await setup.list_topics()
 
 
-# -- larger than a limit, ours -------------------------------------------------------------------
+# -- listings larger than a limit, mended --------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ async def test_mended_charging_answers_a_namespace_that_shrank_below_the_limit(l
         assert await setup.list_topics() == NAMES[:10]
 
 
-# -- waits ---------------------------------------------------------------------------------------
+# -- waits for permits ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mended", [True, False])

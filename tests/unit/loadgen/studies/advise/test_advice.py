@@ -131,7 +131,7 @@ def test_no_limits_are_sure_if_a_slower_broker_misses_the_goal_with_all_memory()
     assert "No limits are sure to meet the goal" in verdict(advice)[-1]
 
 
-def test_the_edge_is_of_the_stated_load_if_a_slow_broker_fails_with_all_memory() -> None:
+def test_the_smallest_passing_limits_ignore_a_slow_broker_that_always_fails() -> None:
     def storm(asked: Question, setting: Setting) -> Outcome:
         if asked.times.accept <= QUESTION.times.accept:
             return needs(5, 5)(asked, setting)

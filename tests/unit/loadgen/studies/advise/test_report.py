@@ -78,7 +78,7 @@ def test_a_table_of_proxy_and_broker_labels_the_value_of_each() -> None:
     assert heads(advice(proxy=False))[0] == "key"
 
 
-def test_the_edge_is_reported_for_proxy_and_broker_separately() -> None:
+def test_the_smallest_passing_limits_are_reported_for_proxy_and_broker() -> None:
     given = advice()
     assert given.edge is not None
     assert given.edge.proxy is not None

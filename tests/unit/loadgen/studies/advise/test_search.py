@@ -63,14 +63,14 @@ def test_limits_grow_until_they_do_as_well_as_all_memory() -> None:
     assert tries.climb(setting(6), setting(90), [ASKED, HARDER]).broker.heap_mb >= 49
 
 
-def test_the_edge_is_close_to_the_smallest_passing_limit() -> None:
+def test_the_edge_passes_and_is_close_to_the_smallest_passing_limits() -> None:
     tries = needing(23, 23)
     edge = tries.edge([ASKED], setting(90), setting(2), setting(90))
     assert not tries.misses(ASKED, edge)
     assert 23 <= edge.broker.heap_mb <= 25
 
 
-def test_the_edge_is_never_below_the_largest_answer() -> None:
+def test_the_smallest_passing_limits_are_never_below_the_largest_answer() -> None:
     tries = needing(1, 1)
     least = setting(5, 3)
     assert tries.edge([ASKED], setting(90), least, setting(90)) == least
