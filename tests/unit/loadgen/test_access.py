@@ -20,7 +20,7 @@ def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "environ", dict(os.environ))
 
 
-def test_options_are_for_the_processes_that_are_started_too(tmp_path: Path) -> None:
+def test_credential_options_are_exported_to_started_processes(tmp_path: Path) -> None:
     os.environ["FLOODGATE_AUTH_PLUGIN"] = "basic"
     (tmp_path / "token").write_text("a.b.c")
     name_access(None, f"file:{tmp_path / 'token'}", None)
@@ -30,13 +30,13 @@ def test_options_are_for_the_processes_that_are_started_too(tmp_path: Path) -> N
     assert os.environ["FLOODGATE_AUTH_PARAMS"] == f"file:{tmp_path / 'token'}"
 
 
-def test_a_secret_itself_is_refused_and_not_said_again() -> None:
+def test_a_literal_secret_is_refused_without_being_shown() -> None:
     with pytest.raises(UsageError, match="--auth-params file:///path") as refused:
         name_access(None, "planted.secret", None)
     assert "planted" not in str(refused.value)
 
 
-def test_clients_show_a_token_and_show_it_again_when_they_are_asked() -> None:
+def test_clients_send_a_token_at_connect_and_again_when_challenged() -> None:
     token = AuthenticationToken("a.b.c")
     command = pb.BaseCommand.FromString(connect_frame(authentication=token)[8:])
     again = pb.BaseCommand.FromString(auth_frame(token)[8:]).authResponse.response
@@ -45,7 +45,7 @@ def test_clients_show_a_token_and_show_it_again_when_they_are_asked() -> None:
     assert (again.auth_method_name, again.auth_data) == ("token", b"a.b.c")
 
 
-async def test_pages_are_asked_for_with_the_token_and_a_redirect_is_not_shown_it(tmp_path) -> None:
+async def test_web_pages_are_read_with_the_token_and_redirects_without_the_token(tmp_path) -> None:
     (tmp_path / "token").write_text("a.b.c")
     name_access(None, f"file:{tmp_path / 'token'}", None)
     async with stand_in_admin() as other, stand_in_admin() as server:
@@ -56,7 +56,7 @@ async def test_pages_are_asked_for_with_the_token_and_a_redirect_is_not_shown_it
     assert [each.asked[0].authorization for each in (server, other)] == ["Bearer a.b.c", ""]
 
 
-def test_a_task_has_the_credentials_of_another_host_and_leaves_none_behind(
+def test_a_task_uses_passed_credentials_only_within_its_block_and_leaves_no_file(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

@@ -19,7 +19,7 @@ def test_a_run_in_spark_without_spark_is_refused_with_the_remedy(monkeypatch) ->
 
 
 @pytest.mark.parametrize("missing", ["py4j", "pyspark.sql"])
-def test_a_command_whose_import_of_spark_fails_ends_with_the_sentence(
+def test_a_command_that_cannot_import_spark_names_the_missing_package(
     missing: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def command(*_: object) -> int:
@@ -33,7 +33,7 @@ def test_a_command_whose_import_of_spark_fails_ends_with_the_sentence(
     assert "Spark needs the package pyspark" in capsys.readouterr().err
 
 
-def test_any_other_import_that_fails_is_an_error_of_the_program(monkeypatch) -> None:
+def test_any_other_failed_import_is_raised(monkeypatch) -> None:
     def command(*_: object) -> int:
         raise ModuleNotFoundError("no module", name="pysparkle")
 

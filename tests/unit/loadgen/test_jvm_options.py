@@ -17,7 +17,7 @@ GB = 2**30
         ("-XX:MaxDirectMemorySize=1048576k", None, GB),
     ],
 )
-def test_options_are_read_as_a_jvm_reads_them(text, heap, direct) -> None:
+def test_memory_options_are_read_as_by_a_jvm(text, heap, direct) -> None:
     assert parse_jvm_options("--jvm", text) == JvmOptions(heap, direct)
 
 
@@ -29,12 +29,12 @@ def test_options_are_read_as_a_jvm_reads_them(text, heap, direct) -> None:
         ("2g", r"--jvm '2g' has no -Xmx or -XX:MaxDirectMemorySize"),
     ],
 )
-def test_what_cannot_be_read_is_a_sentence(text: str, said: str) -> None:
+def test_invalid_memory_options_are_refused(text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         parse_jvm_options("--jvm", text)
 
 
-def test_each_limit_is_told_with_what_it_leaves() -> None:
+def test_each_limit_is_reported_with_the_rest_of_the_jvm_memory() -> None:
     assert left_of("broker", JvmOptions(GB, 2 * GB), 600, 100) == [
         "The broker's heap limit leaves 424 MB of -Xmx (1,024 MB) to everything else. "
         "That is less than half.",

@@ -41,14 +41,14 @@ def line_of(*totals: Totals) -> str:
     return run.line()
 
 
-def test_a_program_is_shown_nothing() -> None:
+def test_with_json_no_progress_is_shown() -> None:
     out = io.StringIO()
     with live_display("run", {"all": 10}, out, as_json=True) as observed:
         assert observed(OPTIONS) is OPTIONS
     assert out.getvalue() == ""
 
 
-def test_without_a_terminal_what_came_last_is_told_at_the_end() -> None:
+def test_without_a_terminal_the_last_progress_is_printed_at_the_end() -> None:
     out = io.StringIO()
     with live_display("run", {"a": 6, "b": 4}, out) as observed:
         for connected in (0, 4, 9):
@@ -63,7 +63,7 @@ def test_before_a_client_is_connected_no_line_is_written() -> None:
     assert out.getvalue() == ""
 
 
-def test_a_terminal_shows_at_once_what_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_immediately_shows_the_first_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     screen = Terminal()
     with live_display("run", {"all": 10}, screen, first="starting the servers"):
@@ -81,11 +81,11 @@ def test_a_terminal_shows_at_once_what_is_waited_for(monkeypatch: pytest.MonkeyP
         ),
     ],
 )
-def test_the_line_for_people_has_the_phase_and_counts_what_was_lost(totals, line) -> None:
+def test_the_progress_line_shows_the_phase_and_counts_lost_requests(totals, line) -> None:
     assert line_of(totals) == line
 
 
-def test_the_line_for_people_fits_eighty_columns() -> None:
+def test_the_progress_line_fits_80_columns() -> None:
     ended = {"answered": 9_000, "refused": 990, "timeout": 10}
     counters = totals_of(ended, phase="measure", connected=10_000, started=10_000)
     counters.latencies["all"] = [9_000] * BUCKETS
@@ -93,7 +93,7 @@ def test_the_line_for_people_fits_eighty_columns() -> None:
 
 
 @pytest.mark.parametrize("stream", [io.StringIO, Terminal])
-def test_a_run_in_virtual_time_is_looked_at(stream: type[io.StringIO]) -> None:
+def test_the_progress_of_a_run_in_virtual_time_is_shown(stream: type[io.StringIO]) -> None:
     out = stream()
     totals = totals_of({"answered": 3, "refused": 1}, started=4)
     with live_display("run", {"all": 4}, out) as observed:
@@ -112,9 +112,9 @@ def test_a_run_in_virtual_time_is_looked_at(stream: type[io.StringIO]) -> None:
         ("drain", "draining"),
     ],
 )
-def test_every_phase_has_its_word(phase: str, word: str) -> None:
+def test_every_phase_is_shown_by_its_name(phase: str, word: str) -> None:
     assert counts(Totals(phase=phase, started=1), 1).startswith(f"{word}: 1 sent")
 
 
-def test_clients_that_connect_again_are_counted_once() -> None:
+def test_clients_that_reconnect_are_counted_once() -> None:
     assert counts(Totals(connected=16), 10).endswith("10 of 10 clients")

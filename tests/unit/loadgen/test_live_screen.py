@@ -55,7 +55,9 @@ def lines_of(
 @pytest.mark.parametrize("watch", [None, watch_of(), FULL], ids=["none", "silent", "full"])
 @pytest.mark.parametrize("groups", [1, 7])
 @pytest.mark.parametrize("each", [0, 10**7])
-def test_the_screen_fits(watch: Samples | None, groups: int, each: int) -> None:
+def test_the_screen_fits_80_columns_by_24_rows_for_any_content(
+    watch: Samples | None, groups: int, each: int
+) -> None:
     counters = Totals(connected=each, started=each, bytes=each)
     counters.phase = "warm-up" if each else "connect"
     for name in GROUPS[:groups]:
@@ -66,7 +68,7 @@ def test_the_screen_fits(watch: Samples | None, groups: int, each: int) -> None:
     assert max(map(len, lines)) <= COLUMNS
 
 
-def test_with_six_groups_and_two_servers_nothing_is_left_out() -> None:
+def test_six_groups_and_two_servers_fit_the_screen_completely() -> None:
     counters = Totals(started=60)
     for name in GROUPS[:6]:
         counters.clients[f"{name} started"] = 10
@@ -79,28 +81,28 @@ def test_with_six_groups_and_two_servers_nothing_is_left_out() -> None:
     assert "files 100,000 of 1,0" in lines[-1]
 
 
-def test_what_a_server_does_not_tell_is_left_out() -> None:
+def test_a_server_without_metrics_is_shown_in_a_single_line() -> None:
     assert lines_of(Totals(), watch_of())[-2:] == [
         " broker  tells nothing",
         " proxy   tells nothing",
     ]
 
 
-def test_the_growth_of_processor_time_is_what_keeps_processors_busy() -> None:
+def test_processor_use_is_the_growth_of_processor_time_per_second() -> None:
     watch = watch_of(process_cpu_seconds_total=3.0)
     for process in watch.processes:
         watch.add(process, 2.0, {"process_cpu_seconds_total": 4.5})
     assert [line.plain.split()[1:] for line in server_lines(watch)] == [["CPU", "0.75"]] * 2
 
 
-def test_clients_of_one_group_have_one_line() -> None:
+def test_a_single_group_has_a_single_line() -> None:
     ended = {"a-1 list answered": 4, "a-1 list refused": 2, "a-1 lookup wrong": 1}
     lines = lines_of(Totals(clients={"a-1 started": 9, "a-1 back": 4}, ended=ended), None)
     assert lines[3].split() == ["all", "9", "of", "10", "4", "4", "2", "1"]
     assert len(lines) == 7
 
 
-def test_what_was_long_ago_counts_no_more() -> None:
+def test_rates_and_percentiles_cover_only_the_recent_window() -> None:
     # Given a second of slow answers, then a long time of quick answers
     moment = 0.0
     run, total = LiveRun("run", {"a": 10}, now=lambda: moment), Totals()
@@ -118,21 +120,23 @@ def test_what_was_long_ago_counts_no_more() -> None:
     assert run.screen().plain.splitlines()[0].rstrip().endswith(f" {moment - 1:.0f} s")
 
 
-def test_before_anything_has_come_there_is_nothing() -> None:
+def test_before_the_first_totals_there_is_no_rate_or_percentile() -> None:
     run = LiveRun("run", {"a": 10}, now=lambda: 0.0)
     assert (run.percentile(0.5), run.ended_per_second) == (None, 0.0)
     assert run.screen().plain.splitlines()[0].rstrip().endswith(" connecting")
 
 
 @given(st.floats(0, 1e9))
-def test_a_latency_is_in_the_bucket_that_ends_behind_it(seconds: float) -> None:
+def test_a_latency_counts_in_the_first_bucket_that_ends_above_its_value(seconds: float) -> None:
     bucket = bucket_of(seconds)
     assert bucket == BUCKETS - 1 or seconds <= seconds_of(bucket) * (1 + 1e-9)
     assert bucket == 0 or seconds > seconds_of(bucket - 1) * (1 - 1e-9)
 
 
 @given(st.lists(st.floats(0.001, 600), min_size=1), st.floats(0.01, 1))
-def test_a_percentile_is_at_most_a_bucket_too_long(latencies: list[float], share: float) -> None:
+def test_a_percentile_is_at_most_a_bucket_width_too_long(
+    latencies: list[float], share: float
+) -> None:
     counts = [0] * BUCKETS
     for seconds in latencies:
         counts[bucket_of(seconds)] += 1

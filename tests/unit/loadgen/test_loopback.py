@@ -18,7 +18,7 @@ from loadgen.loopback import hosts_of, is_loopback, require_own_cluster
         ("", []),
     ],
 )
-def test_hosts_of_an_address(address: str, hosts: list[str]) -> None:
+def test_the_hosts_of_an_address_are_extracted(address: str, hosts: list[str]) -> None:
     assert hosts_of(address) == hosts
 
 
@@ -34,7 +34,7 @@ def test_loopback_addresses_are_recognized(address: str) -> None:
     "address",
     ["http://10.0.0.1:80", "0.0.0.0", "pulsar://127.0.0.1:1,10.0.0.1:1", "::ffff:10.0.0.1", ""],
 )
-def test_other_addresses_are_not(address: str) -> None:
+def test_other_addresses_are_not_loopback(address: str) -> None:
     assert not is_loopback(address)
 
 
@@ -43,7 +43,9 @@ def resolve_to(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **kwargs: found)
 
 
-def test_a_name_counts_only_if_all_its_addresses_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_name_is_loopback_only_if_all_its_addresses_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     resolve_to(monkeypatch, "127.0.0.1", "10.0.0.1")
     assert not is_loopback("http://both.example")
     resolve_to(monkeypatch, "127.0.0.1", "::1")
@@ -58,7 +60,7 @@ def test_a_name_that_does_not_resolve_is_not_loopback(monkeypatch: pytest.Monkey
     assert not is_loopback("http://nowhere.example")
 
 
-def test_another_cluster_needs_the_confirmation() -> None:
+def test_a_remote_cluster_requires_confirmation() -> None:
     with pytest.raises(UsageError, match="--yes-this-is-my-cluster"):
         require_own_cluster("http://10.0.0.1:8080", confirmed=False)
     require_own_cluster("http://10.0.0.1:8080", confirmed=True)

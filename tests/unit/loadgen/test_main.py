@@ -18,7 +18,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
     return int(caught.value.code or 0)
 
 
-def test_the_overview_imports_nothing_heavy() -> None:
+def test_the_help_overview_imports_no_heavy_packages() -> None:
     code = (
         "import sys; sys.argv = ['loadgen', '--help']\n"
         "from loadgen.__main__ import main\n"
@@ -52,17 +52,19 @@ def test_no_line_of_a_description_is_broken_at_80_columns(name: str) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["-h"], ["topics", "-h"], ["run", "-h"]])
-def test_h_is_help_everywhere(monkeypatch, capsys, arguments: list[str]) -> None:
+def test_the_option_h_shows_the_help_of_every_command(
+    monkeypatch, capsys, arguments: list[str]
+) -> None:
     status = run(monkeypatch, *arguments)
     assert (status, "Usage:" in capsys.readouterr().out) == (0, True)
 
 
-def test_version_is_told(monkeypatch, capsys) -> None:
+def test_the_version_option_prints_the_version(monkeypatch, capsys) -> None:
     assert run(monkeypatch, "--version") == 0
     assert capsys.readouterr().out == f"Floodgate {VERSION}\n"
 
 
-def test_topics_are_made_and_reported_as_json(monkeypatch, capsys, tmp_path) -> None:
+def test_topics_are_generated_and_reported_as_json(monkeypatch, capsys, tmp_path) -> None:
     code = run(monkeypatch, "topics", "--topics", 100, "--namespaces", 2, "--out", tmp_path / "x",
                "--json")  # fmt: skip
     assert code == 0
@@ -71,7 +73,7 @@ def test_topics_are_made_and_reported_as_json(monkeypatch, capsys, tmp_path) -> 
     assert (tmp_path / "x" / "_manifest.json").exists()
 
 
-def test_a_failure_is_one_sentence_and_its_exit_code(monkeypatch, capsys) -> None:
+def test_a_usage_error_is_a_single_line_with_its_exit_code(monkeypatch, capsys) -> None:
     code = run(monkeypatch, "topics", "--topics", 1, "--namespaces", 2)
     assert code == ExitCode.USAGE
     assert capsys.readouterr().err == (
@@ -90,19 +92,23 @@ def test_every_failure_keeps_its_own_exit_code(monkeypatch, capsys) -> None:
 @pytest.mark.parametrize(
     "arguments", [["topcs"], ["topics", "--nope"], ["topics", "--topics", "x"]]
 )
-def test_a_typing_error_is_a_usage_error(monkeypatch, capsys, arguments: list[str]) -> None:
+def test_a_misspelled_command_option_or_value_is_a_usage_error(
+    monkeypatch, capsys, arguments: list[str]
+) -> None:
     assert run(monkeypatch, *arguments) == ExitCode.USAGE
 
 
 @pytest.mark.parametrize("name", ["storm", "mine.yaml"])
-def test_who_types_a_scenario_as_a_command_is_told_how_it_is_run(monkeypatch, capsys, name) -> None:
+def test_a_scenario_typed_as_a_command_is_refused_with_the_run_command(
+    monkeypatch, capsys, name
+) -> None:
     code = run(monkeypatch, name, "--json")
     assert code == ExitCode.USAGE
     error = json.loads(capsys.readouterr().err)["error"]
     assert error == f"'{name}' is a scenario, not a command. Run it: loadgen run {name}"
 
 
-def test_an_interrupt_ends_with_130_and_one_line(monkeypatch, capsys) -> None:
+def test_an_interrupt_exits_with_130_and_a_single_line(monkeypatch, capsys) -> None:
     def interrupted() -> None:
         raise KeyboardInterrupt
 
@@ -120,7 +126,7 @@ def test_an_interrupt_ends_with_130_and_one_line(monkeypatch, capsys) -> None:
         ("run", "--service-url", "pulsar://10.0.0.1:6650", "--json"),
     ],
 )
-def test_with_json_what_was_wrong_is_json_too(monkeypatch, capsys, arguments) -> None:
+def test_with_json_errors_are_printed_as_json(monkeypatch, capsys, arguments) -> None:
     code = run(monkeypatch, *arguments)
     said = capsys.readouterr()
     assert (code, said.out) == (ExitCode.USAGE, "")
@@ -149,7 +155,9 @@ def test_without_a_command_both_programs_show_their_help_and_exit_alike(
         ("run", "--service-url", "pulsar://ann:planted@127.0.0.1:1"),
     ],
 )
-def test_a_password_in_an_address_is_refused_and_not_said_again(monkeypatch, capsys, words) -> None:
+def test_a_password_in_an_address_is_refused_without_being_shown(
+    monkeypatch, capsys, words
+) -> None:
     assert run(monkeypatch, *words) == ExitCode.USAGE
     err = capsys.readouterr().err
     assert "--auth-plugin basic" in err

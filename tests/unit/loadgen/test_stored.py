@@ -68,7 +68,7 @@ def left_in(folder: Path) -> list[str]:
     return sorted(str(each.relative_to(folder)) for each in folder.rglob("*") if each.is_file())
 
 
-# -- names ----------------------------------------------------------------------------------------
+# -- addresses and access -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -83,16 +83,18 @@ def left_in(folder: Path) -> list[str]:
         ("s3a:", "s3a:"),
     ],
 )
-def test_an_address_is_a_place_in_a_store_and_a_folder_is_a_folder(text: str, found: str) -> None:
+def test_an_address_is_a_place_in_a_store_and_other_text_is_a_local_path(
+    text: str, found: str
+) -> None:
     assert str(placed(Path(text))) == found
 
 
-def test_an_address_of_something_else_is_refused() -> None:
+def test_an_address_of_an_unknown_kind_of_store_is_refused() -> None:
     with pytest.raises(UsageError, match="ftp://host/x is no place that loadgen knows: name a"):
         placed(Path("ftp://host/x"))
 
 
-def test_options_of_every_command_may_be_addresses() -> None:
+def test_path_options_of_every_command_may_be_addresses_of_stores() -> None:
     seen: list[object] = []
 
     def command(out: Path, runs: list[Path], name: str) -> None:
@@ -103,7 +105,7 @@ def test_options_of_every_command_may_be_addresses() -> None:
     assert list(map(str, seen)) == ["s3a://b/x", "gs://b/x", "out", "s3a://b/x"]
 
 
-def test_what_says_who_asks_a_store_and_where_it_is_travels_too(monkeypatch) -> None:
+def test_only_variables_of_store_access_and_endpoints_are_passed_on(monkeypatch) -> None:
     for name in stored.store_variables():
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
@@ -111,18 +113,18 @@ def test_what_says_who_asks_a_store_and_where_it_is_travels_too(monkeypatch) -> 
     assert stored.store_variables() == {"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}
 
 
-def test_a_place_travels_to_tasks() -> None:
+def test_a_stored_path_can_be_pickled_for_tasks() -> None:
     sent = pickle.loads(pickle.dumps(TOPICS / "part-0"))
     assert (type(sent), str(sent)) == (StoredPath, "s3a://b/topics/part-0")
 
 
 @pytest.mark.parametrize("use", [os.mkdir, os.listdir, open, Path.touch])
-def test_whoever_needs_a_file_of_this_machine_is_refused(use: Any) -> None:
+def test_a_stored_path_is_refused_as_a_local_file(use: Any) -> None:
     with pytest.raises(UsageError, match="s3a://b/topics is not on this machine, as it has to be"):
         use(TOPICS)
 
 
-def test_a_store_that_does_not_answer_is_told_in_a_sentence(monkeypatch) -> None:
+def test_an_unreachable_store_is_reported_in_a_single_line(monkeypatch) -> None:
     def refuse(scheme: str, place: str) -> None:
         raise OSError("no route to it\nin many lines")
 
@@ -131,7 +133,7 @@ def test_a_store_that_does_not_answer_is_told_in_a_sentence(monkeypatch) -> None
         TOPICS.exists()
 
 
-def test_an_error_without_words_is_told_by_its_name(bucket: Path) -> None:
+def test_a_store_error_without_text_is_reported_by_its_type(bucket: Path) -> None:
     def fail() -> None:
         with TOPICS.asked():
             raise TimeoutError
@@ -140,12 +142,12 @@ def test_an_error_without_words_is_told_by_its_name(bucket: Path) -> None:
         fail()
 
 
-# -- whole or not at all --------------------------------------------------------------------------
+# -- failed writes --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("stored_there", [True, False])
 @pytest.mark.parametrize("error", [OSError("the source is gone"), KeyboardInterrupt()])
-def test_what_a_block_that_fails_has_written_is_deleted_and_its_error_comes_as_it_is(
+def test_a_failed_write_leaves_no_file_and_raises_its_error_unchanged(
     bucket: Path, error: BaseException, stored_there: bool
 ) -> None:
     (bucket / "x").mkdir()
@@ -161,7 +163,7 @@ def test_what_a_block_that_fails_has_written_is_deleted_and_its_error_comes_as_i
     assert (caught.value, left_in(bucket)) == (error, [])
 
 
-def test_a_store_that_does_not_take_a_file_has_none(bucket: Path, monkeypatch) -> None:
+def test_a_file_that_the_store_rejects_is_reported_and_absent(bucket: Path, monkeypatch) -> None:
     class Full(pa.PythonFile):  # type: ignore[misc]
         def close(self) -> None:
             super().close()
@@ -186,17 +188,17 @@ class FullDisk(fs.LocalFileSystem):  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("write", [lambda run: write_json(run / "run.json", {}), record_run])
-def test_a_full_disk_is_a_sentence_and_has_no_half_files(write, tmp_path, monkeypatch) -> None:
+def test_a_full_disk_is_reported_and_leaves_no_partial_files(write, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(fs, "LocalFileSystem", FullDisk)
     with pytest.raises(LoadgenError, match=r"cannot be written.*No space left on device$"):
         write(tmp_path)
     assert left_in(tmp_path) == []
 
 
-# -- topics ---------------------------------------------------------------------------------------
+# -- topic lists and corpora ----------------------------------------------------------------------
 
 
-def test_a_corpus_in_a_store_is_that_of_a_folder(bucket: Path) -> None:
+def test_a_corpus_can_be_written_to_and_read_from_a_store(bucket: Path) -> None:
     written = write_corpus(PLAN, TOPICS, 3, HERE)
     assert left_in(bucket) == [
         "topics/_manifest.json", *(f"topics/part-0000{part}.parquet" for part in range(3)),
@@ -208,20 +210,22 @@ def test_a_corpus_in_a_store_is_that_of_a_folder(bucket: Path) -> None:
     assert len(known_namespaces(Topics(corpus=str(TOPICS)))) == 7
 
 
-def test_a_list_in_a_store_becomes_a_corpus_there(bucket: Path) -> None:
+def test_a_topic_list_in_a_store_becomes_a_corpus_in_the_store(bucket: Path) -> None:
     source = write_corpus(PLAN, TOPICS, 3, HERE)
     made = write_listed_corpus(TOPICS, placed(Path("s3a://b/mine")), [HERE, HERE]).corpus
     assert rows(made) == rows(source)
     assert not any("scratch" in name for name in left_in(bucket))
 
 
-def test_a_text_in_a_store_is_read(bucket: Path) -> None:
+def test_a_text_file_of_topics_in_a_store_is_read(bucket: Path) -> None:
     (bucket / "names.txt").write_text("persistent://t/n/b\n# none\npersistent://t/n/a\n")
     made = write_listed_corpus(placed(Path("s3a://b/names.txt")), TOPICS, [HERE, HERE]).corpus
     assert [row["topic"] for row in rows(made)] == ["persistent://t/n/a", "persistent://t/n/b"]
 
 
-def test_the_manifest_of_an_older_corpus_goes_first_and_the_own_comes_last(bucket: Path) -> None:
+def test_an_older_corpus_is_deleted_first_and_the_new_manifest_is_written_last(
+    bucket: Path,
+) -> None:
     write_corpus(TopicPlan(5000, 50, seed=1), TOPICS, 9, HERE)
     seen: list[list[str]] = []
 
@@ -235,7 +239,7 @@ def test_the_manifest_of_an_older_corpus_goes_first_and_the_own_comes_last(bucke
     assert len(open_corpus(TOPICS).files) == 2
 
 
-def test_what_a_killed_job_left_is_no_corpus_and_is_replaced(bucket: Path) -> None:
+def test_files_of_a_killed_job_are_no_corpus_and_are_replaced(bucket: Path) -> None:
     write_corpus(TopicPlan(5000, 50, seed=1), TOPICS, 9, HERE)
     (bucket / "topics" / MANIFEST_NAME).unlink()
     (bucket / "topics" / ".scratch").mkdir()
@@ -246,7 +250,7 @@ def test_what_a_killed_job_left_is_no_corpus_and_is_replaced(bucket: Path) -> No
 
 
 @pytest.mark.parametrize("out", ["s3a://b/topics", "s3n://b/topics", "s3a://b"])
-def test_a_list_is_not_replaced_by_the_corpus_that_is_made_of_it(bucket: Path, out: str) -> None:
+def test_a_corpus_is_not_written_over_its_own_topic_list(bucket: Path, out: str) -> None:
     write_corpus(PLAN, TOPICS, 3, HERE)
     before = left_in(bucket)
     with pytest.raises(UsageError, match=f"--out {out} would take the place of s3a://b/topics"):
@@ -254,7 +258,7 @@ def test_a_list_is_not_replaced_by_the_corpus_that_is_made_of_it(bucket: Path, o
     assert left_in(bucket) == before
 
 
-async def test_a_load_from_a_whole_bucket_has_no_place_for_its_state(bucket, monkeypatch) -> None:
+async def test_a_load_from_a_whole_bucket_saves_no_state(bucket, monkeypatch) -> None:
     known = stored._file_system
 
     def only_b(scheme: str, place: str) -> Any:
@@ -271,7 +275,7 @@ async def test_a_load_from_a_whole_bucket_has_no_place_for_its_state(bucket, mon
     assert left_in(bucket) == ["0.parquet"]
 
 
-def test_a_job_that_fails_leaves_nothing(bucket: Path) -> None:
+def test_a_failed_job_leaves_no_files(bucket: Path) -> None:
     def execute(work: Any, parts: int) -> Iterator[Any]:
         yield from work(0)
         raise LoadgenError("It was not to be.")
@@ -281,7 +285,7 @@ def test_a_job_that_fails_leaves_nothing(bucket: Path) -> None:
     assert left_in(bucket) == []
 
 
-def test_the_files_of_others_are_not_replaced(bucket: Path) -> None:
+def test_foreign_files_in_a_store_are_not_replaced(bucket: Path) -> None:
     (bucket / "topics").mkdir()
     (bucket / "topics" / "thesis.tex").touch()
     with pytest.raises(UsageError, match="s3a://b/topics exists and is not a topic corpus"):
@@ -294,7 +298,7 @@ async def test_a_broker_cannot_import_from_a_store(bucket: Path) -> None:
         await load_by_import(TOPICS, "http://127.0.0.1:1", lambda topics: None)
 
 
-def test_servers_that_are_started_here_cannot_either(tmp_path: Path) -> None:
+def test_servers_of_a_run_cannot_import_from_a_store(tmp_path: Path) -> None:
     document = read_document("storm", ["topics.corpus=s3a://b/topics"])
     with (
         pytest.raises(UsageError, match=r"topics.corpus s3a://b/topics: servers that are started"),
@@ -309,7 +313,7 @@ def test_servers_that_are_started_here_cannot_either(tmp_path: Path) -> None:
 RUN = placed(Path("s3a://b/runs/r"))
 
 
-def test_a_run_in_a_store_is_asked_and_its_files_are_made_there(bucket: Path) -> None:
+def test_a_run_in_a_store_can_be_queried_and_its_files_are_written_there(bucket: Path) -> None:
     record_run(RUN, [request(), request(due=1.0)])
     with Results.open(RUN) as results:
         assert results.value("SELECT count(*) FROM requests") == 2
@@ -319,7 +323,7 @@ def test_a_run_in_a_store_is_asked_and_its_files_are_made_there(bucket: Path) ->
     assert {"summary.json", "summary.csv", "junit.xml", "README.md", "run.json"} <= {*names}
 
 
-def test_an_older_run_ends_when_a_new_one_begins(bucket: Path) -> None:
+def test_an_older_run_in_a_store_is_deleted_when_a_new_run_begins(bucket: Path) -> None:
     record_run(RUN, [request()])
     with run_directory(RUN) as folder:
         assert left_in(bucket) == []
@@ -327,7 +331,7 @@ def test_an_older_run_ends_when_a_new_one_begins(bucket: Path) -> None:
     assert (RUN / RUN_NAME).is_file()
 
 
-def test_a_run_that_fails_leaves_no_rows(bucket: Path) -> None:
+def test_a_failed_run_leaves_no_rows_in_the_store(bucket: Path) -> None:
     def fail() -> None:
         with run_directory(RUN) as folder:
             record_run(folder, [request()])
@@ -348,24 +352,26 @@ def logged(error: BaseException | None) -> None:
             raise error
 
 
-def test_logs_of_servers_that_were_started_here_go_there_at_the_end(bucket: Path) -> None:
+def test_server_logs_are_copied_to_the_store_at_the_end(bucket: Path) -> None:
     logged(None)
     assert (bucket / "runs" / "r" / "broker.log").read_text() == "It began."
 
 
-def test_logs_of_a_run_that_fails_go_there_and_are_named_where_they_are(bucket: Path) -> None:
+def test_server_logs_of_a_failed_run_are_copied_and_named_by_their_address(bucket: Path) -> None:
     with pytest.raises(LoadgenError, match=r"^See s3a://b/runs/r/broker\.log$"):
         logged(LoadgenError(""))
     assert left_in(bucket) == ["runs/r/broker.log"]
 
 
-def test_a_ctrl_c_before_there_are_figures_leaves_no_logs(bucket: Path) -> None:
+def test_ctrl_c_before_any_results_leaves_no_logs_in_the_store(bucket: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         logged(KeyboardInterrupt())
     assert left_in(bucket) == []
 
 
-def test_an_error_is_not_lost_where_logs_cannot_be_copied(bucket: Path, monkeypatch) -> None:
+def test_the_error_of_a_run_is_raised_even_if_logs_cannot_be_copied(
+    bucket: Path, monkeypatch
+) -> None:
     def fail() -> None:
         with folder_here(RUN) as here:
             (here / "broker.log").touch()
@@ -376,7 +382,7 @@ def test_an_error_is_not_lost_where_logs_cannot_be_copied(bucket: Path, monkeypa
         fail()
 
 
-def test_a_store_that_refuses_a_run_says_so_before_the_storm(bucket: Path, monkeypatch) -> None:
+def test_a_store_that_rejects_files_is_reported_before_the_run(bucket: Path, monkeypatch) -> None:
     monkeypatch.setattr(Bucket, "open_output_stream", _refuse)
     refused = pytest.raises(LoadgenError, match=r"^s3a://b/runs/r/\S+ cannot be used: it is full$")
     with refused, run_directory(RUN):
@@ -387,7 +393,7 @@ def _refuse(*_: object, **__: object) -> None:
     raise OSError("it is full")
 
 
-def test_a_run_that_cannot_be_copied_here_is_a_sentence_that_names_both_places(
+def test_a_run_that_cannot_be_copied_is_reported_with_both_places(
     bucket: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record_run(RUN, [request()])
@@ -396,7 +402,7 @@ def test_a_run_that_cannot_be_copied_here_is_a_sentence_that_names_both_places(
         Results.open(RUN)
 
 
-def test_logs_stay_when_a_new_run_takes_the_place_of_an_older_one(bucket: Path) -> None:
+def test_logs_stay_in_the_store_when_a_new_run_replaces_an_older_run(bucket: Path) -> None:
     record_run(RUN, [request()])
     (RUN / "broker.log").write_text("It began.")
     (RUN / "README.md").write_text("It is made.")

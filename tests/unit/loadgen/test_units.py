@@ -20,7 +20,7 @@ from loadgen.units import MB_BYTES, format_bytes, format_seconds, plural
         (-3 * MB_BYTES, "-3.0 MB"),
     ],
 )
-def test_bytes(size_bytes: float, text: str) -> None:
+def test_byte_sizes_are_formatted_with_a_rounded_unit(size_bytes: float, text: str) -> None:
     assert format_bytes(size_bytes) == text
 
 
@@ -28,10 +28,10 @@ def test_bytes(size_bytes: float, text: str) -> None:
     ("seconds", "text"),
     [(0.0042, "4 ms"), (0.9999, "1.00 s"), (1.234, "1.23 s"), (12.34, "12.3 s")],
 )
-def test_seconds(seconds: float, text: str) -> None:
+def test_durations_are_formatted_as_milliseconds_or_seconds(seconds: float, text: str) -> None:
     assert format_seconds(seconds) == text
 
 
-def test_plural() -> None:
+def test_a_count_is_formatted_with_a_singular_or_plural_noun() -> None:
     assert plural(1, "client") == "1 client"
     assert plural(1000, "client") == "1,000 clients"

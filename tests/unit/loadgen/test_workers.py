@@ -19,7 +19,7 @@ if __name__ == "__main__":
 """
 
 
-def test_a_worker_ends_with_its_driver(tmp_path: Path) -> None:
+def test_a_worker_ends_when_its_driver_is_killed(tmp_path: Path) -> None:
     script = tmp_path / "driver.py"
     script.write_text(DRIVER)
     path = {"PYTHONPATH": os.pathsep.join(sys.path)}

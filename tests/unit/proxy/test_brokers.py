@@ -28,7 +28,7 @@ class Pool:
         """No-op."""
 
 
-async def test_another_configured_broker_stands_in_for_a_while() -> None:
+async def test_another_configured_broker_replaces_an_unreachable_broker_for_a_while() -> None:
     pool, clock = Pool(), ManualClock()
     brokers = BrokerConnections(pool, ServiceAddresses((ONE, TWO), clock))
     assert await brokers.get(ONE) == ONE
@@ -41,7 +41,7 @@ async def test_another_configured_broker_stands_in_for_a_while() -> None:
     assert await brokers.get(ONE) == ONE
 
 
-async def test_the_broker_that_an_answer_names_is_asked_itself() -> None:
+async def test_a_broker_named_by_an_answer_is_never_replaced_by_another_broker() -> None:
     pool = Pool()
     brokers = BrokerConnections(pool, ServiceAddresses((ONE, TWO), ManualClock()))
     pool.away.add(TWO)
@@ -50,7 +50,7 @@ async def test_the_broker_that_an_answer_names_is_asked_itself() -> None:
         await brokers.get(TWO)
 
 
-async def test_if_none_can_be_reached_that_is_told() -> None:
+async def test_a_connect_error_is_raised_if_every_configured_broker_is_unreachable() -> None:
     pool = Pool()
     brokers = BrokerConnections(pool, ServiceAddresses((ONE, TWO), ManualClock()))
     pool.away.update((ONE, TWO))
@@ -59,6 +59,6 @@ async def test_if_none_can_be_reached_that_is_told() -> None:
     assert pool.asked == [ONE, TWO]
 
 
-def test_the_brokers_of_a_service_url() -> None:
+def test_a_service_url_may_name_several_brokers_with_default_ports() -> None:
     config = ProxyConfig.from_properties({"brokerServiceURL": "pulsar://a:1,b,[::1]:3"})
     assert config.broker_addresses == (("a", 1), ("b", 6650), ("::1", 3))

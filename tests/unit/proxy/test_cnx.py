@@ -6,7 +6,7 @@ from tests.support.peers.raw_peer import connect_command
 from tests.unit.proxy.commands.test_table import State, wire
 
 
-async def test_a_connection_is_counted_from_its_beginning_to_its_end() -> None:
+async def test_a_connection_and_its_commands_are_counted_until_the_connection_closes() -> None:
     client = wire(State.INIT)
     known = client.cnx.parts
     client.say(connect_command())

@@ -27,7 +27,7 @@ def test_a_file_with_every_key_at_its_default_is_the_default_configuration(no_de
     assert from_file == config(bindAddress="0.0.0.0")
 
 
-def test_every_recorded_key_and_the_six_limiter_keys_are_known() -> None:
+def test_every_recorded_pulsar_key_and_the_six_limiter_keys_are_known_with_their_defaults() -> None:
     known = {entry.key: entry.default for entry in known_keys()}
     for recorded in recorded_keys("proxy"):
         assert known[recorded["key"]] == recorded["default"]
@@ -41,12 +41,12 @@ def test_every_recorded_key_and_the_six_limiter_keys_are_known() -> None:
         assert known[recorded["key"]] == recorded["default"]
 
 
-def test_a_proxy_that_is_not_told_where_listens_on_the_loopback() -> None:
+def test_a_proxy_without_a_bind_address_listens_on_the_loopback() -> None:
     assert (config().bind_address, config().notices) == ("127.0.0.1", ())
     assert config(bindAddress="0.0.0.0").bind_address == "0.0.0.0"
 
 
-def test_the_broker_must_be_named() -> None:
+def test_a_missing_broker_service_url_is_refused() -> None:
     assert problems(brokerServiceURL="") == (
         "brokerServiceURL is missing: name the broker, for example "
         "brokerServiceURL=pulsar://127.0.0.1:6650",
@@ -62,7 +62,7 @@ def test_the_broker_must_be_named() -> None:
         ("pulsar://a,b:7", "pulsar://a:6650,b:7"),
     ],
 )
-def test_the_brokers_address_always_has_a_port(url: str, normal: str) -> None:
+def test_a_broker_service_url_without_a_port_gets_the_default_port(url: str, normal: str) -> None:
     assert config(brokerServiceURL=url).broker_service_url == normal
 
 
@@ -71,7 +71,7 @@ def test_the_brokers_address_always_has_a_port(url: str, normal: str) -> None:
     ["broker:6650", "http://b:1", "pulsar://", "pulsar://b:x", "pulsar://b:99999", "pulsar://[::1",
      "pulsar://user@b:1", "pulsar://b:1/path", "pulsar+ssl://b:1"],
 )  # fmt: skip
-def test_an_address_that_is_not_one_plain_address_is_refused(url: str) -> None:
+def test_an_invalid_broker_service_url_is_refused(url: str) -> None:
     (problem,) = problems(brokerServiceURL=url)
     assert problem.startswith(f"brokerServiceURL={url!r}: ")
 
@@ -85,7 +85,7 @@ def test_an_address_that_is_not_one_plain_address_is_refused(url: str) -> None:
         ("brokerClientAuthenticationPlugin", "org.example.Token"),
     ],
 )
-def test_a_key_that_protects_is_never_ignored(key: str, value: str) -> None:
+def test_a_security_key_that_cannot_be_honored_is_refused(key: str, value: str) -> None:
     (problem,) = problems(**{key: value})
     assert problem.startswith(key)
 
@@ -98,18 +98,18 @@ def test_a_key_that_protects_is_never_ignored(key: str, value: str) -> None:
         ("*", (PortRange(1, 65535),)),
     ],
 )
-def test_target_ports_are_ranges(ports: str, ranges: tuple[PortRange, ...]) -> None:
+def test_allowed_target_ports_are_read_as_ranges(ports: str, ranges: tuple[PortRange, ...]) -> None:
     made = config(brokerProxyAllowedTargetPorts=ports)
     assert made.broker_proxy_allowed_target_ports == ranges
 
 
 @pytest.mark.parametrize("ports", ["x", "3-1", "0", "65536", "1-", "-1", "٣"])
-def test_target_ports_that_are_none_are_refused(ports: str) -> None:
+def test_invalid_target_ports_are_refused(ports: str) -> None:
     (problem,) = problems(brokerProxyAllowedTargetPorts=ports)
     assert problem.startswith("brokerProxyAllowedTargetPorts=")
 
 
-def test_everything_that_is_wrong_is_told_at_once() -> None:
+def test_all_problems_of_a_configuration_are_reported_together() -> None:
     found = problems(
         servicePort="x",
         brokerServiceURL="b",
@@ -127,7 +127,7 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
     assert len(found) == 5
 
 
-def test_plain_keys_reach_their_fields() -> None:
+def test_configuration_keys_set_their_fields() -> None:
     made = config(
         servicePort="0",
         maxConcurrentLookupRequests="5",
@@ -145,7 +145,7 @@ def test_plain_keys_reach_their_fields() -> None:
     assert made.broker_proxy_connect_timeout_seconds == 2.5
 
 
-def test_the_keys_of_forwarded_requests() -> None:
+def test_the_keys_of_http_forwarding_set_their_fields() -> None:
     found = config(
         brokerWebServiceURL="http://broker:8080/",
         httpProxyTimeout="7000",
@@ -161,11 +161,11 @@ def test_the_keys_of_forwarded_requests() -> None:
 @pytest.mark.parametrize(
     "url", ["https://broker:8443", "broker:8080", "http://a:1,b:2", "http://x/path", "http://[x"]
 )
-def test_a_web_service_url_that_is_not_spoken_to_is_a_problem(url: str) -> None:
+def test_an_invalid_broker_web_service_url_is_refused(url: str) -> None:
     assert "expected one address, http://host:port" in problems(brokerWebServiceURL=url)[0]
 
 
-def test_other_servers_behind_the_proxy_are_pairs_of_keys() -> None:
+def test_reverse_proxies_are_configured_by_pairs_of_keys() -> None:
     found = config(
         **{
             "httpReverseProxy.one.path": "/one",
@@ -191,11 +191,11 @@ def test_other_servers_behind_the_proxy_are_pairs_of_keys() -> None:
         {"httpReverseProxy.x": "/x"},
     ],
 )
-def test_half_a_pair_is_a_problem(keys: dict[str, str]) -> None:
+def test_an_incomplete_or_invalid_reverse_proxy_is_refused(keys: dict[str, str]) -> None:
     assert problems(**keys)[0].startswith("httpReverseProxy.x: expected")
 
 
-def test_a_negative_time_is_named_as_it_was_given() -> None:
+def test_a_negative_timeout_is_refused_with_its_original_value() -> None:
     keys = {"brokerServiceURL": "pulsar://b:1", "brokerProxyConnectTimeoutMs": "-1"}
     with pytest.raises(ConfigError) as caught:
         ProxyConfig.from_properties(keys)

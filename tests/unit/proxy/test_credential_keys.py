@@ -17,7 +17,7 @@ FILES = {"brokerClientCertificateFilePath": "/a.pem", "brokerClientKeyFilePath":
 
 
 @pytest.mark.parametrize("more", [{PARAMETERS: "tlsCertFile:/a.pem,tlsKeyFile:/a.key"}, FILES])
-def test_a_certificate_is_named_by_the_parameters_or_by_the_keys_of_tls(more) -> None:
+def test_a_client_certificate_is_configured_by_plugin_parameters_or_by_file_keys(more) -> None:
     config = ProxyConfig.from_properties({**TLS, **more})
     shown = broker_credentials(config.broker_credentials)
     assert shown is not None
@@ -40,11 +40,13 @@ def test_a_certificate_is_named_by_the_parameters_or_by_the_keys_of_tls(more) ->
         ),
     ],
 )
-def test_a_certificate_that_cannot_be_shown_is_refused(keys: dict[str, str], said: str) -> None:
+def test_tls_authentication_without_a_complete_certificate_or_without_tls_is_refused(
+    keys: dict[str, str], said: str
+) -> None:
     with pytest.raises(ConfigError, match=said):
         ProxyConfig.from_properties(keys)
 
 
-def test_files_of_a_certificate_are_no_secret_on_a_command_line() -> None:
+def test_certificate_paths_are_allowed_on_the_command_line_but_a_token_is_refused() -> None:
     assert literal_refusal(PARAMETERS, "tlsCertFile:/a.pem,tlsKeyFile:/a.key") is None
     assert literal_refusal(PARAMETERS, "token:tlsCertFile:/a.pem") is not None

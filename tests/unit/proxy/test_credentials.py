@@ -22,13 +22,13 @@ PLUGIN = "org.apache.pulsar.client.impl.auth.Authentication"
         ("basic", '{"userId":"ann","password":"pw"}', b"ann:pw"),
     ],
 )
-def test_parameters_are_read_as_upstream_reads_them(kind, parameters, shown) -> None:
+def test_authentication_parameters_are_read_in_pulsars_formats(kind, parameters, shown) -> None:
     found = broker_credentials(BrokerCredentials(kind, Source(parameters)))
     assert found is not None
     assert (found.method_name, found.auth_data()) == (kind, shown)
 
 
-def test_a_file_is_read_at_every_connection(tmp_path: Path) -> None:
+def test_a_token_file_is_read_again_for_every_connection(tmp_path: Path) -> None:
     file = tmp_path / "token"
     found = broker_credentials(BrokerCredentials("token", Source(f"file://{file}")))
     assert found is not None
@@ -38,13 +38,15 @@ def test_a_file_is_read_at_every_connection(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("kind", "parameters"), [("token", "{"), ("basic", "ann:pw")])
-def test_other_parameters_are_refused_unshown(kind: str, parameters: str) -> None:
+def test_the_refusal_of_invalid_authentication_parameters_hides_the_password(
+    kind: str, parameters: str
+) -> None:
     with pytest.raises(StartError, match=r"^brokerClientAuthenticationParameters: ") as caught:
         broker_credentials(BrokerCredentials(kind, Source(parameters)))
     assert "pw" not in str(caught.value).replace("password", "")
 
 
-def test_without_a_plugin_there_are_none() -> None:
+def test_the_disabled_plugin_yields_no_broker_credentials() -> None:
     off = ProxyConfig.from_properties(
         {
             "brokerServiceURL": "pulsar://b:1",
@@ -54,7 +56,7 @@ def test_without_a_plugin_there_are_none() -> None:
     assert broker_credentials(off.broker_credentials) is None
 
 
-def test_a_plugin_without_parameters_is_refused() -> None:
+def test_an_authentication_plugin_without_parameters_is_refused() -> None:
     with pytest.raises(ConfigError, match="brokerClientAuthenticationParameters is missing"):
         ProxyConfig.from_properties(
             {
@@ -64,5 +66,5 @@ def test_a_plugin_without_parameters_is_refused() -> None:
         )
 
 
-def test_a_clients_credentials_are_not_shown() -> None:
+def test_the_repr_of_a_client_hides_its_credentials() -> None:
     assert "hidden" not in repr(OriginalClient("ann", ForwardedCredentials("token", b"hidden")))

@@ -73,7 +73,7 @@ class Broker:
         self.wire.say(pb.BaseCommand(type=kind, partitionMetadataResponse=response))
 
 
-async def test_a_broker_that_was_found_is_reached_through_the_proxy() -> None:
+async def test_a_lookup_answer_names_the_broker_and_routes_the_client_through_the_proxy() -> None:
     broker = Broker()
     asked = await broker.lookup()
     url = "pulsar://10.0.0.2:6650"
@@ -84,7 +84,7 @@ async def test_a_broker_that_was_found_is_reached_through_the_proxy() -> None:
     assert broker.asked_at == [ADDRESS]
 
 
-async def test_a_redirect_is_followed_by_the_proxy_itself() -> None:
+async def test_the_proxy_follows_a_lookup_redirect_itself() -> None:
     broker = Broker()
     asked = await broker.lookup()
     redirect = {"response": Lookup.Redirect, "authoritative": True}
@@ -102,7 +102,7 @@ async def _turn() -> None:
     """Run one step of the proxy."""
 
 
-async def test_with_tls_the_addresses_for_tls_are_followed() -> None:
+async def test_with_tls_the_proxy_uses_the_tls_addresses_of_lookup_answers() -> None:
     broker = Broker(tls=True)
     asked = await broker.lookup()
     plain = {"brokerServiceUrl": "pulsar://10.0.0.9:6650"}
@@ -119,7 +119,7 @@ async def test_with_tls_the_addresses_for_tls_are_followed() -> None:
 
 
 @pytest.mark.parametrize("response", [Lookup.Connect, Lookup.Redirect])
-async def test_a_broker_without_tls_is_not_spoken_to_plainly_instead(response: int) -> None:
+async def test_with_tls_a_lookup_answer_without_a_tls_address_is_refused(response: int) -> None:
     broker = Broker(tls=True)
     asked = await broker.lookup()
     broker.say_lookup(request_id=0, response=response, brokerServiceUrl="pulsar://10.0.0.9:6650")
@@ -128,7 +128,7 @@ async def test_a_broker_without_tls_is_not_spoken_to_plainly_instead(response: i
     assert broker.asked_at == [ADDRESS]
 
 
-async def test_redirects_without_end_are_given_up() -> None:
+async def test_endless_lookup_redirects_fail_with_service_not_ready() -> None:
     broker = Broker()
     asked = await broker.lookup()
     for number in range(11):
@@ -142,7 +142,9 @@ async def test_redirects_without_end_are_given_up() -> None:
 
 
 @pytest.mark.parametrize("url", ["", "pulsar+ssl://x:1", "no url"])
-async def test_a_redirect_to_nowhere_is_an_error(url: str) -> None:
+async def test_a_lookup_redirect_without_a_valid_address_fails_with_service_not_ready(
+    url: str,
+) -> None:
     broker = Broker()
     asked = await broker.lookup()
     broker.say_lookup(request_id=0, response=Lookup.Redirect, brokerServiceUrl=url)
@@ -152,7 +154,9 @@ async def test_a_redirect_to_nowhere_is_an_error(url: str) -> None:
 
 
 @pytest.mark.parametrize(("pulsar", "passed"), [(True, ""), (False, "external")])
-async def test_the_listener_is_passed_on_unless_in_profile_pulsar(pulsar, passed) -> None:
+async def test_the_advertised_listener_is_forwarded_unless_in_profile_pulsar(
+    pulsar, passed
+) -> None:
     broker = Broker(pulsar=pulsar)
     asked = await broker.lookup(advertised_listener_name="external")
     (sent,) = broker.wire.answers()
@@ -160,7 +164,7 @@ async def test_the_listener_is_passed_on_unless_in_profile_pulsar(pulsar, passed
     asked.cancel()
 
 
-async def test_partitions_come_back_under_the_clients_id() -> None:
+async def test_a_partition_query_is_answered_with_the_clients_request_id() -> None:
     broker = Broker()
     asked = await broker.partitions(metadata_auto_creation_enabled=False)
     (sent,) = broker.wire.answers()
@@ -170,9 +174,7 @@ async def test_partitions_come_back_under_the_clients_id() -> None:
     assert not sent.partitionMetadata.metadata_auto_creation_enabled
 
 
-async def test_in_profile_pulsar_the_first_partition_query_of_a_connection_asks_for_creation() -> (
-    None
-):
+async def test_in_profile_pulsar_only_the_first_partition_query_asks_for_auto_creation() -> None:
     broker = Broker(pulsar=True)
     asked = [await broker.partitions(metadata_auto_creation_enabled=False) for _ in range(2)]
     sent = [one.partitionMetadata.metadata_auto_creation_enabled for one in broker.wire.answers()]
@@ -190,7 +192,9 @@ async def test_in_profile_pulsar_the_first_partition_query_of_a_connection_asks_
         (Broker.say_lookup, Lookup.Failed),
     ],
 )
-async def test_a_failed_partition_query_is_a_failure_in_either_form(pulsar, say, failed) -> None:
+async def test_a_failed_partition_query_keeps_the_brokers_error_in_either_response_type(
+    pulsar, say, failed
+) -> None:
     broker = Broker(pulsar=pulsar)
     asked = await broker.partitions()
     say(broker, request_id=0, response=failed, error=pb.TopicNotFound, message="none")
@@ -200,7 +204,7 @@ async def test_a_failed_partition_query_is_a_failure_in_either_form(pulsar, say,
     assert caught.value.by_broker
 
 
-async def test_in_profile_pulsar_a_partition_query_of_an_invalid_topic_closes() -> None:
+async def test_only_in_profile_pulsar_an_invalid_topic_name_closes_the_connection() -> None:
     Broker().handler.check_topic("topic://x")
     with pytest.raises(RemoteProtocolError):
         Broker(pulsar=True).handler.check_topic("topic://x")
@@ -223,13 +227,15 @@ async def test_in_profile_pulsar_a_partition_query_of_an_invalid_topic_closes() 
         ("persistent://t//x", False),
     ],
 )
-async def test_in_profile_pulsar_the_proxy_knows_names_with_a_cluster(topic, known) -> None:
+async def test_in_profile_pulsar_names_with_a_cluster_are_valid_and_malformed_names_are_refused(
+    topic, known
+) -> None:
     handler = Broker(pulsar=True).handler
     with nullcontext() if known else pytest.raises(RemoteProtocolError):
         handler.check_topic(topic)
 
 
-async def test_a_schema_is_passed_on_under_the_clients_id() -> None:
+async def test_a_schema_query_is_answered_with_the_clients_request_id() -> None:
     broker = Broker()
     asked = await broker.schema(schema_version=b"\0\1")
     (question,) = broker.wire.answers()
@@ -241,7 +247,7 @@ async def test_a_schema_is_passed_on_under_the_clients_id() -> None:
 
 
 @pytest.mark.parametrize("pulsar", [True, False])
-async def test_no_schema_is_an_answer_and_not_an_error(pulsar: bool) -> None:
+async def test_a_missing_schema_is_passed_on_as_an_answer_with_its_error_code(pulsar: bool) -> None:
     broker = Broker(pulsar=pulsar)
     asked = await broker.schema()
     text = f"Topic not found or no-schema {TOPIC}"
@@ -251,7 +257,7 @@ async def test_no_schema_is_an_answer_and_not_an_error(pulsar: bool) -> None:
     assert answer.request_id == 77
 
 
-async def test_a_schema_that_a_broker_refuses_is_an_error() -> None:
+async def test_a_schema_query_that_the_broker_refuses_is_refused() -> None:
     broker = Broker()
     asked = await broker.schema()
     error = pb.CommandError(request_id=0, error=pb.AuthorizationError, message="no")

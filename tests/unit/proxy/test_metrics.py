@@ -34,7 +34,7 @@ REAL_COUNTERS = frozenset(
 """Metric names in the classes of a proxy 4.2.4, which also has pulsar_proxy_binary_bytes."""
 
 
-def test_counters_have_the_names_of_a_real_proxy() -> None:
+def test_counters_are_named_as_the_metrics_of_a_pulsar_proxy() -> None:
     names = {f"pulsar_proxy_{field.name}" for field in dataclasses.fields(ProxyCounters)}
     assert names == REAL_COUNTERS
 

@@ -72,7 +72,7 @@ def scrapes() -> Scrapes:
 
 @pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not here")
 @pytest.mark.parametrize("expression", EXPRESSIONS)
-def test_each_expression_says_what_promtool_says(expression: str, tmp_path: Path) -> None:
+def test_each_expression_evaluates_as_in_promtool(expression: str, tmp_path: Path) -> None:
     # Before the first scrape, which our pages precede indefinitely, as many scrapes as matter
     before, asked = 60, parse_promql(expression).evaluate
     quiet = {s: [v[0]] * before + [*v] for s, v in SERIES.items()}
@@ -127,16 +127,18 @@ def test_each_expression_says_what_promtool_says(expression: str, tmp_path: Path
         ("x ) y", "is not understood"),
     ],
 )
-def test_what_is_not_known_is_refused_by_name(expression: str, why: str) -> None:
+def test_an_unsupported_expression_is_refused_with_the_part_that_is_not_understood(
+    expression: str, why: str
+) -> None:
     with pytest.raises(NotEvaluatedError, match=why):
         parse_promql(expression)
 
 
-def test_an_expression_names_its_metrics() -> None:
+def test_an_expression_lists_the_metrics_that_are_read() -> None:
     found = parse_promql('rate(a_total[5m]) > 1 or max by (i) (b{x="y"}) / (c > 0) > 0.8')
     assert found.metrics == {"a_total", "b", "c"}
 
 
-def test_a_duration_has_several_units() -> None:
+def test_a_duration_may_combine_several_units() -> None:
     assert parse_duration("1m30s") == 90
     assert parse_duration("500ms") == 0.5

@@ -34,7 +34,7 @@ def told_of(samples: list[dict[str, Any]], tmp_path: Path) -> Any:
         return alerts_of(run, rules)
 
 
-def test_a_rule_fires_behind_its_time_or_was_true_too_short(tmp_path: Path) -> None:
+def test_an_alert_fires_only_if_its_rule_stays_true_for_the_required_time(tmp_path: Path) -> None:
     # Limits full from 5 to 25 s, then again for a moment covered by two scrapes
     used = {n / 2: 90.0 if 10 <= n < 50 or 80 <= n < 90 else 10.0 for n in range(120)}
     limits = dict.fromkeys(used, 100.0)
@@ -52,33 +52,37 @@ def test_a_rule_fires_behind_its_time_or_was_true_too_short(tmp_path: Path) -> N
     }
 
 
-def test_a_counter_that_rose_at_the_end_of_a_run_fires_behind_it(tmp_path: Path) -> None:
+def test_a_counter_that_rises_at_the_end_of_a_run_fires_an_alert_after_the_run(
+    tmp_path: Path,
+) -> None:
     lost = {n / 2: float(n > 16) for n in range(20)}
     (alert,) = told_of(sampled("lost_total", lost), tmp_path).found
     assert (alert.alert, alert.since, alert.fires, alert.until) == ("Lost", 10.0, 40.0, 65.0)
 
 
-def test_a_quantile_of_waits_is_forgotten_after_ten_minutes(tmp_path: Path) -> None:
+def test_an_alert_on_a_quantile_of_waits_ends_ten_minutes_after_the_run(tmp_path: Path) -> None:
     waits = {n / 2: 9.0 for n in range(20)}
     (alert,) = told_of(sampled('wait{quantile="0.99"}', waits), tmp_path).found
     assert (alert.fires, alert.until) == (65.0, 615.0)
 
 
-def test_a_server_that_was_away_has_no_series_meanwhile(tmp_path: Path) -> None:
+def test_an_alert_is_interrupted_while_a_server_has_no_samples(tmp_path: Path) -> None:
     used = {n / 2: 90.0 for n in range(120) if not 20 <= n < 60}
     found = told_of([*sampled("used", used), *sampled("limit", dict.fromkeys(used, 100.0))],
                     tmp_path)  # fmt: skip
     assert [(each.since, each.until) for each in found.found] == [(35.0, None), (5.0, 15.0)]
 
 
-def test_all_rules_that_are_shipped_can_be_evaluated() -> None:
+def test_every_shipped_alerting_rule_can_be_evaluated() -> None:
     rules = read_rules(SHIPPED_RULES)
     assert len(rules) > 5
     assert not [(each.alert, each.why) for each in rules if each.expression is None]
 
 
 @pytest.mark.parametrize("text", ["[]", "groups: 3", "groups: [{rules: [{alert: x}]}]", "a: ["])
-def test_a_file_of_something_else_is_refused(text: str, tmp_path: Path) -> None:
+def test_a_missing_file_or_a_file_without_alerting_rules_is_refused(
+    text: str, tmp_path: Path
+) -> None:
     file = tmp_path / "rules.yml"
     file.write_text(text)
     with pytest.raises(UsageError, match=r"rules\.yml is no file of Prometheus' alerting rules"):

@@ -6,7 +6,9 @@ from loadgen.results.results import Results
 from tests.support.runs.recorded_run import record_run, sample
 
 
-def test_a_peak_between_two_scrapes_is_not_seen(tmp_path: Path) -> None:
+def test_a_memory_peak_between_two_scrapes_is_missing_from_the_scraped_values(
+    tmp_path: Path,
+) -> None:
     samples = [
         *(sample("heap.used", second, 5e6 * (second < 3)) for second in range(10)),
         sample("heap.used", 10, 3e6),
@@ -23,7 +25,7 @@ def test_a_peak_between_two_scrapes_is_not_seen(tmp_path: Path) -> None:
     assert [row["server"] for row in seen_rows(found)] == ["broker: heap memory"]
 
 
-def test_an_alert_says_for_how_long_its_rule_was_true_and_whether_it_fired() -> None:
+def test_an_alert_reports_how_long_its_rule_was_true_and_when_the_alert_fired() -> None:
     alerts = Alerts(
         3,
         27.0,
@@ -44,5 +46,5 @@ def test_an_alert_says_for_how_long_its_rule_was_true_and_whether_it_fired() -> 
     assert "evaluated for 15 minutes after the run" in told
 
 
-def test_a_run_without_alerts_has_nothing_to_explain() -> None:
+def test_a_run_without_alerts_reports_only_that_no_alert_fires() -> None:
     assert alert_sentences(Alerts(3, 27.0, (), {})) == ["Alerts that fire: none of 3."]

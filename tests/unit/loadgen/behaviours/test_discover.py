@@ -47,32 +47,32 @@ ENDS = ("back", "refused", "lost")
 
 
 @pytest.mark.parametrize("library", FAMILIES)
-def test_a_client_is_back_when_its_list_is_answered_and_its_watch_open(library: str) -> None:
+def test_a_client_is_back_when_its_listing_is_answered_and_its_watch_is_open(library: str) -> None:
     broker, client = played(library, 200)
     assert ends(client) == ["back"]
     assert ("watch" in broker.kinds()) == (library in WATCHING)
 
 
 @pytest.mark.parametrize("library", WATCHING)
-def test_a_client_whose_watch_is_silent_is_not_back(library: str) -> None:
+def test_a_client_whose_watch_is_not_answered_is_not_back(library: str) -> None:
     _, client = played(library, 29, script={"steps": {"watch": ["silence"]}})
     assert ends(client) == []
 
 
 @pytest.mark.parametrize("library", WATCHING)
-def test_a_client_that_is_offered_no_watch_is_back_without_and_has_no_row_for_it(library) -> None:
+def test_a_client_of_a_broker_without_watches_is_back_and_has_no_row_for_a_watch(library) -> None:
     _, client = played(library, 200, script={"watches": False})
     assert ends(client) == ["back"]
     assert {row.outcome for row in client.context.rows.requests} == {Outcome.ANSWERED}
 
 
-def test_a_client_that_gives_its_watch_up_is_not_back_and_polls_on() -> None:
+def test_a_client_whose_watch_is_always_refused_is_not_back_and_keeps_polling() -> None:
     broker, client = played("java-watch", 200, script={"steps": {"watch": [REFUSED] * 50}})
     assert ends(client) == ["refused"]
     assert broker.kinds().count("list") > 2
 
 
-def test_a_client_is_back_when_all_its_topics_are_subscribed_to() -> None:
+def test_a_client_is_back_when_all_of_its_topics_are_subscribed() -> None:
     broker, client = played("cpp", 3, script={"delays": {"subscribe": 2.0}}, attach=5)
     ((_, took),) = events(client, "back")
     assert took == pytest.approx(2.0)
@@ -80,7 +80,7 @@ def test_a_client_is_back_when_all_its_topics_are_subscribed_to() -> None:
     assert topics == [BASE + "t-a", BASE + "t-b"]  # The remaining topics.
 
 
-def test_a_client_that_lists_the_whole_namespace_subscribes_to_what_matches() -> None:
+def test_a_client_that_lists_the_whole_namespace_subscribes_to_matching_topics() -> None:
     broker, _ = played("go", 1, attach=1, pattern=".*b")
     assert broker.asked[-1][2]["topic"] == BASE + "t-b"
 
@@ -92,7 +92,7 @@ def test_a_refused_first_listing_ends_the_official_clients(library: str) -> None
     assert broker.kinds() == ["list"]
 
 
-def test_a_program_that_starts_anew_lists_anew_until_it_is_back() -> None:
+def test_a_restarting_client_repeats_a_refused_listing_until_answered() -> None:
     script = {"steps": {"list": [REFUSED, REFUSED]}}
     _, client = played("java-poll", 11, script=script, restart=5)
     ((_, took),) = events(client, "back")
@@ -103,7 +103,9 @@ def test_a_program_that_starts_anew_lists_anew_until_it_is_back() -> None:
 
 
 @pytest.mark.parametrize(("library", "ended"), [("cpp", 3.0), ("java-poll", 4.5)])
-def test_a_silent_listing_times_out_and_java_notices_late(library: str, ended: float) -> None:
+def test_an_unanswered_listing_times_out_and_java_notices_the_timeout_late(
+    library: str, ended: float
+) -> None:
     async def course() -> LoadClient:
         broker = broker_of(steps={"list": ["silence"]})
         client = client_of(broker, do="discover", library=library, timeout=3)
@@ -120,13 +122,13 @@ def test_a_silent_listing_times_out_and_java_notices_late(library: str, ended: f
     assert ends(client) == ["lost"]
 
 
-def test_a_tunnel_is_a_connection_of_its_own() -> None:
+def test_behind_a_proxy_a_tunnel_is_a_second_connection_to_the_service_url() -> None:
     broker, client = played("java-watch", 2, script={"proxied": True}, attach=2)
     assert broker.made == [None, None]  # Both to the service URL: the proxy forwards.
     assert ends(client) == ["back"]
 
 
-def test_a_lost_subscription_is_made_again_with_longer_delays_each_time() -> None:
+def test_a_lost_subscription_is_retried_with_growing_delays() -> None:
     async def play(broker: ScriptedBroker, _: LoadClient) -> None:
         broker.asked.clear()
         broker.down = True
@@ -146,7 +148,7 @@ def test_a_lost_subscription_is_made_again_with_longer_delays_each_time() -> Non
 @pytest.mark.parametrize(
     ("error", "end"), [("ServiceNotReady", "back"), ("AuthorizationError", "refused")]
 )
-def test_a_refused_first_subscription_is_tried_again_unless_that_is_final(error, end) -> None:
+def test_a_refused_first_subscription_is_retried_unless_the_error_is_final(error, end) -> None:
     _, client = played("cpp", 1, script={"steps": {"subscribe": [error]}}, attach=1)
     assert ends(client) == [end]
 
@@ -164,7 +166,7 @@ def test_a_consumer_that_the_broker_closes_subscribes_again() -> None:
     assert broker.kinds() == ["lookup of a topic", "subscribe"]
 
 
-def test_a_client_loses_its_connections_when_the_plan_says() -> None:
+def test_a_client_loses_its_connections_at_the_planned_times() -> None:
     async def course() -> tuple[ScriptedBroker, LoadClient]:
         broker = broker_of()
         client = client_of(broker, do="discover", library="java-watch", drops=(5.0, 9.0))
@@ -178,7 +180,7 @@ def test_a_client_loses_its_connections_when_the_plan_says() -> None:
     assert len(events(client, "connection-lost")) == 2
 
 
-def test_a_client_that_ends_closes_its_connections_and_its_requests() -> None:
+def test_a_client_that_ends_closes_its_connections_and_times_out_open_requests() -> None:
     broker, client = played("polite", 1, script={"steps": {"list": ["silence"]}})
     assert [row.outcome for row in client.context.rows.requests] == [Outcome.TIMEOUT]
     assert not broker.open

@@ -96,7 +96,7 @@ def happen(broker, task: asyncio.Task[None], verb: str, topic: str) -> None:
 
 
 @pytest.mark.parametrize(("family", "name"), CASES + JAVA_CASES)
-def test_requests_are_those_of_the_official_client(family, name):
+def test_each_client_family_sends_the_recorded_requests_of_the_official_client(family, name):
     seen = SEEN.get(family, JAVA)[name]
     asked = on_virtual_loop(lambda: replayed(family, name, seen))
     expected = requests_of(seen)

@@ -21,7 +21,7 @@ def looked_up(**script: object) -> tuple[ScriptedBroker, LoadClient]:
 
 
 @pytest.mark.parametrize("redirects", [0, 1, 3])
-def test_a_redirect_is_followed_to_its_broker_with_what_it_says(redirects: int) -> None:
+def test_a_redirected_lookup_is_sent_to_the_named_broker_as_authoritative(redirects: int) -> None:
     broker, client = looked_up(redirects=redirects)
     said = [fields.get("authoritative", False) for _, _, fields in broker.asked]
     assert said == [False, *[True] * redirects]
@@ -29,6 +29,6 @@ def test_a_redirect_is_followed_to_its_broker_with_what_it_says(redirects: int) 
     assert {row.outcome for row in client.context.rows.requests} == {Outcome.ANSWERED}
 
 
-def test_redirects_without_end_are_given_up() -> None:
+def test_a_lookup_stops_after_the_maximum_number_of_redirects() -> None:
     broker, _ = looked_up(redirects=1_000)
     assert len(broker.asked) == 1 + MOST_REDIRECTS

@@ -39,12 +39,14 @@ def topics_file(folder: Path, names: int = 20) -> Path:
         (["cpp=1", "cpp=2"], "two groups have the same name"),
     ],
 )
-def test_families_that_are_none_are_refused(texts: list[str], said: str, tmp_path: Path) -> None:
+def test_an_unknown_malformed_or_repeated_client_family_is_refused(
+    texts: list[str], said: str, tmp_path: Path
+) -> None:
     with pytest.raises(UsageError, match=said):
         advise(topics=topics_file(tmp_path), family=texts)
 
 
-def test_topics_come_from_one_place(tmp_path: Path) -> None:
+def test_exactly_one_existing_source_of_topics_is_required(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="say whose topics"):
         advise()
     with pytest.raises(UsageError, match="two places of topics"):
@@ -55,17 +57,17 @@ def test_topics_come_from_one_place(tmp_path: Path) -> None:
         advise(topics=topics_file(tmp_path), namespace=["acme/none"])
 
 
-def test_a_setting_that_is_wrong_is_no_fault_of_the_families(tmp_path: Path) -> None:
+def test_an_invalid_setting_is_reported_by_its_set_option(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"^--set clients\.cpp\.read=never: "):
         advise(topics=topics_file(tmp_path), family=["cpp=5"], settings=["clients.cpp.read=never"])
 
 
-def test_a_scenario_has_its_own_clients() -> None:
+def test_client_families_beside_a_scenario_are_refused() -> None:
     with pytest.raises(UsageError, match="--family excludes a scenario"):
         advise("storm", family=["cpp=5"])
 
 
-def test_a_cluster_elsewhere_needs_its_owners_word() -> None:
+def test_a_remote_cluster_is_refused_without_the_confirmation_of_its_owner() -> None:
     with pytest.raises(UsageError, match="--yes-this-is-my-cluster"):
         advise(admin_url="http://192.0.2.1:8080")
 
@@ -84,7 +86,7 @@ def test_a_cluster_elsewhere_needs_its_owners_word() -> None:
         ("confirm_at", "pulsar://10.0.0.1:6650", "add --yes-this-is-my-cluster"),
     ],
 )
-def test_an_option_that_makes_no_sense_is_refused(option, value, said, tmp_path) -> None:
+def test_an_option_with_an_invalid_value_is_refused(option, value, said, tmp_path) -> None:
     with pytest.raises(UsageError, match=said):
         advise(topics=topics_file(tmp_path), **{option: value})  # type: ignore[arg-type]
 
@@ -110,7 +112,7 @@ MARK = "pulsarChannelWriteBuffer{}WaterMark"
     ],
 )
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-def test_a_file_that_a_server_would_not_start_with_is_refused_by_its_line(
+def test_an_invalid_server_configuration_file_is_refused_with_its_line(
     role: str, content: bytes, said: str, tmp_path: Path
 ) -> None:
     path = tmp_path / f"{role}.conf"
@@ -120,7 +122,7 @@ def test_a_file_that_a_server_would_not_start_with_is_refused_by_its_line(
     assert str(refused.value).startswith(f"--{role}-conf {path}{said}")
 
 
-def test_a_file_of_windows_counts_as_it_is_read_by_a_server(tmp_path: Path) -> None:
+def test_a_configuration_file_from_windows_is_read_as_by_a_server(tmp_path: Path) -> None:
     # The first mark, the line ends, a repeated key, and the value for the default
     path = tmp_path / "broker.conf"
     lines = (f"{HEAP}=7", f"{HEAP}=+9", f"{DIRECT}=null", "bindAddress=0.0.0.0")
@@ -130,7 +132,9 @@ def test_a_file_of_windows_counts_as_it_is_read_by_a_server(tmp_path: Path) -> N
     assert (limits.heap_mb, limits.direct_mb) == (9, 100)
 
 
-def test_where_nothing_helps_the_report_says_why_and_the_exit_code_is_99(tmp_path, capsys) -> None:
+def test_if_no_setting_meets_the_goal_the_report_says_why_and_the_exit_code_is_99(
+    tmp_path, capsys
+) -> None:
     # A byte a second
     out = tmp_path / "out"
     with pytest.raises(LoadgenError, match="no setting meets the goal") as ended:
@@ -168,13 +172,17 @@ def answer(proxy: bool, folder: Path, patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("proxy", [False, True])
-def test_an_answer_has_25_lines_of_80_columns_at_most(proxy, tmp_path, monkeypatch, capsys) -> None:
+def test_an_advice_prints_at_most_25_lines_of_80_columns(
+    proxy, tmp_path, monkeypatch, capsys
+) -> None:
     answer(proxy, tmp_path, monkeypatch)
     lines = capsys.readouterr().out.splitlines()
     assert sum(-(-len(line) // 80) for line in lines) <= 25
 
 
-def test_the_line_of_a_try_says_its_limits_and_its_strain(tmp_path, monkeypatch, capsys) -> None:
+def test_each_tried_setting_is_logged_with_its_limits_and_its_strain(
+    tmp_path, monkeypatch, capsys
+) -> None:
     answer(False, tmp_path, monkeypatch)
     lines = capsys.readouterr().err.splitlines()
     assert "  try 1: 20 MB heap, 20 MB direct: goal met in 12.3 s" in lines
@@ -182,7 +190,7 @@ def test_the_line_of_a_try_says_its_limits_and_its_strain(tmp_path, monkeypatch,
     assert any(line.endswith(f": {harder}") for line in lines)
 
 
-def test_with_json_nothing_is_beside_the_advice(tmp_path, capsys) -> None:
+def test_with_json_only_the_advice_is_printed(tmp_path, capsys) -> None:
     with pytest.raises(LoadgenError, match="no setting meets the goal"):
         advise(topics=topics_file(tmp_path), settings=SLOW, out=tmp_path / "out", as_json=True)
     told = capsys.readouterr()

@@ -15,7 +15,9 @@ from loadgen.errors import UsageError
         ({"topics": "50", "read_rate": "quick"}, "--read-rate 'quick' must be"),
     ],
 )
-def test_topics_of_the_demo_that_make_no_sense_are_refused(options, said, tmp_path) -> None:
+def test_invalid_topics_or_read_rates_are_refused_before_any_file_is_made(
+    options, said, tmp_path
+) -> None:
     with pytest.raises(UsageError, match=said):
         demo(**options, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()

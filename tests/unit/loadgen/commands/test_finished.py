@@ -23,7 +23,9 @@ def runs(tmp_path: Path) -> list[Path]:
     ]
 
 
-def test_one_run_has_its_page_and_what_its_tables_decide(runs: list[Path], capsys) -> None:
+def test_a_report_of_a_single_run_writes_its_page_summary_junit_and_readme(
+    runs: list[Path], capsys
+) -> None:
     report(runs[:1])
     assert {"index.html", "summary.json", "summary.csv", "junit.xml", "README.md"} <= {
         path.name for path in runs[0].iterdir()
@@ -33,7 +35,9 @@ def test_one_run_has_its_page_and_what_its_tables_decide(runs: list[Path], capsy
     assert place == f"Report: {runs[0] / 'index.html'}"
 
 
-def test_several_runs_have_one_page_and_theirs_are_left_alone(runs: list[Path], capsys) -> None:
+def test_a_report_of_several_runs_writes_a_single_page_and_no_page_per_run(
+    runs: list[Path], capsys
+) -> None:
     report(runs, as_json=True)
     told = json.loads(capsys.readouterr().out)
     assert told["report"] == str(runs[0] / "report.html")
@@ -41,14 +45,16 @@ def test_several_runs_have_one_page_and_theirs_are_left_alone(runs: list[Path], 
     assert not (runs[0] / "index.html").exists()
 
 
-def test_a_picture_of_several_runs_is_of_memory_over_idle_and_what_they_got(runs, tmp_path) -> None:
+def test_a_picture_of_several_runs_shows_memory_over_idle_and_request_outcomes(
+    runs, tmp_path
+) -> None:
     picture(runs, out=tmp_path / "x.svg")
     text = (tmp_path / "x.svg").read_text()
     assert "Memory of all servers together, over idle" in text
     assert "What became of requests" in text
 
 
-def test_a_question_is_sql_or_the_name_of_a_shipped_one(runs: list[Path], capsys) -> None:
+def test_a_query_is_sql_or_the_name_of_a_shipped_query(runs: list[Path], capsys) -> None:
     sql([*map(str, runs), "by-group"], csv=True)
     assert [line.split(",")[1] for line in capsys.readouterr().out.splitlines()[1:]] == [
         "steady"
@@ -57,7 +63,7 @@ def test_a_question_is_sql_or_the_name_of_a_shipped_one(runs: list[Path], capsys
     assert json.loads(capsys.readouterr().out) == [{"n": 10}]
 
 
-def test_a_question_can_be_a_file(runs: list[Path], tmp_path, capsys) -> None:
+def test_a_query_may_be_read_from_a_file(runs: list[Path], tmp_path, capsys) -> None:
     file = tmp_path / "query.sql"
     file.write_text("-- how many\nSELECT\ncount(*)\nAS\nn\nFROM\nrequests;\n")
     sql([str(runs[0])], file=file, as_json=True)
@@ -79,7 +85,7 @@ def test_a_question_can_be_a_file(runs: list[Path], tmp_path, capsys) -> None:
         ("SELECT * FROM nothing_of_ours", "there are the tables requests, events, samples"),
     ],
 )
-def test_a_table_or_a_column_that_is_not_there_is_told_with_the_nearest(
+def test_an_unknown_table_or_column_is_refused_with_the_existing_names(
     runs: list[Path], question: str, meant: str
 ) -> None:
     with pytest.raises(UsageError) as refused:
@@ -88,7 +94,7 @@ def test_a_table_or_a_column_that_is_not_there_is_told_with_the_nearest(
     assert "\n" not in str(refused.value)
 
 
-def test_without_a_question_the_shipped_ones_are_listed_and_one_is_shown(runs, capsys) -> None:
+def test_without_a_query_the_shipped_queries_are_listed_or_shown(runs, capsys) -> None:
     sql()
     assert "by-group " in capsys.readouterr().out
     sql(show="by-group")
@@ -98,7 +104,7 @@ def test_without_a_question_the_shipped_ones_are_listed_and_one_is_shown(runs, c
             sql(words)
 
 
-def test_a_run_of_an_older_loadgen_is_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_a_run_of_an_older_loadgen_is_refused(tmp_path: Path) -> None:
     (tmp_path / "summary.json").write_text("{}")
     with pytest.raises(UsageError, match="an earlier loadgen wrote it"):
         report([tmp_path])
@@ -115,7 +121,7 @@ def test_a_run_of_an_older_loadgen_is_refused_in_a_sentence(tmp_path: Path) -> N
         (Level.MISSED, "a.p99 < 1s: 2 s", "expectations were missed: a.p99 < 1s: 2 s."),
     ],
 )
-def test_a_run_that_is_not_fine_ends_with_a_sentence_that_says_it_once(
+def test_a_failed_verdict_raises_an_error_with_its_finding_and_exit_code(
     level: Level, sentence: str, said: str
 ) -> None:
     judged = [

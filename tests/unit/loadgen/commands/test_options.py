@@ -42,7 +42,7 @@ def test_the_shell_completes_shipped_scenarios() -> None:
         ("clients.all.read.never.x", []),
     ],
 )
-def test_the_shell_completes_paths_of_settings_until_there_is_a_choice(text, found) -> None:
+def test_the_shell_completes_a_setting_path_up_to_the_next_choice(text, found) -> None:
     expected = ["servers.broker.maxTopicListInFlightHeapMemSizeMB"]
     completions = completed(text)
     assert set(expected if found is None else found) <= set(completions)
@@ -50,7 +50,9 @@ def test_the_shell_completes_paths_of_settings_until_there_is_a_choice(text, fou
 
 
 @pytest.mark.parametrize("target", [None, "no-such-scenario"])
-def test_without_a_scenario_the_shell_completes_what_any_has(target: str | None) -> None:
+def test_without_a_known_scenario_the_shell_completes_settings_common_to_all(
+    target: str | None,
+) -> None:
     assert completed("rep", target) == ["repeats"]
 
 
@@ -63,14 +65,14 @@ def test_without_a_scenario_the_shell_completes_what_any_has(target: str | None)
         ("expect+=list.responce.p99 < 2s", "did you mean response"),
     ],
 )
-def test_a_setting_that_is_misspelt_is_refused_with_what_was_meant(setting, meant) -> None:
+def test_a_misspelled_setting_is_refused_with_the_nearest_name(setting, meant) -> None:
     with pytest.raises(UsageError) as refused:
         wanted("storm", [setting])
     assert setting.partition("=")[0].removesuffix("+") in str(refused.value)
     assert meant in str(refused.value)
 
 
-def test_web_ports_and_processes_are_told_by_role() -> None:
+def test_an_admin_url_names_its_role_and_optionally_the_process() -> None:
     texts = ["broker=http://127.0.0.1:8080,4711", "proxy=http://127.0.0.1:8081"]
     urls, pids = parse_admin_urls(texts)
     assert urls == {"broker": "http://127.0.0.1:8080", "proxy": "http://127.0.0.1:8081"}
@@ -87,7 +89,7 @@ def test_web_ports_and_processes_are_told_by_role() -> None:
         ["broker=http://a:1", "broker=http://b:1"],
     ],
 )
-def test_a_web_port_without_a_role_is_refused(texts: list[str]) -> None:
+def test_a_malformed_or_repeated_admin_url_is_refused(texts: list[str]) -> None:
     with pytest.raises(UsageError, match="--admin-url"):
         parse_admin_urls(texts)
 
@@ -106,5 +108,7 @@ def documented() -> list[tuple[str, list[str]]]:
 
 
 @pytest.mark.parametrize(("scenario", "settings"), documented(), ids=str)
-def test_every_setting_of_the_page_is_possible(scenario: str, settings: list[str]) -> None:
+def test_every_documented_setting_is_accepted_by_its_scenario(
+    scenario: str, settings: list[str]
+) -> None:
     assert wanted(scenario, settings).name == scenario

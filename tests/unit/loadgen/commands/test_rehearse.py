@@ -30,7 +30,9 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
     return int(caught.value.code or 0)
 
 
-def test_a_deploy_is_played_and_told(topics: Path, tmp_path, monkeypatch, capsys) -> None:
+def test_a_rehearsed_deploy_reports_recovery_memory_and_alerts(
+    topics: Path, tmp_path, monkeypatch, capsys
+) -> None:
     code = run(monkeypatch, "--topics", topics, "--family", "java-watch=8", "--family", "cpp=4",
                "--event", "deploy", "--out", tmp_path / "out")  # fmt: skip
     said = capsys.readouterr().out
@@ -47,7 +49,7 @@ def test_a_deploy_is_played_and_told(topics: Path, tmp_path, monkeypatch, capsys
         assert f">{name}</td>" in page
 
 
-def test_who_is_refused_fails_a_rehearsal_and_json_has_all_of_it(
+def test_a_rehearsal_with_refused_clients_fails_and_reports_its_results_as_json(
     topics: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -75,7 +77,7 @@ def test_who_is_refused_fails_a_rehearsal_and_json_has_all_of_it(
     assert told["alerts"]["rules"] >= 9
 
 
-def test_a_load_that_was_not_as_asked_is_no_outcome_of_the_event(
+def test_a_late_load_generator_ends_a_rehearsal_with_its_own_exit_code(
     topics: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     late = record_run(tmp_path / "r", [request()], tasks=[{**TASK, "loop_lag_max_seconds": 9.0}])
@@ -83,7 +85,9 @@ def test_a_load_that_was_not_as_asked_is_no_outcome_of_the_event(
     assert run(monkeypatch, "--topics", topics) == ExitCode.GENERATOR_LIMITED
 
 
-def test_the_document_alone_is_written(topics: Path, tmp_path, monkeypatch, capsys) -> None:
+def test_with_write_document_only_the_document_is_written(
+    topics: Path, tmp_path, monkeypatch, capsys
+) -> None:
     file = tmp_path / "mine.yaml"
     code = run(monkeypatch, "--topics", topics, "--brokers", 2, "--event", "rolling",
                "--set", "clients.java-watch.read.rate=1MB/s", "--set", "seed=7",
@@ -106,7 +110,7 @@ def test_the_document_alone_is_written(topics: Path, tmp_path, monkeypatch, caps
         (("--away", "soon"), "--away 'soon'"),
     ],
 )
-def test_what_cannot_be_played_is_refused_before_anything_runs(
+def test_invalid_rehearsal_options_are_refused_before_any_run(
     arguments: tuple[str, ...],
     said: str,
     topics: Path,

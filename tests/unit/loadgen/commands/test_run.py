@@ -64,7 +64,7 @@ def experiments(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Document, RunOpti
     return asked
 
 
-def test_run_has_fifteen_options_at_most() -> None:
+def test_the_run_command_has_at_most_fifteen_options() -> None:
     options = [
         each for each in command_line.imported_command("run").params if each.name != "target"
     ]
@@ -72,7 +72,9 @@ def test_run_has_fifteen_options_at_most() -> None:
     assert not any(each.hidden for each in options)
 
 
-def test_help_fits_two_screens(loadgen, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_help_of_the_run_command_fits_two_screens(
+    loadgen, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     lines = loadgen("--help")[1].splitlines()
     assert len(lines) <= MOST_LINES
@@ -80,7 +82,7 @@ def test_help_fits_two_screens(loadgen, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("name", OUTCOMES)
-def test_exit_code_junit_readme_and_summary_are_of_one_verdict(
+def test_exit_code_junit_readme_and_summary_report_the_same_verdict(
     loadgen, experiments, tmp_path: Path, name: str
 ) -> None:
     expected = OUTCOMES[name][0]
@@ -100,7 +102,9 @@ def test_exit_code_junit_readme_and_summary_are_of_one_verdict(
     assert (directory / "index.html").exists()
 
 
-def test_repeats_end_with_the_worst_of_them(loadgen, experiments, tmp_path, monkeypatch) -> None:
+def test_repeated_runs_exit_with_the_worst_verdict(
+    loadgen, experiments, tmp_path, monkeypatch
+) -> None:
     # Given a first run that misses an expectation, and a second with wrong answers
     monkeypatch.setitem(OUTCOMES, "r", OUTCOMES["missed"])
     first = run_command.experiment
@@ -118,7 +122,7 @@ def test_repeats_end_with_the_worst_of_them(loadgen, experiments, tmp_path, monk
     assert err.splitlines()[-1].startswith("loadgen: wrong answers: 1 answer was wrong: a name.")
 
 
-def test_json_prints_the_summary_and_nothing_else(loadgen, experiments, tmp_path: Path) -> None:
+def test_with_json_only_the_summary_is_printed(loadgen, experiments, tmp_path: Path) -> None:
     where = ("--out", tmp_path, "--name", "fine", "--json")
     code, out, err = loadgen("storm", *where)
     assert (code, err) == (0, "")
@@ -129,7 +133,7 @@ def test_json_prints_the_summary_and_nothing_else(loadgen, experiments, tmp_path
     assert told["produced_by"]["command_line"].startswith("loadgen run storm --set repeats=2")
 
 
-def test_what_is_wrong_with_a_run_is_said_before_its_figures(
+def test_failed_checks_are_printed_before_the_figures_of_a_run(
     loadgen, experiments, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused = [request(outcome="refused", reason="TooManyRequests", due=n) for n in range(9)]
@@ -148,7 +152,9 @@ def test_what_is_wrong_with_a_run_is_said_before_its_figures(
     assert places == sorted(places)
 
 
-def test_a_run_that_replaces_another_says_so(loadgen, experiments, tmp_path: Path) -> None:
+def test_a_run_that_replaces_an_earlier_run_logs_the_replacement(
+    loadgen, experiments, tmp_path: Path
+) -> None:
     where = ("--out", tmp_path, "--name", "fine")
     assert loadgen("storm", *where)[2] == ""
     assert loadgen("storm", *where)[2] == (
@@ -156,7 +162,9 @@ def test_a_run_that_replaces_another_says_so(loadgen, experiments, tmp_path: Pat
     )
 
 
-def test_a_dry_run_says_how_long_the_run_takes(loadgen, experiments, tmp_path: Path) -> None:
+def test_a_dry_run_starts_no_run_and_reports_the_maximum_duration(
+    loadgen, experiments, tmp_path: Path
+) -> None:
     words = ("storm", "--set", "phases.measure=20s", "--dry-run", "--out", tmp_path)
     code, out, _ = loadgen(*words)
     assert (code, experiments) == (0, [])
@@ -166,7 +174,7 @@ def test_a_dry_run_says_how_long_the_run_takes(loadgen, experiments, tmp_path: P
     assert (told["schema_version"], told["seconds_at_most"]) == (4, 25.0)
 
 
-def test_options_reach_the_run(loadgen, experiments, tmp_path: Path) -> None:
+def test_command_line_options_reach_the_run(loadgen, experiments, tmp_path: Path) -> None:
     words = (
         "--set clients.all.count=7 --tasks 3 --metrics-port 9123 --abort-early --place processes"
     )
@@ -178,7 +186,7 @@ def test_options_reach_the_run(loadgen, experiments, tmp_path: Path) -> None:
     assert document.written.startswith("# yaml-language-server")
 
 
-def test_a_run_without_a_name_is_called_by_its_scenario_and_the_time(
+def test_a_run_without_a_name_is_named_by_its_scenario_and_the_time(
     loadgen, experiments, tmp_path: Path
 ) -> None:
     with pytest.raises(KeyError, match="storm"):  # No outcome of this name.
@@ -207,7 +215,7 @@ def test_a_run_without_a_name_is_called_by_its_scenario_and_the_time(
         ),
     ],
 )
-def test_what_does_not_fit_is_one_sentence_and_nothing_is_run(
+def test_invalid_options_are_refused_in_a_single_line_before_any_run(
     loadgen, experiments, words: tuple[str, ...], said: str
 ) -> None:
     code, _, err = loadgen(*words)
@@ -225,6 +233,8 @@ def test_what_does_not_fit_is_one_sentence_and_nothing_is_run(
         ("--service-url", "pulsar://192.0.2.1", "is not an address of this machine's loopback"),
     ],
 )
-def test_the_form_of_an_address_is_looked_at_before_whose_it_is(loadgen, option, url, said) -> None:
+def test_the_format_of_a_service_url_is_checked_before_its_owner(
+    loadgen, option, url, said
+) -> None:
     code, _, err = loadgen("storm", option, url)
     assert (code, said in err) == (2, True), err

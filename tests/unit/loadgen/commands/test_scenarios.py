@@ -26,14 +26,14 @@ def loadgen(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     return run
 
 
-def test_each_shipped_scenario_has_a_line(loadgen) -> None:
+def test_the_list_has_a_line_for_each_shipped_scenario(loadgen) -> None:
     code, out, _ = loadgen()
     assert code == 0
     assert [line.split()[0] for line in out.splitlines()] == list(shipped())
     assert [each["name"] for each in json.loads(loadgen("--json")[1])] == list(shipped())
 
 
-def test_one_is_shown_as_written_or_with_every_value(loadgen) -> None:
+def test_a_scenario_is_shown_as_written_or_resolved_with_every_value(loadgen) -> None:
     _, written, _ = loadgen("show", "restart-storm-full")
     _, resolved, _ = loadgen("show", "restart-storm-full", "--resolved")
     assert yaml.safe_load(written)["extends"] == "restart-storm"
@@ -46,11 +46,11 @@ def test_one_is_shown_as_written_or_with_every_value(loadgen) -> None:
     assert yaml.safe_load(changed)["clients"][0]["count"] == 3
 
 
-def test_the_schema_is_printed_as_it_is_shipped(loadgen) -> None:
+def test_the_shipped_schema_is_printed(loadgen) -> None:
     assert loadgen("schema")[1] == schema_text()
 
 
-def test_every_fault_of_every_file_is_told(loadgen, tmp_path: Path) -> None:
+def test_every_error_of_every_checked_file_is_reported(loadgen, tmp_path: Path) -> None:
     good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
     good.write_text("extends: storm\n")
     bad.write_text("extends: storm\nclinets: 1\nseeds: 2\n")
@@ -65,7 +65,7 @@ def test_every_fault_of_every_file_is_told(loadgen, tmp_path: Path) -> None:
     assert loadgen("check", "storm", str(good))[0] == 0
 
 
-def test_clients_that_would_never_start_are_told(loadgen, tmp_path: Path) -> None:
+def test_clients_due_after_the_end_of_the_run_are_warned_of(loadgen, tmp_path: Path) -> None:
     late = tmp_path / "late.yaml"
     late.write_text(
         "clients:\n"
@@ -82,7 +82,7 @@ def test_clients_that_would_never_start_are_told(loadgen, tmp_path: Path) -> Non
     )
 
 
-def test_a_pattern_that_its_broker_leaves_to_the_clients_is_warned_of(loadgen, tmp_path) -> None:
+def test_a_pattern_longer_than_the_brokers_limit_is_warned_of(loadgen, tmp_path) -> None:
     long = tmp_path / "long.yaml"
     group = f"{{name: all, pattern: {'x' * 51}}}"
     long.write_text(f"extends: storm\nclients: [{group}]\n")
@@ -92,7 +92,7 @@ def test_a_pattern_that_its_broker_leaves_to_the_clients_is_warned_of(loadgen, t
     assert err.startswith(f"loadgen: {long}: warning: group all: the pattern ")
 
 
-def test_a_name_that_nobody_knows_is_told_with_the_nearest(loadgen) -> None:
+def test_an_unknown_scenario_is_refused_with_the_nearest_name(loadgen) -> None:
     code, _, err = loadgen("show", "restart-strom")
     assert code == ExitCode.USAGE
     assert "there is no scenario 'restart-strom'; did you mean restart-storm?" in err

@@ -18,9 +18,9 @@ def told(capsys: pytest.CaptureFixture[str], moments: list[float], *, as_json: b
     return capsys.readouterr().err
 
 
-def test_beside_a_terminal_progress_is_a_line_now_and_then(capsys) -> None:
+def test_without_a_terminal_progress_is_printed_as_occasional_lines(capsys) -> None:
     assert told(capsys, [0, 5, 9, 11, 11, 12]) == "Importing topics: 3,000 of 5,000\n"
 
 
-def test_it_is_json_where_that_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_with_json_progress_is_printed_as_json_lines(capsys: pytest.CaptureFixture[str]) -> None:
     assert told(capsys, [0, 11], as_json=True) == '{"step": "Importing topics: 1,000 of 5,000"}\n'

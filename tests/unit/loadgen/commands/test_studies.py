@@ -44,7 +44,7 @@ def told_by(loadgen, *words: str) -> tuple[int, dict[str, Any]]:
     return code, told
 
 
-def test_a_sweep_tells_its_points(loadgen) -> None:
+def test_a_sweep_prints_its_points_as_json_and_as_a_table(loadgen) -> None:
     words = ("sweep", "mine.yaml", "--vary", "clients.steady.count=1,2")
     code, told = told_by(loadgen, *words, "--workers", "1")
     assert (code, told["schema_version"], told["scenario"]) == (0, 1, "mine.yaml")
@@ -55,14 +55,14 @@ def test_a_sweep_tells_its_points(loadgen) -> None:
     assert [line.rpartition("/")[2] for line in written[-2:]] == ["sweep.parquet", "sweep.svg"]
 
 
-def test_a_search_tells_its_bracket(loadgen) -> None:
+def test_find_limit_prints_its_probes_as_json(loadgen) -> None:
     words = ("find-limit", "mine.yaml", "--vary", "clients.steady.count=1..2")
     code, told = told_by(loadgen, *words)
     assert (code, told["schema_version"], told["kind"]) == (ExitCode.THRESHOLDS, 1, "all")
     assert told["probes"] == [[1, True], [2, True]]
 
 
-def test_a_comparison_tells_its_figures(loadgen, tmp_path: Path) -> None:
+def test_a_comparison_prints_its_figures_as_json_and_as_text(loadgen, tmp_path: Path) -> None:
     for name in ("a", "b"):
         record_run(tmp_path / name, [request()], title=name)
     code, told = told_by(loadgen, "compare", "a", "b")
@@ -89,5 +89,5 @@ def test_a_comparison_tells_its_figures(loadgen, tmp_path: Path) -> None:
         ("load", "a", "--concurrency", "0"),
     ],
 )
-def test_none_of_something_is_refused_in_a_sentence(loadgen, words: tuple[str, ...]) -> None:
+def test_a_count_of_zero_is_refused_in_a_single_line(loadgen, words: tuple[str, ...]) -> None:
     assert loadgen(*words) == (ExitCode.USAGE, "", f"loadgen: {words[-2]} 0: must be at least 1\n")

@@ -20,30 +20,30 @@ def corpus(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("rest", [False, True])
-def test_a_server_that_is_not_there_is_one_sentence(corpus: Path, rest: bool) -> None:
+def test_loading_topics_into_an_unreachable_server_fails(corpus: Path, rest: bool) -> None:
     with pytest.raises(LoadgenError, match="cannot be reached"):
         load(corpus, "http://127.0.0.1:1", rest=rest)
 
 
 @pytest.mark.parametrize("rest", [False, True])
-def test_an_address_that_is_none_is_one_sentence(corpus: Path, rest: bool) -> None:
+def test_loading_topics_at_the_binary_port_of_a_broker_is_refused(corpus: Path, rest: bool) -> None:
     with pytest.raises(LoadgenError, match="is a broker's binary port"):
         load(corpus, "pulsar://127.0.0.1:6650", rest=rest)
 
 
-def test_another_cluster_needs_the_confirmation(corpus: Path) -> None:
+def test_loading_topics_into_a_remote_cluster_requires_confirmation(corpus: Path) -> None:
     with pytest.raises(UsageError, match="--yes-this-is-my-cluster"):
         load(corpus, "http://10.0.0.1:8080")
 
 
-def test_what_does_not_exist_is_a_usage_error(tmp_path: Path) -> None:
+def test_loading_a_missing_corpus_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="does not exist"):
         load(tmp_path / "gone")
 
 
 @pytest.mark.parametrize("skip_invalid", [False, True])
 @pytest.mark.parametrize(("rest", "way"), [(False, "load_by_import"), (True, "load_by_rest")])
-def test_that_invalid_topics_may_be_left_out_is_passed_on(
+def test_skip_invalid_is_passed_on_to_the_import_and_to_rest(
     corpus: Path, monkeypatch: pytest.MonkeyPatch, rest: bool, way: str, skip_invalid: bool
 ) -> None:
     told: list[bool] = []

@@ -35,7 +35,7 @@ def fields(part: type) -> set[str]:
     return {field.alias or name for name, field in known if name not in ("publishers",)}
 
 
-def test_the_table_has_every_shipped_scenario() -> None:
+def test_the_page_lists_every_shipped_scenario() -> None:
     documents = [read_document(name) for name in shipped()]
     rows = [
         f"| `{each.name}` | {', '.join(dict.fromkeys(group.do for group in each.clients))} | "
@@ -46,7 +46,7 @@ def test_the_table_has_every_shipped_scenario() -> None:
     assert max(len(each.title) for each in documents) < 78  # a line of a list
 
 
-def test_the_commented_example_is_a_scenario() -> None:
+def test_the_commented_example_of_the_page_is_a_valid_scenario() -> None:
     (example,) = re.findall(r"<!-- a test reads this one -->\n```yaml\n(.*?)```", PAGE, re.DOTALL)
     document = parse_document(example)
     assert document.name == "monday-restart"
@@ -67,13 +67,13 @@ def test_each_behaviour_has_a_row_with_all_keys_of_its_own(behaviour: type[Group
     assert own <= set(re.findall(r"`([\w-]+)`", row))
 
 
-def test_each_key_of_any_group_and_of_topics_and_phases_has_its_row() -> None:
+def test_each_key_of_groups_topics_and_phases_has_a_row() -> None:
     assert fields(Group) - {"name", "count"} == documented("key of any group") & fields(Group)
     assert fields(Topics) <= documented("key of `topics`")
     assert fields(Phases) <= documented("key of `phases`")
 
 
-def test_each_arrival_of_the_table_is_one_and_none_is_missing() -> None:
+def test_the_page_lists_exactly_the_valid_kinds_of_arrivals() -> None:
     shown = [yaml.safe_load(each) for each in re.findall(r"`(\{kind: .*?\})`", table("`arrive`"))]
     for each in shown:
         if each["kind"] != "trace":  # Read from a file.
@@ -84,7 +84,7 @@ def test_each_arrival_of_the_table_is_one_and_none_is_missing() -> None:
     }
 
 
-def test_each_shock_of_the_table_is_one_and_none_is_missing() -> None:
+def test_the_page_lists_exactly_the_valid_kinds_of_shocks() -> None:
     shown = re.findall(r"^\| `(\w+): (.*?)` \|", table("shock"), re.MULTILINE)
     for kind, value in shown:
         said = value.replace("GROUP", "a").replace("KEY: VALUE", "httpMaxRequestSize: 10")
@@ -95,7 +95,7 @@ def test_each_shock_of_the_table_is_one_and_none_is_missing() -> None:
     assert {kind for kind, _ in shown} == fields(Shock) - {"at", "for"}
 
 
-def test_the_example_has_every_part_of_a_document() -> None:
+def test_the_example_of_the_page_has_every_key_of_a_document() -> None:
     (example,) = re.findall(r"<!-- a test reads this one -->\n```yaml\n(.*?)```", PAGE, re.DOTALL)
     said = yaml.safe_load(example)
     assert fields(Document) <= set(said)

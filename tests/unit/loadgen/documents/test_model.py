@@ -10,7 +10,7 @@ def document(group: str, more: str = "") -> Document:
     return parse_document(f"clients: [{{name: a, {group}}}]\n{more}")
 
 
-def test_namespaces_are_made_up_or_those_that_are_named() -> None:
+def test_topics_are_generated_or_of_the_named_namespaces() -> None:
     made = document("do: list, count: 1", "topics: {namespaces: 4, per_namespace: 2000}").topics
     named = document("do: list, count: 1", "topics: {of: [a/b, c/d]}").topics
     assert [each.topics for each in made.expected()] == [2000] * 4
@@ -18,13 +18,13 @@ def test_namespaces_are_made_up_or_those_that_are_named() -> None:
     assert (made.made, named.made) == (True, False)
 
 
-def test_further_namespaces_have_a_size_of_their_own() -> None:
+def test_further_namespaces_have_their_own_number_of_topics() -> None:
     more = "topics: {namespaces: 1, per_namespace: 9, further: [{namespaces: 2, per_namespace: 3}]}"
     topics = document("do: list, count: 1", more).topics
     assert [each.topics for each in topics.expected()] == [9, 3, 3]
 
 
-def test_consumers_know_what_is_published() -> None:
+def test_consumers_know_the_count_and_message_size_of_their_publishers() -> None:
     text = """\
 clients:
   - {name: billing, do: consume, of: orders, count: 3}
@@ -34,7 +34,7 @@ clients:
     assert (consumers.publishers, consumers.size) == (2, 4096)
 
 
-def test_clients_whose_moment_comes_when_the_run_is_over_are_warned_of() -> None:
+def test_clients_due_after_the_end_of_the_run_are_warned_of() -> None:
     group = "do: list, count: 20, arrive: {kind: constant, rate: 1/s}"
     [told] = document(group, "phases: {measure: 15s}").warnings
     assert told == (
@@ -53,7 +53,7 @@ def test_clients_whose_moment_comes_when_the_run_is_over_are_warned_of() -> None
         ("do: discover, library: go", "", None), ("do: discover, library: cpp", "", None),
     ],
 )  # fmt: skip
-def test_a_pattern_that_its_broker_leaves_to_clients_is_warned_of(group, keys, length) -> None:
+def test_a_pattern_longer_than_the_brokers_limit_is_warned_of(group, keys, length) -> None:
     text = f"topics: {{of: [a/b, tenant/namespace]}}\nservers: {{broker: {{{keys}}}}}"
     told = document(f"{group}, count: 1, pattern: {'x' * 21}", text).warnings
     assert len(told) == (length is not None)
@@ -61,7 +61,7 @@ def test_a_pattern_that_its_broker_leaves_to_clients_is_warned_of(group, keys, l
     assert all("set servers.broker.subscriptionPatternMaxLength to 51" in one for one in told)
 
 
-def test_a_pattern_is_counted_as_java_counts() -> None:
+def test_the_length_of_a_pattern_is_counted_in_utf_16_units_as_in_java() -> None:
     few, many = "\N{PILE OF POO}", "\N{PILE OF POO}" * 11
     text = "topics: {of: [tenant/namespace]}"
     assert not document(f"do: list, count: 1, pattern: {few}", text).warnings

@@ -42,7 +42,7 @@ def sentences(text: str, *settings: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", shipped())
-def test_a_shipped_document_says_everything_and_resolves_to_itself(name: str) -> None:
+def test_a_shipped_scenario_is_complete_and_resolves_to_itself(name: str) -> None:
     document = read_document(name)
     assert document.name == name
     assert document.written.startswith("# yaml-language-server: $schema=../scenario.schema.json\n")
@@ -55,7 +55,7 @@ def test_a_shipped_document_says_everything_and_resolves_to_itself(name: str) ->
 
 
 @pytest.mark.parametrize("name", shipped())
-def test_a_shipped_schedule_is_the_same_over_any_number_of_tasks(name: str) -> None:
+def test_a_shipped_schedule_does_not_depend_on_the_number_of_tasks(name: str) -> None:
     document = read_document(name)
     schedules = [
         sorted(
@@ -77,14 +77,16 @@ def test_a_shipped_schedule_is_the_same_over_any_number_of_tasks(name: str) -> N
     assert [plan.number for plan in schedules[0]] == list(range(len(schedules[0])))
 
 
-def test_server_keys_are_texts_as_in_a_file() -> None:
+def test_server_keys_of_a_document_are_read_as_text() -> None:
     assert parse_document(GROUPS).servers.broker == {
         "maxTopicListInFlightHeapMemSizeMB": "5",
         "dispatcherPauseOnAckStatePersistentEnabled": "true",
     }
 
 
-def test_a_document_is_laid_over_what_it_extends(tmp_path: Path) -> None:
+def test_a_document_overrides_the_extended_document_by_key_and_by_group_name(
+    tmp_path: Path,
+) -> None:
     write(tmp_path, "base.yaml", f"name: base\n{GROUPS}expect: [list.answered == 100%]\n")
     file = write(
         tmp_path,
@@ -109,7 +111,7 @@ def test_a_shipped_scenario_may_be_extended(tmp_path: Path) -> None:
     assert document.description == read_document("storm").description
 
 
-def test_a_circle_is_refused_by_the_names_of_those_in_it(tmp_path: Path) -> None:
+def test_a_cycle_of_extending_documents_is_refused_with_their_names(tmp_path: Path) -> None:
     write(tmp_path, "b.yaml", "extends: c.yaml")
     write(tmp_path, "c.yaml", "\nextends: ./a.yaml")
     file = write(tmp_path, "a.yaml", "extends: b.yaml")
@@ -120,7 +122,7 @@ def test_a_circle_is_refused_by_the_names_of_those_in_it(tmp_path: Path) -> None
         read_document(file)
 
 
-def test_a_trace_is_read_from_beside_the_document_that_names_it(tmp_path: Path) -> None:
+def test_a_trace_is_read_relative_to_the_document_that_names_the_file(tmp_path: Path) -> None:
     (tmp_path / "base").mkdir()
     log = write(tmp_path, "base/restarts.log", "# started\n12.5 a\n12 b\n\n14\n")
     arrive = "arrive: {kind: trace, file: restarts.log}"
@@ -169,7 +171,7 @@ def test_a_trace_is_read_from_beside_the_document_that_names_it(tmp_path: Path) 
         ),
     ],
 )
-def test_every_fault_is_a_sentence_with_its_place(text: str, wanted: list[str]) -> None:
+def test_every_error_of_a_document_is_reported_with_its_line(text: str, wanted: list[str]) -> None:
     told = sentences(text)
     assert len(told) == len(wanted)
     for found, sentence in zip(told, wanted, strict=True):
@@ -268,7 +270,9 @@ def test_every_fault_is_a_sentence_with_its_place(text: str, wanted: list[str]) 
         ("phases", "shocks: [{at: 1, set: {a: 1}}]\nphases", ["shocks[0].set.a is unknown to the"]),
     ],
 )
-def test_every_fault_of_a_group_or_a_server_names_it(old: str, new: str, wanted: list[str]) -> None:
+def test_every_error_of_a_group_or_server_is_reported_with_its_key(
+    old: str, new: str, wanted: list[str]
+) -> None:
     told = sentences(GROUPS.replace(old, new, 1))
     assert len(told) == len(wanted)
     for found, sentence in zip(told, wanted, strict=True):
@@ -290,12 +294,12 @@ def test_every_fault_of_a_group_or_a_server_names_it(old: str, new: str, wanted:
         ("clients+={name: b}", "--set clients+={name: b}: clients.b needs a do; there are list"),
     ],
 )
-def test_a_fault_of_a_setting_names_the_setting(setting: str, wanted: str) -> None:
+def test_an_invalid_setting_is_reported_by_its_set_option(setting: str, wanted: str) -> None:
     [told] = sentences(GROUPS, "seed=3", setting)
     assert told.startswith(wanted)
 
 
-def test_expectations_are_checked_by_who_understands_them() -> None:
+def test_expectations_are_checked_by_the_passed_function() -> None:
     def check(text: str, groups: Sequence[str]) -> None:
         if text.partition(".")[0] not in groups:
             raise UsageError("there is no such group")
@@ -308,7 +312,7 @@ def test_expectations_are_checked_by_who_understands_them() -> None:
     )
 
 
-def test_several_faults_come_in_the_order_of_their_lines() -> None:
+def test_several_errors_are_reported_in_the_order_of_their_lines() -> None:
     # Found by the schema, among server keys, by the schema again, and in an option
     text = f"{SMALL}seeds: 1\nservers:\n  broker: {{maxMessagSize: 1}}\nphases: {{measure: 0s}}\n"
     told = sentences(text, "repeats=0")
@@ -317,14 +321,14 @@ def test_several_faults_come_in_the_order_of_their_lines() -> None:
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-def test_a_secret_in_a_document_is_refused_and_not_said_again(role: str) -> None:
+def test_a_secret_in_a_document_is_refused_without_being_shown(role: str) -> None:
     keys = {"broker": "tokenSecretKey", "proxy": "brokerClientAuthenticationParameters"}
     told = sentences(f"{SMALL}servers: {{{role}: {{{keys[role]}: 'token:planted'}}}}")
     assert [one for one in told if f"--{role}-conf" in one]
     assert "planted" not in "".join(told)
 
 
-def test_service_times_are_a_word_or_seconds() -> None:
+def test_service_times_are_a_profile_name_or_seconds() -> None:
     def read(said: str) -> ServiceTimes:
         text = f"{SMALL}servers: {{service_times: {said}}}"
         return parse_document(text).servers.service_times
@@ -335,7 +339,7 @@ def test_service_times_are_a_word_or_seconds() -> None:
     assert told.endswith("'slow': must be floodgate, pulsar, a file, or seconds by name")
 
 
-def test_words_stay_words() -> None:
+def test_unquoted_yaml_words_and_dates_stay_text() -> None:
     text = SMALL.replace("count", "pattern: no, count")
     document = parse_document(f"{text}servers: {{broker: {{clusterName: 2026-01-01}}}}")
     assert document.resolved()["clients"][0]["pattern"] == "no"
@@ -363,7 +367,7 @@ def tenfold(levels: int) -> str:
         ("seed: 1\n\nname: \a", "m.yaml, line 3: the character U+0007 cannot stand in YAML"),
     ],
 )
-def test_what_would_never_end_is_refused(text: str, sentence: str) -> None:
+def test_an_excessively_nested_or_unreadable_document_is_refused(text: str, sentence: str) -> None:
     [told] = sentences(text)
     assert sentence in told
 
@@ -388,7 +392,7 @@ CLIENTS = st.dictionaries(st.sampled_from(["a", "b", "c"]), GROUP, min_size=1).m
 
 
 @given(base=CLIENTS, over=CLIENTS)
-def test_resolving_twice_changes_nothing(base, over, tmp_path_factory) -> None:
+def test_resolving_a_document_twice_changes_no_value(base, over, tmp_path_factory) -> None:
     folder = tmp_path_factory.mktemp("documents")
     write(folder, "base.yaml", yaml.safe_dump({"clients": base}))
     file = write(folder, "m.yaml", yaml.safe_dump({"extends": "./base.yaml", "clients": over}))
@@ -402,16 +406,16 @@ def test_resolving_twice_changes_nothing(base, over, tmp_path_factory) -> None:
 @pytest.mark.parametrize(
     "text", ["seed: !!bool x\n", "seed: !!timestamp x\n", 'extends: "a\\0b.yaml"\n']
 )
-def test_what_yaml_or_the_system_cannot_read_is_a_sentence_with_its_line(text: str) -> None:
+def test_unreadable_yaml_values_are_reported_with_their_line(text: str) -> None:
     assert sentences(f"{SMALL}{text}")[0].startswith("m.yaml, line 2: ")
 
 
-def test_an_alias_may_name_a_mapping_that_takes_another_in() -> None:
+def test_an_alias_may_refer_to_a_mapping_with_a_merge_key() -> None:
     text = "clients:\n- &a {<<: {count: 2, do: list}, count: 3, name: a, read: &r {<<: {rate: 1}, "
     text += "rate: 2}}\n- {name: b, do: list, count: 1, read: *r}\n"
     assert [each.read.rate for each in parse_document(text).clients] == [2, 2]
 
 
-def test_a_group_of_nothing_has_to_be_a_mapping() -> None:
+def test_a_null_group_is_refused() -> None:
     (said,) = sentences("clients: [null]\n")
     assert said.endswith("clients[0] null: must be a mapping of keys to values")

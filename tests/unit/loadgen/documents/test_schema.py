@@ -13,7 +13,7 @@ from loadgen.documents.schema import SCHEMA_NAME, document_schema, schema_text
 SCHEMA = document_schema()
 
 
-def test_the_schema_that_is_shipped_is_the_models() -> None:
+def test_the_shipped_schema_equals_the_schema_of_the_models() -> None:
     shipped_schema = resources.files("loadgen.documents").joinpath(SCHEMA_NAME)
     remedy = f"run: loadgen scenarios schema > loadgen/documents/{SCHEMA_NAME}"
     assert shipped_schema.read_text(encoding="utf-8") == schema_text(), remedy
@@ -42,19 +42,19 @@ def faults(value: Any, schema: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("name", shipped())
-def test_an_editor_finds_no_fault_in_a_shipped_document(name: str) -> None:
+def test_the_schema_accepts_every_shipped_scenario(name: str) -> None:
     written = yaml.safe_load(read_document(name).written)
     assert faults(written, SCHEMA) == []
     assert faults(read_document(name).resolved(), SCHEMA) in ([], ["publishers", "size"] * 2)
 
 
-def test_an_editor_tells_what_is_wrong() -> None:
+def test_the_schema_rejects_unknown_keys_and_invalid_values() -> None:
     group = {"name": "a", "do": "list", "evry": 1, "after": "5 parsecs"}
     assert faults({"clients": [group]}, SCHEMA) == ["evry", "5 parsecs"]
     assert faults({"clients": [{"do": "discover", "library": "x"}]}, SCHEMA) == ["x"]
 
 
-def test_the_schema_asks_for_nothing() -> None:
+def test_the_schema_requires_no_key_and_bounds_the_measure_phase() -> None:
     assert "required" not in str(SCHEMA)
     assert SCHEMA["$defs"]["Phases"]["properties"]["measure"]["anyOf"][0] == {
         "exclusiveMinimum": 0,

@@ -17,21 +17,23 @@ by: {server_version: 4.2.4}
 TIMES = ServiceTimes(accept=0.001, read=0.002, write=0, read_byte=1e-9, write_byte=0)
 
 
-def test_a_file_is_found_beside_the_document_that_names_it(tmp_path: Path) -> None:
+def test_a_file_of_service_times_is_read_relative_to_its_document(tmp_path: Path) -> None:
     (tmp_path / "measured.yaml").write_text(MEASURED)
     file = tmp_path / "mine.yaml"
     file.write_text(f"{SMALL}servers: {{service_times: measured.yaml}}\n")
     assert read_document(str(file)).servers.service_times == TIMES
 
 
-def test_a_file_of_the_command_line_is_found_where_it_was_typed(tmp_path, monkeypatch) -> None:
+def test_a_file_in_a_setting_is_read_relative_to_the_working_directory(
+    tmp_path, monkeypatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("measured.yaml").write_text(MEASURED)
     document = parse_document(SMALL, Path("m.yaml"), ["servers.service_times=measured.yaml"])
     assert document.servers.service_times == TIMES
 
 
-def test_a_resolved_document_holds_the_numbers_and_needs_no_file(tmp_path: Path) -> None:
+def test_a_resolved_document_holds_the_service_times_and_needs_no_file(tmp_path: Path) -> None:
     (tmp_path / "measured.yaml").write_text(MEASURED)
     setting = f"servers.service_times={tmp_path / 'measured.yaml'}"
     document = parse_document(SMALL, Path("m.yaml"), [setting])
@@ -60,7 +62,7 @@ def test_a_resolved_document_holds_the_numbers_and_needs_no_file(tmp_path: Path)
         ),
     ],
 )
-def test_what_is_no_service_time_is_told_by_its_key(value: str, said: str) -> None:
+def test_invalid_service_times_are_refused_with_their_key(value: str, said: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_document(SMALL, Path("m.yaml"), [f"servers.service_times={value}"])
     error = caught.value
@@ -68,7 +70,7 @@ def test_what_is_no_service_time_is_told_by_its_key(value: str, said: str) -> No
     assert told.endswith(said)
 
 
-def test_a_file_without_times_says_which_files_have_them(tmp_path: Path) -> None:
+def test_a_file_without_service_times_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other.yaml").write_text("clients: []\n")
     with pytest.raises(UsageError, match=r"other.yaml has no service_times: name a file that"):
         parse_document(SMALL, Path("m.yaml"), [f"servers.service_times={tmp_path}/other.yaml"])

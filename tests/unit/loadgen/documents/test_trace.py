@@ -18,7 +18,9 @@ from loadgen.errors import UsageError
         ("2026-11-23T08:00:00.25\n", [0.0]),
     ],
 )
-def test_moments_at_the_beginning_of_lines(tmp_path: Path, text: str, moments: list[float]) -> None:
+def test_times_at_the_beginning_of_lines_count_from_the_first(
+    tmp_path: Path, text: str, moments: list[float]
+) -> None:
     (tmp_path / "a.log").write_text(text)
     assert read_trace(tmp_path / "a.log") == moments
 
@@ -37,7 +39,9 @@ def test_moments_at_the_beginning_of_lines(tmp_path: Path, text: str, moments: l
         ),
     ],
 )
-def test_what_is_no_moment_is_named(tmp_path: Path, text: str, sentence: str) -> None:
+def test_a_trace_without_valid_times_is_refused_with_the_line(
+    tmp_path: Path, text: str, sentence: str
+) -> None:
     (tmp_path / "a.log").write_text(text)
     with pytest.raises(UsageError, match=sentence):
         read_trace(tmp_path / "a.log")

@@ -36,7 +36,9 @@ def leaves(value: Any, path: tuple = ()) -> dict[tuple, Any]:
 
 
 @given(value=TREES)
-def test_a_document_over_itself_or_over_nothing_is_itself(value: dict[str, Any]) -> None:
+def test_merging_a_document_with_itself_or_an_empty_document_changes_no_value(
+    value: dict[str, Any],
+) -> None:
     assert tree(value).plain() == value
     assert merged(tree(value), tree(value)).plain() == value
     assert merged(tree({}), tree(value)).plain() == value
@@ -44,7 +46,7 @@ def test_a_document_over_itself_or_over_nothing_is_itself(value: dict[str, Any])
 
 
 @given(base=TREES, over=TREES)
-def test_what_is_laid_over_is_all_there_and_the_rest_is_the_bases(base, over) -> None:
+def test_a_merged_document_has_all_overlay_values_and_the_rest_of_the_base(base, over) -> None:
     found = leaves(merged(tree(base), tree(over)).plain())
     wanted = {path: v for path, v in leaves(over).items() if not named_rows(v)}
     assert {path: found[path] for path in wanted} == wanted
@@ -56,7 +58,7 @@ def named_rows(value: Any) -> bool:
     return isinstance(value, list) and any(isinstance(each, dict) for each in value)
 
 
-def test_every_value_knows_the_file_and_line_or_the_setting_that_it_came_from() -> None:
+def test_every_merged_value_is_located_by_its_file_and_line_or_setting() -> None:
     base = tree({"load": {"groups": [{"name": "a", "x": 1}, {"name": "b", "x": 1}]}}, "base.yaml")
     over = tree({"load": {"groups": [{"name": "b", "y": 2}]}}, "over.yaml")
     found = with_setting(merged(base, over), "load.groups.a.z=3")
@@ -78,7 +80,9 @@ def test_every_value_knows_the_file_and_line_or_the_setting_that_it_came_from() 
         ),
     ],
 )
-def test_of_another_kind_only_what_both_have_stays(base: dict, over: dict, found: dict) -> None:
+def test_overriding_the_kind_keeps_only_keys_that_both_kinds_have(
+    base: dict, over: dict, found: dict
+) -> None:
     assert merged(tree(base), tree(over)).plain() == found
 
 
@@ -101,7 +105,7 @@ GROUPS = [{"name": "go", "do": "list", "count": 1}, {"name": "cpp", "do": "list"
         ("expect.0=b", ("expect",), ["b"]),
     ],
 )
-def test_a_setting_is_laid_over_by_its_path(setting: str, path: tuple, value: Any) -> None:
+def test_a_setting_changes_the_value_at_its_path(setting: str, path: tuple, value: Any) -> None:
     found: Any = with_setting(tree({"clients": GROUPS, "expect": ["a"]}), setting).plain()
     assert [each["name"] for each in found["clients"]][:2] == ["go", "cpp"]
     for part in path:
@@ -120,13 +124,13 @@ def test_a_setting_is_laid_over_by_its_path(setting: str, path: tuple, value: An
         ("clients.go.name=b", "--set clients.go.name=b: a value of a list is known by its name"),
     ],
 )
-def test_a_setting_that_cannot_be_laid_over_says_why(setting: str, sentence: str) -> None:
+def test_an_invalid_setting_is_refused_with_the_reason(setting: str, sentence: str) -> None:
     with pytest.raises(UsageError) as caught:
         with_setting(tree({"clients": GROUPS, "expect": ["a"]}), setting)
     assert str(caught.value).startswith(sentence)
 
 
 @pytest.mark.parametrize("name", ["broker", "proxy", "set", "properties"])
-def test_a_group_may_have_the_name_of_a_key_whose_keys_have_dots(name: str) -> None:
+def test_a_group_may_be_named_like_a_key_with_dotted_subkeys(name: str) -> None:
     found = with_setting(tree({"clients": [{"name": name}]}), f"clients.{name}.read.rate=5")
     assert found.plain() == {"clients": [{"name": name, "read": {"rate": 5}}]}

@@ -22,20 +22,20 @@ def body_of(data, checker=None):
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 300, 400])
-def test_the_first_names_are_told_and_no_more(count: int) -> None:
+def test_an_answer_yields_only_the_requested_number_of_first_names(count: int) -> None:
     assert body_of(DATA).told(count) == Told(topics_hash(NAMES), True, 300, NAMES[:count])
 
 
-def test_names_that_do_not_match_are_passed_over() -> None:
+def test_names_that_do_not_match_the_pattern_are_skipped() -> None:
     assert body_of(DATA).told(2, TopicsPattern(NAMES[200])).names == [NAMES[200]]
 
 
-def test_a_hash_that_is_not_said_is_none() -> None:
+def test_an_answer_without_a_hash_has_the_hash_none() -> None:
     response = pb.CommandGetTopicsOfNamespaceResponse(request_id=1, changed=False)
     assert body_of(response.SerializeToString()[2:]).told() == Told(None, False, 0, [])
 
 
-def test_who_shares_the_bytes_shares_what_was_read(monkeypatch) -> None:
+def test_answers_of_the_same_bytes_are_parsed_once(monkeypatch) -> None:
     checker = AnswerChecker()
     told = body_of(DATA, checker).told(2)
     monkeypatch.setattr(answers, "parse_answer", None)
@@ -43,7 +43,7 @@ def test_who_shares_the_bytes_shares_what_was_read(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("data", [b"\x12", b"\x12\xff", b"\x12" + b"\xff" * 12, b"\x12\x01\xff"])
-def test_an_answer_that_is_no_list_of_names_tells_nothing_and_is_wrong(data: bytes) -> None:
+def test_a_malformed_answer_yields_no_names_and_is_wrong(data: bytes) -> None:
     body = body_of(data)
     assert body.told(1) == Told()
     assert "is not a Command" in (body.verdict().problem or "")

@@ -35,7 +35,7 @@ def feed(target: AnswerStream, data: bytes, step: int) -> list[Listing | pb.Base
 
 
 @pytest.mark.parametrize("step", [1, 2, 7, 19, 20, 21, 100, 1 << 20])
-def test_commands_and_listings_are_found_however_the_bytes_are_cut(step: int) -> None:
+def test_commands_and_listings_are_decoded_wherever_the_stream_is_cut(step: int) -> None:
     target = stream()
     data = PING + listing_frame(1, BODY) + ERROR + listing_frame(2**63, BODY) + PING
     received = feed(target, data, step)
@@ -49,20 +49,22 @@ def test_commands_and_listings_are_found_however_the_bytes_are_cut(step: int) ->
 
 @pytest.mark.parametrize("request_id", [2 ** (7 * size) - 1 for size in range(1, 10)])
 @pytest.mark.parametrize("topics", [0, 1, 3])
-def test_request_ids_and_bodies_of_any_length(request_id: int, topics: int) -> None:
+def test_listings_with_request_ids_and_bodies_of_any_length_are_decoded(
+    request_id: int, topics: int
+) -> None:
     body = listing_body(topic_names("a/b", topics))
     (listing,) = feed(stream(), listing_frame(request_id, body), 3)
     assert isinstance(listing, Listing)
     assert (listing.request_id, listing.body.data()) == (request_id, body)
 
 
-def test_a_listing_without_anything_but_its_request_id() -> None:
+def test_a_listing_with_only_a_request_id_is_decoded() -> None:
     (listing,) = feed(stream(), listing_frame(5, b""), 4)
     assert isinstance(listing, Listing)
     assert listing.body.size_bytes == 0
 
 
-def test_a_listing_in_unusual_field_order_is_understood() -> None:
+def test_a_listing_in_unusual_field_order_is_decoded() -> None:
     # Given a command whose type follows the response
     response = pb.CommandGetTopicsOfNamespaceResponse.FromString(b"\x08\x01" + BODY)
     response.request_id = 9
@@ -86,12 +88,12 @@ def test_a_listing_in_unusual_field_order_is_understood() -> None:
         b"HTTP/1.1 400 Bad Request\r\n",
     ],
 )
-def test_anything_else_is_a_protocol_error(data: bytes) -> None:
+def test_a_malformed_or_oversized_frame_is_a_protocol_error(data: bytes) -> None:
     with pytest.raises(RemoteProtocolError):
         feed(stream(), data, 1 << 20)
 
 
-def test_a_listing_with_a_field_behind_it_is_left_to_protobuf() -> None:
+def test_a_listing_with_a_trailing_field_is_decoded() -> None:
     # Given a command with the type repeated after the response
     frame = listing_frame(4, BODY)
     command = frame[8:] + b"\x08\x21"
@@ -102,14 +104,14 @@ def test_a_listing_with_a_field_behind_it_is_left_to_protobuf() -> None:
 
 
 @pytest.mark.parametrize("command", [b"\x08\x21\x8a\x02", b"\x08\x21\x8a\x02\x02\x10\x01"])
-def test_other_heads_are_left_to_protobuf_which_knows_no_such_listing(command: bytes) -> None:
+def test_an_incomplete_listing_is_a_protocol_error(command: bytes) -> None:
     frame = (len(command) + 4).to_bytes(4, "big") + len(command).to_bytes(4, "big") + command
     with pytest.raises(RemoteProtocolError):
         feed(stream(), frame, 1)
 
 
 @pytest.mark.parametrize("step", [1, 9, 1 << 20])
-def test_a_message_comes_with_its_payload_however_the_bytes_are_cut(step: int) -> None:
+def test_a_message_is_decoded_with_its_payload_wherever_the_stream_is_cut(step: int) -> None:
     # Given a message between two other commands
     message = pb.BaseCommand(type=pb.BaseCommand.MESSAGE)
     message.message.consumer_id = 3
@@ -124,7 +126,7 @@ def test_a_message_comes_with_its_payload_however_the_bytes_are_cut(step: int) -
     assert [payload[10:] for _, payload in found] == [b"", b"m" * 9 + b"p" * 50, b""]
 
 
-def test_no_other_command_has_a_payload() -> None:
+def test_a_payload_after_another_command_is_a_protocol_error() -> None:
     ping = pb.BaseCommand(type=Type.PING, ping=pb.CommandPing())
     with pytest.raises(RemoteProtocolError, match="stand behind a command without payload"):
         feed(stream(), encode_payload_command(ping, b"m", b"p"), 1 << 20)

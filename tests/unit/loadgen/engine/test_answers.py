@@ -23,7 +23,7 @@ def verdict_of(data: bytes, expectation=UNKNOWN) -> AnswerVerdict:
     return submit(AnswerChecker(), data, expectation)[1].verdict()
 
 
-def test_a_right_answer_is_right_in_any_order_of_names() -> None:
+def test_a_correct_answer_is_accepted_in_any_order_of_names() -> None:
     for names in (NAMES, NAMES[::-1]):
         verdict = verdict_of(listing_body(names), RIGHT)
         assert verdict == AnswerVerdict(20, RIGHT.hash)
@@ -39,16 +39,18 @@ def test_a_right_answer_is_right_in_any_order_of_names() -> None:
         (b"\x28\x00", UNKNOWN, "nothing changed"),
     ],
 )
-def test_a_wrong_answer_says_what_is_wrong(body: bytes, expectation, problem: str) -> None:
+def test_a_wrong_answer_is_reported_with_its_problem(
+    body: bytes, expectation, problem: str
+) -> None:
     assert problem in (verify_answer(body, expectation).problem or "")
 
 
-def test_answers_without_a_hash_are_checked_against_what_is_expected() -> None:
+def test_an_answer_without_a_hash_is_checked_against_the_expected_names() -> None:
     body = listing_body(NAMES).replace(b"\x22\x08" + str(RIGHT.hash).encode(), b"")
     assert verify_answer(body, RIGHT).problem is None
 
 
-def test_the_same_bytes_are_verified_once_and_held_once(monkeypatch) -> None:
+def test_answers_of_the_same_bytes_are_verified_once_and_stored_once(monkeypatch) -> None:
     verified: list[bytes] = []
     real = answers.verify_answer
     monkeypatch.setattr(
@@ -63,7 +65,7 @@ def test_the_same_bytes_are_verified_once_and_held_once(monkeypatch) -> None:
     assert all(body.own is None for body, _ in submitted)
 
 
-def test_one_different_byte_is_found_wherever_it_is() -> None:
+def test_an_answer_that_differs_in_a_single_byte_is_stored_separately() -> None:
     # Given a correct answer
     data = listing_body(NAMES)
     for place in range(len(data)):
@@ -75,7 +77,7 @@ def test_one_different_byte_is_found_wherever_it_is() -> None:
         assert body.data() == changed
 
 
-def test_readers_of_one_namespace_may_take_turns_at_being_ahead() -> None:
+def test_interleaved_readers_of_a_namespace_share_the_same_bytes() -> None:
     checker = AnswerChecker()
     data = memoryview(listing_body(NAMES))
     first, second = checker.body(RIGHT), checker.body(RIGHT)
@@ -88,7 +90,7 @@ def test_readers_of_one_namespace_may_take_turns_at_being_ahead() -> None:
     assert second.own is None
 
 
-def test_a_shorter_answer_is_not_taken_for_the_longer_one() -> None:
+def test_a_prefix_of_a_known_answer_is_verified_separately() -> None:
     checker = AnswerChecker()
     long, short = listing_body(NAMES), listing_body(NAMES)[:-2]
     submit(checker, long, RIGHT)[1].verdict()
@@ -98,7 +100,7 @@ def test_a_shorter_answer_is_not_taken_for_the_longer_one() -> None:
     assert submit(checker, long[:100], RIGHT)[1].verdict().problem is not None
 
 
-def test_answers_of_a_namespace_have_to_agree() -> None:
+def test_an_answer_that_contradicts_another_answer_of_the_namespace_is_wrong() -> None:
     checker = AnswerChecker()
     first = submit(checker, listing_body(NAMES))[1].verdict()
     second = submit(checker, listing_body(NAMES[1:]))[1].verdict()
@@ -106,19 +108,19 @@ def test_answers_of_a_namespace_have_to_agree() -> None:
     assert "another answer of the same namespace 20" in (second.problem or "")
 
 
-def test_with_a_pattern_the_manifest_says_nothing_about_an_answer() -> None:
+def test_an_answer_to_a_pattern_is_not_checked_against_the_whole_namespace() -> None:
     body = AnswerChecker().body(RIGHT, "t-.*")
     body.feed(memoryview(listing_body(NAMES[:3])))
     assert body.verdict().problem is None
 
 
-def test_lists_of_a_namespace_that_changes_may_differ() -> None:
+def test_answers_of_a_changing_namespace_may_differ() -> None:
     checker, changing = AnswerChecker(), RIGHT.model_copy(update={"changes": True})
     for names in (NAMES, NAMES[1:]):
         assert submit(checker, listing_body(names), changing)[1].verdict().problem is None
 
 
-def test_answers_that_differ_are_not_kept_beyond_the_limit(monkeypatch) -> None:
+def test_differing_answers_above_the_memory_limit_are_verified_but_not_kept(monkeypatch) -> None:
     monkeypatch.setattr(answers, "PENDING_LIMIT_BYTES", 100)
     checker = AnswerChecker()
     submit(checker, listing_body(NAMES), RIGHT)
@@ -138,7 +140,7 @@ def asked_again(checker: AnswerChecker, asked_hash: str, data: bytes) -> AnswerV
     return checker.submit(body).verdict()
 
 
-def test_nothing_changed_is_right_only_behind_the_hash_of_the_names() -> None:
+def test_an_unchanged_answer_is_correct_only_for_the_hash_of_the_names() -> None:
     checker = AnswerChecker()
     submit(checker, listing_body(NAMES))[1].verdict()
     verdicts = [asked_again(checker, each, UNCHANGED) for each in (str(RIGHT.hash), "deadbeef")]
@@ -146,18 +148,18 @@ def test_nothing_changed_is_right_only_behind_the_hash_of_the_names() -> None:
     assert "behind hash deadbeef" in (verdicts[1].problem or "")
 
 
-def test_nothing_changed_and_names_contradict_each_other() -> None:
+def test_an_unchanged_answer_with_names_is_wrong() -> None:
     data = UNCHANGED + listing_body(NAMES[:1])[:-2]
     verdict = asked_again(AnswerChecker(), str(RIGHT.hash), data)
     assert verdict.problem == "says that nothing changed, and lists 1 topics"
 
 
-def test_a_list_that_comes_behind_a_hash_is_verified_like_any_other() -> None:
+def test_a_full_answer_to_a_request_with_a_hash_is_verified() -> None:
     found = asked_again(AnswerChecker(), "deadbeef", listing_body(NAMES))
     assert found == AnswerVerdict(20, RIGHT.hash)
 
 
-def test_answers_to_different_questions_share_no_bytes_and_need_not_agree() -> None:
+def test_answers_to_different_patterns_share_no_bytes_and_need_not_agree() -> None:
     checker = AnswerChecker()
     whole, part = checker.body(UNKNOWN), checker.body(UNKNOWN, "t-.*")
     whole.feed(memoryview(listing_body(NAMES)))

@@ -47,7 +47,7 @@ async def tasks(
             await each.close()
 
 
-async def test_tasks_begin_together_by_clocks_that_differ() -> None:
+async def test_tasks_with_differing_clocks_start_at_the_same_time() -> None:
     # Given a host whose clock is three seconds ahead
     agreed: queue.Queue[float] = queue.Queue()
     server = ControlServer(2, lambda _: None, agreed.put)
@@ -62,7 +62,7 @@ async def test_tasks_begin_together_by_clocks_that_differ() -> None:
         assert start.own_epoch_seconds == pytest.approx(t0 + start.ahead_seconds)
 
 
-async def test_a_clock_that_is_wrong_by_minutes_is_refused_to_all() -> None:
+async def test_a_host_clock_that_is_minutes_off_fails_the_start_of_all_tasks() -> None:
     with ControlServer(2, lambda _: None).listening() as address:
         async with tasks(address, 2) as (right, wrong):
             starts = right.start(time.time), wrong.start(ahead(-2 * MOST_SKEW_SECONDS))
@@ -73,7 +73,7 @@ async def test_a_clock_that_is_wrong_by_minutes_is_refused_to_all() -> None:
     }
 
 
-async def test_the_clocks_of_hundreds_of_tasks_that_are_ready_at_once_are_known_exactly() -> None:
+async def test_hundreds_of_tasks_ready_simultaneously_agree_on_a_single_start() -> None:
     count = 400
     with ControlServer(count, lambda _: None).listening() as address:
         async with tasks(address, count) as made:
@@ -81,7 +81,7 @@ async def test_the_clocks_of_hundreds_of_tasks_that_are_ready_at_once_are_known_
     assert len({each.epoch_seconds for each in starts}) == 1
 
 
-async def test_nobody_starts_before_the_last_task_is_ready() -> None:
+async def test_no_task_starts_before_the_last_task_is_ready() -> None:
     with ControlServer(2, lambda _: None).listening() as address:
         async with tasks(address, 2) as (early, late):
             waiting = asyncio.ensure_future(early.start(time.time))
@@ -91,7 +91,7 @@ async def test_nobody_starts_before_the_last_task_is_ready() -> None:
             assert (await waiting).epoch_seconds == start.epoch_seconds
 
 
-async def test_where_a_task_is_lost_the_others_end_and_tell_what_they_have() -> None:
+async def test_after_the_loss_of_a_task_the_remaining_tasks_end_and_report() -> None:
     # Given a load of two tasks
     failed = LoadgenError("killed")
     told = asyncio.Event()
@@ -117,7 +117,7 @@ async def test_where_a_task_is_lost_the_others_end_and_tell_what_they_have() -> 
     assert lost == "lost are tasks 1 on 127.0.0.1, of 2: killed"
 
 
-async def test_totals_of_all_tasks_are_added_up() -> None:
+async def test_totals_of_all_tasks_are_summed() -> None:
     seen: queue.Queue[Totals] = queue.Queue()
     with ControlServer(2, seen.put).listening() as address:
         async with tasks(address, 2) as (one, other):
@@ -130,7 +130,7 @@ async def test_totals_of_all_tasks_are_added_up() -> None:
     assert (last.connected, last.started) == (20, 6)
 
 
-async def test_totals_of_a_hundred_groups_fit_a_line() -> None:
+async def test_totals_of_a_hundred_groups_fit_into_a_control_line() -> None:
     totals = Totals(phase="warm-up")
     for number in range(100):
         name = f"group-{number:034}"
@@ -144,7 +144,7 @@ async def test_totals_of_a_hundred_groups_fit_a_line() -> None:
             assert await asyncio.to_thread(seen.get, timeout=60) == totals
 
 
-async def test_tasks_are_told_to_end_early_now_or_when_they_report_first() -> None:
+async def test_tasks_are_stopped_early_now_or_as_soon_as_they_connect() -> None:
     told: asyncio.Queue[None] = asyncio.Queue()
     server = ControlServer(2, lambda _: None)
     with server.listening() as address:
@@ -162,7 +162,7 @@ async def test_tasks_are_told_to_end_early_now_or_when_they_report_first() -> No
         await late.close()
 
 
-async def test_a_stranger_is_closed_and_changes_nothing() -> None:
+async def test_a_peer_without_the_secret_is_closed_and_changes_no_totals() -> None:
     seen: queue.Queue[Totals] = queue.Queue()
     with ControlServer(1, seen.put).listening() as address:
         # Given peers without the secret, and peers with another protocol
@@ -193,7 +193,7 @@ async def test_a_stranger_is_closed_and_changes_nothing() -> None:
     assert seen.empty()
 
 
-async def test_a_driver_that_cannot_be_reached_is_named_with_what_to_set(monkeypatch) -> None:
+async def test_an_unreachable_driver_is_reported_with_the_setting_to_change(monkeypatch) -> None:
     monkeypatch.setattr(control, "HELLO_SECONDS", 0.2)
     with ControlServer(1, lambda _: None).listening() as address:
         pass
@@ -201,7 +201,7 @@ async def test_a_driver_that_cannot_be_reached_is_named_with_what_to_set(monkeyp
         await ControlClient(3, address).connect()
 
 
-async def test_a_task_that_is_not_answered_at_once_asks_again() -> None:
+async def test_a_task_retries_if_the_driver_closes_its_first_connection() -> None:
     # A peer closing the first connection stands for a driver under load.
     asked: list[bytes] = []
 
@@ -222,7 +222,7 @@ async def test_a_task_that_is_not_answered_at_once_asks_again() -> None:
         await task.close()
 
 
-async def test_a_task_that_the_driver_may_know_is_not_tried_again() -> None:
+async def test_a_task_does_not_retry_after_a_truncated_welcome() -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(line(nonce="n"))
         await reader.readline()
@@ -237,7 +237,7 @@ async def test_a_task_that_the_driver_may_know_is_not_tried_again() -> None:
         await task.close()
 
 
-async def test_strangers_make_room_for_tasks() -> None:
+async def test_unauthenticated_connections_do_not_block_tasks() -> None:
     with ControlServer(1, lambda _: None).listening() as address:
         strangers = []
         for _ in range(40):
@@ -249,7 +249,7 @@ async def test_strangers_make_room_for_tasks() -> None:
             writer.close()
 
 
-def test_credentials_that_no_line_holds_are_refused_before_the_run() -> None:
+def test_credentials_too_large_for_a_control_line_are_refused_before_the_run() -> None:
     carried = {"access": {"trust": "x" * LARGEST_LINE_BYTES}}
     server = ControlServer(1, lambda _: None)
     with (
@@ -259,7 +259,7 @@ def test_credentials_that_no_line_holds_are_refused_before_the_run() -> None:
         pass
 
 
-async def test_a_clock_of_the_driver_that_is_set_back_makes_no_round_trip_short(
+async def test_a_driver_clock_that_is_set_back_yields_no_negative_uncertainty(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     readings = iter([1000.0])
@@ -270,7 +270,7 @@ async def test_a_clock_of_the_driver_that_is_set_back_makes_no_round_trip_short(
     assert start.doubt_seconds >= 0
 
 
-async def test_credentials_are_told_to_tasks_of_the_run_alone() -> None:
+async def test_credentials_are_sent_to_tasks_and_are_not_in_the_address() -> None:
     carried = {"access": {"secret": "token"}, "store": {"AWS_REGION": "x"}}
     with ControlServer(1, lambda _: None).listening(carried=carried) as address:
         assert "token" not in address.model_dump_json()
@@ -279,7 +279,7 @@ async def test_credentials_are_told_to_tasks_of_the_run_alone() -> None:
         await task.close()
 
 
-async def test_a_failure_after_all_tasks_have_told_their_facts_loses_none() -> None:
+async def test_a_failure_after_all_tasks_have_reported_loses_no_facts() -> None:
     server = ControlServer(2, lambda _: None)
     with server.listening() as address:
         async with tasks(address, 2) as (one, other):
@@ -292,7 +292,7 @@ async def test_a_failure_after_all_tasks_have_told_their_facts_loses_none() -> N
     assert lost == "the run failed at its end: disk full"
 
 
-async def test_a_driver_that_is_gone_before_the_start_ends_its_tasks() -> None:
+async def test_a_task_fails_if_the_driver_disconnects_before_the_start() -> None:
     with ControlServer(2, lambda _: None).listening() as address:
         task = ControlClient(0, address)
         await task.connect()
@@ -308,7 +308,7 @@ def row(operation: str, outcome: Outcome, seconds: float = 0.2) -> RequestRow:
     return RequestRow(0, "g", "go", operation, "t/n", due=1.0, done=1.0 + seconds, outcome=outcome)
 
 
-def test_totals_add_up() -> None:
+def test_totals_of_two_tasks_add_up_and_keep_the_later_phase() -> None:
     one, other = Totals(phase="warm-up"), Totals(phase="measure")
     one.end(row("list", Outcome.ANSWERED))
     other.end(row("list", Outcome.ANSWERED))

@@ -52,20 +52,20 @@ def looked_up(**fields: Any) -> bytes:
     return encode_command(Type(type=Type.LOOKUP_RESPONSE, lookupTopicResponse=response))
 
 
-async def test_a_lookup_that_failed_without_an_error_is_refused() -> None:
+async def test_a_failed_lookup_without_an_error_counts_as_refused() -> None:
     failed = looked_up(response=pb.CommandLookupTopicResponse.Failed)
     (row,) = await rows_of(failed, do="watch")
     assert (row.outcome, row.reason) == (Outcome.REFUSED, "UnknownError: ")
 
 
 @pytest.mark.parametrize("url", ["", "pulsar://127.0.0.1:99999", f"pulsar://{'a' * 70}:1"])
-async def test_a_broker_at_no_address_is_unreachable(url: str) -> None:
+async def test_a_broker_at_an_invalid_address_counts_as_unreachable(url: str) -> None:
     connect = pb.CommandLookupTopicResponse.Connect
     _, row = await rows_of(looked_up(response=connect, brokerServiceUrl=url), do="watch")
     assert row.outcome is Outcome.UNREACHABLE
 
 
-async def test_a_list_to_compare_with_that_is_none_shows_as_wrong() -> None:
+async def test_a_malformed_list_marks_the_compared_watch_as_wrong() -> None:
     here = looked_up(
         response=pb.CommandLookupTopicResponse.Connect, brokerServiceUrl="pulsar://127.0.0.1:?PORT"
     )
@@ -78,7 +78,7 @@ async def test_a_list_to_compare_with_that_is_none_shows_as_wrong() -> None:
     assert [each.outcome for each in rows if each.operation == "update"] == [Outcome.WRONG]
 
 
-async def test_a_creation_that_the_end_cuts_is_not_answered(monkeypatch) -> None:
+async def test_a_topic_creation_cut_by_the_end_of_the_run_counts_as_a_timeout(monkeypatch) -> None:
     async def never(*_: object) -> None:
         await asyncio.Event().wait()
 

@@ -37,7 +37,7 @@ def test_late_timers_do_not_make_the_reader_slower() -> None:
     assert seconds == pytest.approx(10, rel=0.02)
 
 
-def test_never_more_than_the_rate_and_a_burst_of_two_quanta() -> None:
+def test_a_reader_delayed_for_a_minute_reads_at_most_two_quanta() -> None:
     # Given a reader that was kept waiting for a minute
     budget = ReadBudget(RATE, 0.0)
     available = budget.available_bytes(60.0)
@@ -58,7 +58,7 @@ def test_half_a_quantum_is_read_without_a_pause() -> None:
     assert budget.pause_seconds(0.0) == 0
 
 
-def test_a_clock_that_steps_back_takes_no_tokens() -> None:
+def test_a_clock_that_steps_back_removes_no_tokens() -> None:
     budget = ReadBudget(RATE, 10.0)
     assert budget.available_bytes(5.0) == 10_000
 
@@ -97,7 +97,7 @@ def drive(reader: Reader, arrivals: list[tuple[float, int]], until: float) -> in
     st.lists(st.tuples(st.floats(0, 20), st.integers(1, 400_000)), min_size=1, max_size=6),
     st.floats(0, 30),
 )
-def test_a_paced_reader_reads_as_a_read_budget_lets_a_client_read(rate, arrivals, later) -> None:
+def test_a_simulated_paced_reader_reads_as_much_as_a_real_client(rate, arrivals, later) -> None:
     arrivals = sorted(arrivals)
     until = arrivals[-1][0] + later
     found, real = drive(Paced(rate, 0.0), arrivals, until), real_reads(rate, arrivals, until)
@@ -106,7 +106,7 @@ def test_a_paced_reader_reads_as_a_read_budget_lets_a_client_read(rate, arrivals
 
 
 @given(st.floats(5_000, 2_000_000), st.integers(1, 3_000_000))
-def test_over_ten_seconds_the_rate_is_right_within_a_hundredth(rate: float, offset: int) -> None:
+def test_a_paced_reader_keeps_its_rate_within_one_percent(rate: float, offset: int) -> None:
     reader, visible = Paced(rate, 0.0), int(rate * 40) + offset
     at_ten = reader.read_by(10.0, 0, visible)
     at_thirty = reader.read_by(30.0, at_ten, visible)
@@ -114,7 +114,7 @@ def test_over_ten_seconds_the_rate_is_right_within_a_hundredth(rate: float, offs
 
 
 @given(RATES, st.integers(1, 3_000_000), st.integers(0, 500_000))
-def test_at_the_foretold_moment_and_no_earlier_an_offset_is_read(rate, offset, more) -> None:
+def test_an_offset_is_read_at_the_predicted_moment_and_no_earlier(rate, offset, more) -> None:
     reader, visible = Paced(rate, 0.0), offset + more
     when = reader.moment_of(offset, 0.0, 0, visible)
     assert when is not None
@@ -123,12 +123,12 @@ def test_at_the_foretold_moment_and_no_earlier_an_offset_is_read(rate, offset, m
     assert reader.read_by(when, earlier, visible) >= offset
 
 
-def test_what_is_not_there_has_no_moment() -> None:
+def test_an_offset_beyond_the_available_bytes_has_no_predicted_moment() -> None:
     assert Paced(1000.0, 0.0).moment_of(11, 0.0, 0, 10) is None
     assert UNLIMITED.moment_of(11, 0.0, 0, 10) is None
     assert NEVER.moment_of(1, 0.0, 0, 10) is None
 
 
-def test_who_never_reads_leaves_everything_and_who_is_unlimited_nothing() -> None:
+def test_a_silent_reader_reads_no_bytes_and_an_unlimited_reader_reads_all() -> None:
     assert NEVER.read_by(1e9, 0, 10) == 0
     assert UNLIMITED.read_by(0.0, 0, 10) == 10

@@ -6,12 +6,12 @@ from loadgen.engine.rows import masked, refusal_reason
 TOO_MANY = pb.ServerError.TooManyRequests
 
 
-def test_reason_is_the_error_name_and_the_message() -> None:
+def test_the_reason_of_a_refusal_is_the_error_name_and_the_message() -> None:
     reason = refusal_reason(TOO_MANY, "Failed due to heap memory limit exceeded")
     assert reason == "TooManyRequests: Failed due to heap memory limit exceeded"
 
 
-def test_of_the_proxys_json_only_the_message_is_kept() -> None:
+def test_only_the_message_of_the_proxys_json_is_kept() -> None:
     # Given two refusals that differ by request id and ports
     texts = [
         f'{{"errorMsg":"Cannot \\"acquire\\"","reqId":{number}, '
@@ -22,7 +22,7 @@ def test_of_the_proxys_json_only_the_message_is_kept() -> None:
     assert reasons == {'TooManyRequests: Cannot "acquire"'}
 
 
-def test_json_behind_a_java_exception_is_found() -> None:
+def test_the_message_of_json_after_a_java_exception_is_kept() -> None:
     text = 'org.x.Y$TooManyRequestsException: {"errorMsg":"no","reqId":1}'
     assert refusal_reason(TOO_MANY, text) == "TooManyRequests: no"
 
@@ -36,16 +36,16 @@ def test_json_behind_a_java_exception_is_found() -> None:
         ("Disconnected from server at broker-7.internal:6650", "<address>"),
     ],
 )
-def test_addresses_are_masked(text: str, expected: str) -> None:
+def test_addresses_in_a_reason_are_masked(text: str, expected: str) -> None:
     assert masked(text) == f"Disconnected from server at {expected}"
 
 
-def test_numbers_are_masked() -> None:
+def test_numbers_in_a_reason_are_masked() -> None:
     text = "Requested permits=1512890 is larger than maxPermits=1,048,576"
     assert masked(text) == "Requested permits=<n> is larger than maxPermits=<n>"
 
 
-def test_ordinary_words_are_left_alone() -> None:
+def test_ordinary_words_in_a_reason_are_not_masked() -> None:
     text = "java.lang.IllegalArgumentException: no: such thing"
     assert masked(text) == text
 

@@ -9,7 +9,7 @@ from loadgen.engine.task_watch import PROBE_SECONDS, TaskWatch
 from tests.support.clocks.manual_clock import ManualClock
 
 
-def test_the_loops_lag_counts_from_t0_on() -> None:
+def test_the_lag_of_the_event_loop_counts_from_the_start_of_the_run() -> None:
     # Given a watch that began half a second before T0, and a loop that is busy now and then
     clock, behind = ManualClock(), [0.0]
     watch = TaskWatch(clock, RunTime(lambda: clock.now() + behind[0], clock.now() + 0.5))
@@ -39,7 +39,7 @@ def watched(held_up_seconds: float, probes_before: int, probes_behind: int) -> a
     return watch._loop_lags
 
 
-def test_a_loop_that_is_held_up_is_late_for_every_probe_due_meanwhile() -> None:
+def test_a_blocked_event_loop_is_late_for_every_probe_due_meanwhile() -> None:
     # Two seconds of ten: a fifth of all probes, and not a single probe of many.
     lags = watched(held_up_seconds=2.0, probes_before=80, probes_behind=80)
     late = [lag for lag in lags if lag > PROBE_SECONDS / 2]
@@ -48,13 +48,13 @@ def test_a_loop_that_is_held_up_is_late_for_every_probe_due_meanwhile() -> None:
     assert round(max(late), 6) >= 1.95
 
 
-def test_a_loop_that_is_held_up_to_the_end_is_late_too() -> None:
+def test_an_event_loop_blocked_until_the_end_is_late() -> None:
     lags = watched(held_up_seconds=1.0, probes_before=20, probes_behind=0)
     assert abs(len(lags) - 40) <= 1
     assert max(lags) > 0.9
 
 
-def test_a_watch_that_never_began_tells_nothing() -> None:
+def test_a_watch_that_never_began_reports_only_zeros() -> None:
     clock = ManualClock()
     told = TaskWatch(clock, RunTime(clock.now, clock.now() + 9)).end([])
     assert {value for name, value in told.items() if name != "descriptors"} == {0}

@@ -23,7 +23,9 @@ RESET = struct.pack("ii", 1, 0)
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::"])
 @pytest.mark.parametrize("resets", [True, False])
-async def test_a_close_by_the_server_is_an_event_though_nobody_reads(host, *, resets) -> None:
+async def test_a_close_by_the_server_is_recorded_for_a_client_that_never_reads(
+    host, *, resets
+) -> None:
     # Given a server that closes a connection with an unread answer
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1000)

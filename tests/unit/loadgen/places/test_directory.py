@@ -16,7 +16,7 @@ def end_with(error: BaseException, directory: Path, files: list[str]) -> None:
         raise error
 
 
-def test_an_older_run_is_replaced_whole_and_logs_stay(tmp_path: Path) -> None:
+def test_a_run_replaces_all_files_of_an_older_run_except_logs(tmp_path: Path) -> None:
     (tmp_path / "requests").mkdir()
     for name in ("run.json", "index.html", "requests/part-00007.parquet", "broker.log"):
         (tmp_path / name).write_text("old")
@@ -29,21 +29,21 @@ def test_an_older_run_is_replaced_whole_and_logs_stay(tmp_path: Path) -> None:
     assert (tmp_path / "run.json").read_text() == "new"
 
 
-def test_what_a_killed_command_had_begun_to_write_is_of_the_run(tmp_path: Path) -> None:
+def test_temporary_files_of_a_killed_command_are_removed(tmp_path: Path) -> None:
     (tmp_path / ".summary.json.4711").touch()
     with run_directory(tmp_path) as folder:
         (folder / "run.json").touch()
     assert [each.name for each in tmp_path.iterdir()] == ["run.json"]
 
 
-def test_a_run_that_fails_leaves_the_older_one(tmp_path: Path) -> None:
+def test_a_failed_run_keeps_the_files_of_the_older_run(tmp_path: Path) -> None:
     (tmp_path / "run.json").touch()
     with pytest.raises(LoadgenError):
         end_with(LoadgenError("It was not to be."), tmp_path, [".unfinished/run.json"])
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("run.json", "")]
 
 
-def test_other_files_are_not_overwritten(tmp_path: Path) -> None:
+def test_a_directory_with_files_of_no_run_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").touch()
     with (
         pytest.raises(UsageError, match=r"holds thesis\.tex, which no run has written"),
@@ -52,7 +52,7 @@ def test_other_files_are_not_overwritten(tmp_path: Path) -> None:
         pytest.fail("the storm began")
 
 
-def test_a_place_that_cannot_be_made_is_refused_before_the_storm(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_created_is_refused_before_the_run(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with (
         pytest.raises(UsageError, match="choose another --out"),
@@ -74,7 +74,7 @@ def test_a_failed_run_leaves_no_empty_directory(tmp_path: Path) -> None:
         (["broker.log", "run.json"], ["run/broker.log", "run/run.json"]),
     ],
 )
-def test_a_ctrl_c_before_there_are_figures_leaves_no_logs_but_an_older_run(
+def test_ctrl_c_before_any_results_removes_logs_unless_an_older_run_exists(
     tmp_path: Path, files: list[str], left: list[str]
 ) -> None:
     with pytest.raises(KeyboardInterrupt):
@@ -83,7 +83,7 @@ def test_a_ctrl_c_before_there_are_figures_leaves_no_logs_but_an_older_run(
     assert (tmp_path / "run").exists() == bool(left)
 
 
-def test_a_server_that_did_not_start_leaves_its_log(tmp_path: Path) -> None:
+def test_the_log_of_a_server_that_failed_to_start_is_kept(tmp_path: Path) -> None:
     with pytest.raises(LoadgenError):
         end_with(LoadgenError("It said why in its log."), tmp_path, ["broker.log"])
     assert (tmp_path / "broker.log").exists()
@@ -92,7 +92,7 @@ def test_a_server_that_did_not_start_leaves_its_log(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["", ".", "..", ".hidden", "a/b", "../up", "a\nb", "a\x00b", "\udcff", "x" * 201]
 )
-def test_a_name_that_is_none_of_a_directory_is_refused_with_the_remedy(name: str) -> None:
+def test_an_invalid_run_name_is_refused_with_the_remedy(name: str) -> None:
     with pytest.raises(UsageError, match=r"--name .* take up to 200 bytes, no slash") as caught:
         require_directory_name(name)
     assert len(str(caught.value)) < 300
@@ -100,5 +100,5 @@ def test_a_name_that_is_none_of_a_directory_is_refused_with_the_remedy(name: str
 
 
 @pytest.mark.parametrize("name", ["x" * 200, "mine 1.2", "größer", "-a"])
-def test_other_names_may_be_had(name: str) -> None:
+def test_a_valid_run_name_is_accepted(name: str) -> None:
     require_directory_name(name)

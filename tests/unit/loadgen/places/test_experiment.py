@@ -24,7 +24,7 @@ OF_A_BROKER = {
 UNKNOWN = {"version": None, "settings": {}}
 
 
-def test_a_page_of_our_own_tells_version_and_keys() -> None:
+def test_a_floodgate_metrics_page_yields_version_and_settings() -> None:
     facts = facts_of_page(f"# TYPE x gauge\nx 1\n{INFO}")
     assert facts["version"] == FLOODGATE_VERSION
     assert facts["settings"] == {
@@ -33,12 +33,12 @@ def test_a_page_of_our_own_tells_version_and_keys() -> None:
     }
 
 
-def test_a_page_of_pulsars_tells_its_version_alone() -> None:
+def test_a_pulsar_metrics_page_yields_only_the_version() -> None:
     assert facts_of_page(PULSAR) == {"version": "4.2.4", "settings": {}}
     assert facts_of_page("x 1\n") == UNKNOWN
 
 
-async def test_a_broker_is_asked_by_rest_and_its_secrets_are_left_there() -> None:
+async def test_broker_settings_are_read_by_rest_without_secrets() -> None:
     async with stand_in_admin(**OF_A_BROKER) as broker:
         facts = await asyncio.to_thread(read_server_facts, "broker", broker.url)
     assert facts == {
@@ -47,7 +47,7 @@ async def test_a_broker_is_asked_by_rest_and_its_secrets_are_left_there() -> Non
     }
 
 
-async def test_a_proxy_is_never_asked_by_rest_where_its_broker_would_answer() -> None:
+async def test_a_proxy_is_queried_by_its_metrics_and_never_by_rest() -> None:
     answers = {**OF_A_BROKER, "GET /metrics/": Given((INFO.encode(),))}
     async with stand_in_admin(**answers) as proxy:
         facts = await asyncio.to_thread(read_server_facts, "proxy", proxy.url)
@@ -55,11 +55,11 @@ async def test_a_proxy_is_never_asked_by_rest_where_its_broker_would_answer() ->
     assert proxy.lines == ["GET /metrics/"]
 
 
-async def test_a_server_that_tells_nothing_fails_nothing() -> None:
+async def test_a_server_without_answers_has_an_unknown_version() -> None:
     async with stand_in_admin() as broker:
         assert await asyncio.to_thread(read_server_facts, "broker", broker.url) == UNKNOWN
     assert read_server_facts("broker", broker.url) == UNKNOWN
 
 
-def test_the_metric_that_is_always_1_is_no_series() -> None:
+def test_the_server_info_metric_is_not_kept_as_a_sample() -> None:
     assert list(kept_samples(f"{INFO}floodgate_x 2.0\n")) == [("floodgate_x", 2.0)]

@@ -38,11 +38,11 @@ def page() -> str:
         'loadgen_response_seconds_count{group="all",%s} 1.0',
     ],
 )
-def test_totals_are_told_with_run_scenario_and_group(line: str) -> None:
+def test_totals_are_exported_with_labels_of_run_scenario_and_group(line: str) -> None:
     assert line % OF_ALL in page().splitlines()
 
 
-def test_an_answer_is_in_every_bucket_that_is_longer() -> None:
+def test_a_response_counts_in_every_histogram_bucket_above_its_time() -> None:
     edges = {
         float(line.partition('le="')[2].partition('"')[0]): float(line.rpartition(" ")[2])
         for line in page().splitlines()
@@ -53,7 +53,7 @@ def test_an_answer_is_in_every_bucket_that_is_longer() -> None:
     assert {count for edge, count in edges.items() if edge > 0.5} == {1.0}
 
 
-def test_a_port_serves_the_latest_totals_for_the_time_of_the_block() -> None:
+def test_the_metrics_port_serves_the_latest_totals_until_the_block_ends() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -67,21 +67,21 @@ def test_a_port_serves_the_latest_totals_for_the_time_of_the_block() -> None:
         urllib.request.urlopen(url)
 
 
-def test_a_port_that_is_taken_is_told() -> None:
+def test_an_occupied_metrics_port_is_refused() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(UsageError, match=f"--metrics-port {port} cannot be had"):
             exported("mine", "storm", port, print).__enter__()
 
 
-def test_without_a_port_nothing_is_served() -> None:
+def test_without_a_metrics_port_totals_are_only_passed_on() -> None:
     seen = []
     with exported("mine", "storm", None, seen.append) as take:
         take(TOTALS)
     assert seen == [TOTALS]
 
 
-def test_the_port_is_of_the_loopback_alone_and_the_command_says_so() -> None:
+def test_the_metrics_port_listens_only_on_the_loopback_as_documented() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -79,7 +79,7 @@ def proxy_in(profile: str) -> ProxyConfig:
 
 
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
-def test_servers_start_on_the_loopback_whatever_the_files_say(profile: str) -> None:
+def test_servers_listen_on_the_loopback_regardless_of_the_operators_files(profile: str) -> None:
     broker, proxy = broker_in(profile), proxy_in(profile)
     for config in (broker, proxy):
         assert (config.bind_address, config.advertised_address) == ("127.0.0.1", "127.0.0.1")
@@ -92,7 +92,7 @@ def test_servers_start_on_the_loopback_whatever_the_files_say(profile: str) -> N
 
 
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
-def test_limits_marks_and_frame_sizes_are_the_operators(profile: str) -> None:
+def test_limits_watermarks_and_message_sizes_come_from_the_operators_files(profile: str) -> None:
     for config in (broker_in(profile), proxy_in(profile)):
         assert config.topic_list_limits.heap_max_bytes == 7 * MB
         assert config.topic_list_limits.direct_max_bytes == 100 * MB
@@ -101,7 +101,7 @@ def test_limits_marks_and_frame_sizes_are_the_operators(profile: str) -> None:
     assert broker_in(profile).max_message_size == 1_000_000
 
 
-def test_our_own_keys_count_in_our_own_profile_alone() -> None:
+def test_floodgate_keys_apply_only_in_profile_floodgate() -> None:
     pulsar, floodgate = broker_in("pulsar"), broker_in("floodgate")
     assert pulsar.admission.policy is AdmissionPolicy.FIFO
     assert floodgate.admission.policy is AdmissionPolicy.FAIR
@@ -109,14 +109,14 @@ def test_our_own_keys_count_in_our_own_profile_alone() -> None:
 
 
 @pytest.mark.parametrize(("role", "local"), [("broker", local_broker()), ("proxy", LOCAL_PROXY)])
-def test_a_key_that_the_role_does_not_know_is_never_set(role: str, local: dict[str, str]) -> None:
+def test_no_key_unknown_to_the_role_is_set(role: str, local: dict[str, str]) -> None:
     # Given keys of both roles, and an unknown key
     server = OwnServer(role, None, own({**BROKER, **PROXY, "floodgateProfil": "pulsar"}))
     settings = server.over({"floodgateProfile": "pulsar"}, local)
     assert [refusal for key in settings if (refusal := known_keys(server.role).refusal(key))] == []
 
 
-def test_what_is_set_aside_is_named_and_no_secret_shown(tmp_path: Path) -> None:
+def test_ignored_keys_of_the_files_are_reported_without_secrets(tmp_path: Path) -> None:
     broker, proxy = tmp_path / "broker.conf", tmp_path / "proxy.conf"
     for path, keys in ((broker, BROKER), (proxy, PROXY)):
         path.write_text("".join(f"{key}={value}\n" for key, value in keys.items()))
@@ -133,19 +133,19 @@ def test_what_is_set_aside_is_named_and_no_secret_shown(tmp_path: Path) -> None:
     assert "hidden" not in f"{notes}{settings}{cluster}"
 
 
-def test_what_is_off_in_the_file_is_not_told_as_set_aside() -> None:
+def test_keys_that_are_off_in_the_file_are_not_reported_as_ignored() -> None:
     keys = {"authenticationEnabled": "false", "webServicePortTls": "", "maxMessageSize": "9"}
     assert OwnServer("broker", None, keys).set_aside() == []
 
 
-def test_what_is_not_given_is_told() -> None:
+def test_missing_server_files_are_reported() -> None:
     assert ServerFiles().notes() == [
         "Without --broker-conf the broker has Pulsar's defaults.",
         "Without --proxy-conf there is no proxy: clients ask the broker.",
     ]
 
 
-def test_a_file_that_is_none_is_one_sentence(tmp_path: Path) -> None:
+def test_a_missing_or_malformed_server_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"^--proxy-conf .*none\.conf: cannot be read"):
         read_own_server("proxy", tmp_path / "none.conf")
     (tmp_path / "b.conf").write_text("a b c\n=x\n")
@@ -153,7 +153,7 @@ def test_a_file_that_is_none_is_one_sentence(tmp_path: Path) -> None:
         read_own_server("broker", tmp_path / "b.conf")
 
 
-def test_a_key_that_nobody_knows_is_told_before_anything_runs(tmp_path: Path) -> None:
+def test_an_unknown_key_is_reported_with_the_nearest_name(tmp_path: Path) -> None:
     path = tmp_path / "broker.conf"
     path.write_text("maxTopicListInFlightHeapMemSizeMb=5\nmaxMessageSize=9000000\n")
     notes = ServerFiles(read_own_server("broker", path)).notes()
@@ -163,14 +163,14 @@ def test_a_key_that_nobody_knows_is_told_before_anything_runs(tmp_path: Path) ->
     )
 
 
-def test_a_file_that_is_no_configuration_at_all_is_refused(tmp_path: Path) -> None:
+def test_a_file_without_any_known_key_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "topics.txt"
     path.write_text("persistent://a/b/c\npersistent://a/b/d\n")
     with pytest.raises(UsageError, match=r"^--broker-conf .*topics\.txt: the broker knows none "):
         read_own_server("broker", path)
 
 
-def test_wrong_values_are_refused_together_before_anything_runs(tmp_path: Path) -> None:
+def test_all_invalid_values_of_a_server_file_are_refused_together(tmp_path: Path) -> None:
     path = tmp_path / "proxy.conf"
     path.write_text(
         "maxTopicListInFlightHeapMemSizeMB=abc\nmaxMessageSize=x\nservicePort=${PORT}\n"

@@ -31,16 +31,18 @@ def document(**values: Any) -> Document:
         (RunOptions(place="virtual"), "virtual", 1),
     ],
 )
-def test_place_name_and_tasks_are_chosen(options: RunOptions, place: str, tasks: int) -> None:
+def test_place_name_and_number_of_tasks_follow_from_the_options(
+    options: RunOptions, place: str, tasks: int
+) -> None:
     _, found = resolved(document(), options)
     assert (found.place, found.name, found.tasks) == (place, "mine", tasks)
 
 
-def test_a_drain_is_laid_over_the_documents() -> None:
+def test_the_drain_option_overrides_the_document() -> None:
     assert resolved(document(), RunOptions(drain=1.5))[0].phases.drain == 1.5
 
 
-def test_keys_of_files_stand_over_the_documents_and_a_proxys_file_means_a_proxy() -> None:
+def test_a_proxy_configuration_file_adds_a_proxy_with_its_keys() -> None:
     servers = resolved(document(), RunOptions(files=FILES))[0].servers
     assert servers.proxy == {"maxMessageSize": "9"}
 
@@ -71,6 +73,6 @@ CLOSED = [{"name": "closed", "do": "list", "count": 3, "arrive": AT_ONCE}]
         ),
     ],
 )
-def test_what_does_not_fit_is_refused(values, options, told) -> None:
+def test_contradictory_run_options_are_refused(values, options, told) -> None:
     with pytest.raises(UsageError, match=told):
         resolved(document(**values), options)

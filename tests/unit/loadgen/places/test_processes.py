@@ -34,28 +34,28 @@ def two_workers() -> tuple[dict[Connection, Ended], Connection, Connection]:
     return {ours: Ended("worker process 0"), also_ours: Ended("worker process 1")}, early, late
 
 
-def test_that_a_worker_died_is_known_while_those_before_it_still_run() -> None:
+def test_the_death_of_a_worker_is_reported_while_other_workers_still_run() -> None:
     workers, _silent, dead = two_workers()
     dead.close()
     with pytest.raises(LoadgenError, match="worker process 1 ended without a report: exit code -9"):
         as_they_come(workers)
 
 
-def test_a_host_without_the_drivers_folder_says_so_before_any_load(tmp_path: Path) -> None:
+def test_a_host_without_the_drivers_directory_is_refused_before_any_load(tmp_path: Path) -> None:
     document = parse_document("clients: [{name: g, do: list, count: 1}]")
     plan = TaskPlan.share(document, [Namespace(name="t/n")], directory=str(tmp_path / "none"))
     with pytest.raises(LoadgenError, match=r"none of the driver is not there on .*: name an --out"):
         run_task(plan)
 
 
-def test_an_error_of_the_users_comes_as_it_was_raised() -> None:
+def test_a_usage_error_of_a_worker_is_raised_unchanged() -> None:
     workers, _silent, refusing = two_workers()
     refusing.send(UsageError("wrong"))
     with pytest.raises(UsageError, match="wrong"):
         as_they_come(workers)
 
 
-def test_answers_stand_in_the_order_of_the_workers() -> None:
+def test_results_are_returned_in_the_order_of_the_workers() -> None:
     workers, early, late = two_workers()
     late.send("second")
     answers = threading.Timer(0.02, early.send, ["first"])
@@ -65,7 +65,9 @@ def test_answers_stand_in_the_order_of_the_workers() -> None:
     assert found == ["first", "second"]
 
 
-def test_a_worker_that_dies_before_the_start_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_dies_before_the_start_is_reported_by_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     @contextmanager
     def worker(plan: str) -> Iterator[tuple[Connection, Ended]]:
         ours, theirs = Pipe()

@@ -41,7 +41,7 @@ def received(connection: socket.socket, size: int) -> bytes:
     return data
 
 
-def test_what_is_said_while_the_link_is_cut_comes_when_it_is_whole() -> None:
+def test_bytes_sent_over_a_cut_link_arrive_once_the_link_is_restored() -> None:
     with echo() as url, Relay(url, 1) as relay, connect(relay) as connection:
         connection.sendall(b"before")
         assert received(connection, 6) == b"before"
@@ -55,7 +55,7 @@ def test_what_is_said_while_the_link_is_cut_comes_when_it_is_whole() -> None:
         assert received(connection, 6) == b"behind"
 
 
-def test_a_slow_link_lets_its_rate_through() -> None:
+def test_a_slowed_link_passes_bytes_at_its_rate() -> None:
     with echo() as url, Relay(url, 1) as relay, connect(relay) as connection:
         relay.slow(1_000_000)
         begun = time.perf_counter()
@@ -65,19 +65,19 @@ def test_a_slow_link_lets_its_rate_through() -> None:
     assert time.perf_counter() - begun >= 0.19
 
 
-def test_a_peer_that_leaves_takes_the_other_side_along() -> None:
+def test_a_close_by_a_peer_closes_the_other_side() -> None:
     with echo() as url, Relay(url, 1) as relay, connect(relay) as connection:
         connection.shutdown(socket.SHUT_WR)
         assert connection.recv(1) == b""
 
 
-def test_where_nobody_listens_a_connection_ends() -> None:
+def test_a_relay_to_an_unreachable_server_closes_the_connection() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
     with Relay(f"pulsar://127.0.0.1:{port}", 1) as relay, connect(relay) as connection:
         assert connection.recv(1) == b""
 
 
-def test_a_link_by_tls_is_left_alone() -> None:
+def test_a_relay_of_a_tls_connection_is_refused() -> None:
     with pytest.raises(UsageError, match="by TLS"):
         Relay("pulsar+ssl://127.0.0.1:1", 1)

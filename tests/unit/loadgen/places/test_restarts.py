@@ -46,7 +46,9 @@ def is_running(pid: int) -> bool:
     return True
 
 
-def test_a_restart_kills_and_starts_on_the_same_ports(launch: ServerLaunch) -> None:
+def test_a_restart_kills_the_server_and_starts_a_process_on_the_same_ports(
+    launch: ServerLaunch,
+) -> None:
     script(launch, stubborn=True)
     with restartable_server(launch) as running:
         first = running.server
@@ -61,7 +63,7 @@ def test_a_restart_kills_and_starts_on_the_same_ports(launch: ServerLaunch) -> N
     assert launch.log.read_text() == "0 0\n71 72\n"
 
 
-def test_a_server_that_does_not_come_up_again_is_named(launch: ServerLaunch) -> None:
+def test_a_server_that_fails_to_restart_is_reported_by_name(launch: ServerLaunch) -> None:
     script(launch, fails_again=True)
     with (
         restartable_server(launch) as running,
@@ -70,7 +72,7 @@ def test_a_server_that_does_not_come_up_again_is_named(launch: ServerLaunch) -> 
         running.restart()
 
 
-def test_a_server_that_stands_still_is_stopped_all_the_same(launch: ServerLaunch) -> None:
+def test_a_paused_server_is_stopped_at_the_end(launch: ServerLaunch) -> None:
     script(launch)
     with restartable_server(launch) as running:
         running.pause()
@@ -78,7 +80,7 @@ def test_a_server_that_stands_still_is_stopped_all_the_same(launch: ServerLaunch
     assert not is_running(running.server.pid)
 
 
-def test_a_server_that_goes_on_works_again(launch: ServerLaunch) -> None:
+def test_a_resumed_server_handles_signals_again(launch: ServerLaunch) -> None:
     script(launch)
     with restartable_server(launch) as running:
         running.pause()
@@ -88,7 +90,7 @@ def test_a_server_that_goes_on_works_again(launch: ServerLaunch) -> None:
         assert running._process.wait(10) == -signal.SIGTERM
 
 
-def test_a_server_that_cannot_be_executed_is_one_sentence(launch, monkeypatch) -> None:
+def test_a_server_process_that_cannot_be_started_is_reported(launch, monkeypatch) -> None:
     def refused(*_: object, **__: object) -> None:
         raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
 

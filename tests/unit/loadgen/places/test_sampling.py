@@ -36,7 +36,7 @@ def points(samples: Samples, metric: str, process: str = "broker") -> list[float
     return samples.series(process, metric)[1]
 
 
-def test_a_series_stays_bounded(monkeypatch) -> None:
+def test_a_series_of_samples_keeps_a_bounded_number_of_points(monkeypatch) -> None:
     monkeypatch.setattr(sampling, "_MOST_POINTS", 100)
     samples = Samples(["broker"])
     for at in range(1000):
@@ -47,7 +47,7 @@ def test_a_series_stays_bounded(monkeypatch) -> None:
     assert seen[-1] == 999
 
 
-def test_samples_are_a_table_with_seconds_of_the_run_and_names_of_figures(tmp_path) -> None:
+def test_samples_are_written_with_seconds_of_the_run_and_names_of_figures(tmp_path) -> None:
     samples = Samples(["broker", "proxy"])
     samples.add("proxy", 12.5, {"process_open_fds": 7.0, "floodgate_x": 1.0})
     samples.write(str(tmp_path), "mine", t0=10.0, t0_epoch_seconds=1000.0)
@@ -91,7 +91,7 @@ def metrics_server(pages: list[str]):
 USED = "pulsar_broker_topic_list_direct_memory_used_bytes"
 
 
-def test_a_server_is_sampled_until_its_memory_came_back(monkeypatch) -> None:
+def test_a_server_is_sampled_until_its_memory_is_released(monkeypatch) -> None:
     # Given a server that frees memory after some readings
     monkeypatch.setattr(sampling, "SAMPLE_SECONDS", 0.001)
     pages = [f"{USED} 5\n"] * 20 + [f"{USED} 0\n"]
@@ -104,7 +104,7 @@ def test_a_server_is_sampled_until_its_memory_came_back(monkeypatch) -> None:
     assert watch.seen_at_the_end == {"broker"}
 
 
-def test_what_a_server_never_gives_back_is_its_last_sample(monkeypatch) -> None:
+def test_memory_that_a_server_never_releases_is_its_last_sample(monkeypatch) -> None:
     monkeypatch.setattr(sampling, "SAMPLE_SECONDS", 0.001)
     pages = [f"{USED} 0\n", f"{USED} 7\n"]
     with metrics_server(pages) as url, ServerWatch({"broker": url}, {}) as watch:
@@ -113,7 +113,7 @@ def test_what_a_server_never_gives_back_is_its_last_sample(monkeypatch) -> None:
     assert watch.holds_memory("broker")
 
 
-def test_a_server_that_cannot_be_asked_any_more_was_not_seen_at_the_end(monkeypatch) -> None:
+def test_an_unreachable_server_does_not_count_as_seen_at_the_end(monkeypatch) -> None:
     monkeypatch.setattr(sampling, "SAMPLE_SECONDS", 0.001)
     with metrics_server([f"{USED} 7\n"]) as url:
         watch = ServerWatch({"broker": url}, {})
@@ -122,7 +122,7 @@ def test_a_server_that_cannot_be_asked_any_more_was_not_seen_at_the_end(monkeypa
     assert not watch.seen_at_the_end
 
 
-def test_an_address_without_metrics_is_refused_before_the_storm() -> None:
+def test_an_admin_url_without_metrics_is_refused_before_the_run() -> None:
     with (
         metrics_server(["x"]) as url,
         pytest.raises(UsageError, match=r"404: Not Found\): check --admin-url proxy="),
@@ -136,7 +136,7 @@ def test_an_address_without_metrics_is_refused_before_the_storm() -> None:
         pass
 
 
-def test_a_server_that_comes_again_as_another_process_tells_of_itself(monkeypatch) -> None:
+def test_a_restarted_server_is_sampled_by_its_own_metrics_page(monkeypatch) -> None:
     # Given a process that has vanished from the kernel, and a page of the successor
     class Gone(KernelBooks):
         def reset_high_water_mark(self) -> None:
@@ -173,7 +173,7 @@ def process(directory: Path, status: str) -> KernelBooks:
     return KernelBooks("proxy", 42, directory)
 
 
-def test_a_process_is_described_by_the_names_that_it_would_use_itself(tmp_path) -> None:
+def test_kernel_figures_of_a_process_have_the_names_of_process_metrics(tmp_path) -> None:
     books = process(tmp_path, "Name:\tx\nVmHWM:\t  2048 kB\nVmRSS:\t  1024 kB\n")
     books.reset_high_water_mark()
     assert (tmp_path / "42" / "clear_refs").read_text() == "5"
@@ -185,18 +185,18 @@ def test_a_process_is_described_by_the_names_that_it_would_use_itself(tmp_path) 
     }
 
 
-def test_a_process_that_is_not_there_is_named(tmp_path) -> None:
+def test_a_missing_process_is_reported_by_number_and_role(tmp_path) -> None:
     with pytest.raises(UsageError, match=r"process 42, the proxy, cannot"):
         KernelBooks("proxy", 42, tmp_path).reset_high_water_mark()
 
 
-def test_a_process_that_has_ended_is_told_from_one_without_memory(tmp_path) -> None:
+def test_a_process_without_memory_is_reported_as_ended(tmp_path) -> None:
     with pytest.raises(UsageError, match="has ended"):
         process(tmp_path, "Name:\tzombie\n").samples()
 
 
 @pytest.mark.parametrize(("took", "pause"), [(0.001, sampling.SAMPLE_SECONDS), (0.4, 8.0)])
-def test_a_page_costs_a_server_a_twentieth_of_its_time_at_most(took, pause, monkeypatch) -> None:
+def test_scrapes_take_at_most_a_twentieth_of_a_servers_time(took, pause, monkeypatch) -> None:
     monkeypatch.setattr(ServerWatch, "_scrape", lambda *_: took)
     paused: list[float] = []
     watch = ServerWatch({"broker": "http://127.0.0.1:1"}, {})

@@ -51,7 +51,7 @@ def is_running(pid: int) -> bool:
     return True
 
 
-def test_ready_line_gives_the_addresses(launch: ServerLaunch) -> None:
+def test_the_ready_line_of_a_server_holds_its_addresses(launch: ServerLaunch) -> None:
     script(launch, SERVE)
     with running_server(launch) as server:
         assert server.service_url == "pulsar://127.0.0.1:1"
@@ -59,20 +59,20 @@ def test_ready_line_gives_the_addresses(launch: ServerLaunch) -> None:
     assert launch.log.read_text() == "up\n"
 
 
-def test_settings_become_arguments(tmp_path: Path) -> None:
+def test_server_settings_become_command_line_arguments(tmp_path: Path) -> None:
     launch = ServerLaunch("proxy", {"a": "1", "b": "x y"}, tmp_path / "log", ("--import", "d"))
     expected = [sys.executable, "-m", "proxy", "--set", "a=1", "--set", "b=x y", "--import", "d"]
     assert launch.command() == expected
 
 
-def test_nobody_waits_for_the_end_of_half_a_ready_line(launch: ServerLaunch) -> None:
+def test_an_incomplete_ready_line_fails_the_start(launch: ServerLaunch) -> None:
     script(launch, "import signal\nprint('READY br', end='', flush=True)\nsignal.pause()\n")
     with pytest.raises(ServerStartError, match="printed 'READY br' instead"):
         running_server(launch, 5).__enter__()
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit])
-def test_server_stops_however_the_block_ends(launch, error) -> None:
+def test_a_server_stops_when_the_block_ends_with_any_error(launch, error) -> None:
     script(launch, SERVE)
     pids: list[int] = []
 
@@ -86,7 +86,7 @@ def test_server_stops_however_the_block_ends(launch, error) -> None:
     assert not is_running(pids[0])
 
 
-def test_server_is_asked_to_drain_first(launch: ServerLaunch) -> None:
+def test_a_server_drains_on_sigterm_before_its_end(launch: ServerLaunch) -> None:
     drain = "signal.signal(15, lambda *_: (sys.stderr.write('drained\\n'), sys.exit(0)))"
     script(launch, f"import signal, sys\n{drain}\n{SERVE}")
     with running_server(launch):
@@ -94,7 +94,7 @@ def test_server_is_asked_to_drain_first(launch: ServerLaunch) -> None:
     assert launch.log.read_text() == "up\ndrained\n"
 
 
-def test_server_that_ignores_sigterm_is_killed(launch: ServerLaunch, monkeypatch) -> None:
+def test_a_server_that_ignores_sigterm_is_killed(launch: ServerLaunch, monkeypatch) -> None:
     monkeypatch.setattr("loadgen.places.server_process.stop.__defaults__", (0.05,))
     script(launch, f"import signal\nsignal.signal(15, signal.SIG_IGN)\n{SERVE}signal.pause()\n")
     with running_server(launch) as server:
@@ -102,13 +102,15 @@ def test_server_that_ignores_sigterm_is_killed(launch: ServerLaunch, monkeypatch
     assert not is_running(pid)
 
 
-def test_server_that_ends_is_explained_with_its_log(launch: ServerLaunch) -> None:
+def test_a_server_that_exits_at_its_start_is_reported_with_exit_code_and_log(
+    launch: ServerLaunch,
+) -> None:
     script(launch, "import sys\nsys.stderr.write('port 1 is in use\\n')\nsys.exit(3)\n")
     with pytest.raises(ServerStartError, match=r"(?s)exit code 3.*port 1 is in use"):
         running_server(launch).__enter__()
 
 
-def test_a_server_that_refuses_its_input_is_told_in_its_own_sentences_alone(tmp_path) -> None:
+def test_a_server_that_refuses_its_input_is_reported_with_its_own_error_only(tmp_path) -> None:
     # Given a broker that logs a long configuration, then looks at topics
     topics = tmp_path / "topics.txt"
     topics.write_text("persistent://a/b/right\nwrong\n")
@@ -124,7 +126,7 @@ def test_a_server_that_refuses_its_input_is_told_in_its_own_sentences_alone(tmp_
     ]
 
 
-def test_what_a_refusing_server_says_is_bounded_from_its_first_sentence(launch) -> None:
+def test_the_error_of_a_refusing_server_is_cut_after_its_first_lines(launch) -> None:
     script(launch, "import sys\nprint(*range(100), sep='\\n', file=sys.stderr)\nsys.exit(2)\n")
     with pytest.raises(ServerStartError) as raised:
         running_server(launch).__enter__()
@@ -133,26 +135,26 @@ def test_what_a_refusing_server_says_is_bounded_from_its_first_sentence(launch) 
     assert lines[-1] == f"and 70 more lines in {launch.log}"
 
 
-def test_a_server_that_fails_by_a_fault_is_explained_with_its_log(launch: ServerLaunch) -> None:
+def test_a_server_that_crashes_is_reported_with_its_log(launch: ServerLaunch) -> None:
     script(launch, "import sys\nsys.stderr.write('up\\n')\nraise RuntimeError('broken')\n")
     with pytest.raises(ServerStartError, match=r"(?s)exit code 1 .*up.*RuntimeError: broken"):
         running_server(launch).__enter__()
 
 
-def test_server_that_says_nothing_is_given_up(launch: ServerLaunch) -> None:
+def test_a_server_without_a_ready_line_fails_after_the_timeout(launch: ServerLaunch) -> None:
     script(launch, "import signal\nsignal.pause()\n")
     with pytest.raises(ServerStartError, match=r"was not ready after 0\.05 s"):
         running_server(launch, ready_seconds=0.05).__enter__()
 
 
-def test_server_that_says_something_else_is_refused(launch: ServerLaunch) -> None:
+def test_a_server_that_prints_another_first_line_fails_the_start(launch: ServerLaunch) -> None:
     script(launch, "import signal\nprint('hello', flush=True)\nsignal.pause()\n")
     with pytest.raises(ServerStartError, match="printed 'hello' instead"):
         running_server(launch).__enter__()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_termination_unwinds_like_an_interrupt(number: signal.Signals) -> None:
+def test_a_termination_signal_is_raised_as_a_keyboard_interrupt(number: signal.Signals) -> None:
     before = signal.getsignal(number)
     with pytest.raises(KeyboardInterrupt), termination_interrupts():
         signal.raise_signal(number)
@@ -160,7 +162,7 @@ def test_termination_unwinds_like_an_interrupt(number: signal.Signals) -> None:
 
 
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="the kernel is asked through setpriv")
-def test_server_ends_even_if_its_owner_is_killed(launch: ServerLaunch) -> None:
+def test_a_server_ends_if_its_parent_process_is_killed(launch: ServerLaunch) -> None:
     # Given a process that has started a server
     script(launch, SERVE)
     owner = subprocess.Popen(

@@ -50,14 +50,14 @@ def performed(*shocks: Shock, last: str) -> tuple[list[str], list[dict[str, Any]
     return subject.done, performing.happened(interrupted=False)
 
 
-def test_a_shock_happens_once_at_its_moment() -> None:
+def test_a_shock_happens_once_at_its_scheduled_time() -> None:
     done, happened = performed(shock(at="1s", restart="proxy"), last="restart")
     assert done == ["restart"]
     assert [each["what"] for each in happened] == ["restart proxy"]
     assert 10.0 <= happened[0]["at"] <= happened[0]["ready_seconds"]
 
 
-def test_a_restarted_server_stays_away_for_so_long_or_until_the_run_is_over() -> None:
+def test_a_restarted_server_stays_down_for_its_time_or_until_the_run_ends() -> None:
     class Restarted(Subject):
         def restart(self, away: Callable[[], object] = lambda: None) -> None:
             self.over.set()
@@ -84,13 +84,13 @@ def test_a_restarted_server_stays_away_for_so_long_or_until_the_run_is_over() ->
         ({"slow": "100kB/s"}, ["slow 100000.0", "mend"]),
     ],
 )
-def test_what_lasts_is_ended_with_the_run_at_the_latest(values, deeds) -> None:
+def test_a_lasting_shock_ends_with_the_run_at_the_latest(values, deeds) -> None:
     done, happened = performed(shock(at=0, **values, **{"for": "1h"}), last=deeds[-2])
     assert done == deeds
     assert len(happened) == 1
 
 
-def test_a_run_that_is_over_before_a_shock_is_told() -> None:
+def test_a_run_that_ends_before_its_shock_fails_unless_interrupted() -> None:
     with Shocks([shock(at="1h", kill="broker")], None, None, "", ServerWatch({}, {})) as performing:
         performing.agreed(time.time())
     with pytest.raises(LoadgenError, match=r"over before its shock, kill broker \(at 3600 s\)"):
@@ -98,7 +98,7 @@ def test_a_run_that_is_over_before_a_shock_is_told() -> None:
     assert performing.happened(interrupted=True) == []
 
 
-def test_a_server_that_does_not_come_up_again_ends_the_run() -> None:
+def test_a_server_that_fails_to_restart_fails_the_run() -> None:
     class Broken(Subject):
         def restart(self) -> None:
             self.over.set()
@@ -123,16 +123,16 @@ def test_a_server_that_does_not_come_up_again_ends_the_run() -> None:
         ({"set": {"a": 1}}, "shock set a=1: name --admin-url broker="),
     ],
 )
-def test_servers_of_others_have_no_shocks(values: dict[str, Any], told: str) -> None:
+def test_shocks_to_servers_outside_the_run_are_refused(values: dict[str, Any], told: str) -> None:
     with pytest.raises(UsageError, match=told):
         require_own([shock(at=0, **values)], "")
 
 
-def test_a_key_may_be_changed_where_the_broker_is_known() -> None:
+def test_a_shock_may_change_a_key_of_a_broker_with_a_known_admin_url() -> None:
     require_own([shock(at=0, set={"a": 1}), shock(at=0, anew="all")], "http://127.0.0.1:1")
 
 
-def test_shocks_are_events_of_no_client() -> None:
+def test_shocks_are_recorded_as_events_without_a_client() -> None:
     rows = shock_events([{"at": 2.0, "what": "restart proxy", "ready_seconds": 3.5}]).events
     assert {row.client for row in rows} == {NO_CLIENT}
     assert [(row.at, row.what, row.value, row.text) for row in rows] == [
@@ -150,7 +150,7 @@ def test_shocks_are_events_of_no_client() -> None:
         ([{"at": 1, "kill": "broker", "cut": "link"}], "and says kill and cut"),
     ],
 )
-def test_a_shock_of_what_is_not_there_is_refused(shocks: list[Any], told: str) -> None:
+def test_a_shock_without_a_single_existing_target_is_refused(shocks: list[Any], told: str) -> None:
     clients = [{"name": "all", "do": "list", "count": 1}]
     with pytest.raises(ValueError, match=told):
         Document.model_validate({"name": "x", "clients": clients, "shocks": shocks})

@@ -100,21 +100,21 @@ def group(**fields: Any) -> dict[str, Any]:
     return {**BATCH, **fields}
 
 
-def test_clients_start_at_their_moments_and_the_run_ends_when_all_are_back() -> None:
+def test_clients_start_at_their_scheduled_times_and_the_run_ends_when_all_are_back() -> None:
     found = run(group(count=4, arrive=EVENLY))
     assert found.sent == [0.0, 0.5, 1.0, 1.5]
     assert found.over == pytest.approx(2.5)
     assert [each.what for each in found.rows.events] == ["back"] * 4
 
 
-def test_a_closed_load_starts_the_next_when_one_is_back() -> None:
+def test_a_closed_load_starts_the_next_client_when_a_client_is_back() -> None:
     arrive = {"kind": "concurrency", "count": 2}
     found = run(group(count=5, arrive=arrive))
     assert found.sent == pytest.approx([0.0, 0.0, 1.0, 1.0, 2.0], abs=1e-6)
     assert found.over == pytest.approx(3.0)
 
 
-def test_everything_goes_on_while_a_run_is_held() -> None:
+def test_clients_keep_polling_during_the_hold_phase() -> None:
     polls = group(do="discover", library="cpp", period=10)
     found = run(polls, phases={"measure": 5, "hold": 21})
     assert found.sent == pytest.approx([0.0, 11.0, 22.0])
@@ -122,7 +122,7 @@ def test_everything_goes_on_while_a_run_is_held() -> None:
 
 
 @pytest.mark.parametrize("tasks", [1, 2, 3])
-def test_a_run_with_intervals_is_as_long_over_any_number_of_tasks(tasks: int) -> None:
+def test_the_length_of_a_run_does_not_depend_on_the_number_of_tasks(tasks: int) -> None:
     groups = [group(name="beat", count=2, every=3), group(name="once", count=2)]
     runs = [
         run(*groups, phases={"measure": 8, "drain": 0.5}, task=task, tasks=tasks)
@@ -133,46 +133,46 @@ def test_a_run_with_intervals_is_as_long_over_any_number_of_tasks(tasks: int) ->
     assert sent == pytest.approx(sorted([0.0, 0.0, *[0.0, 3.0, 6.0] * 2]), abs=1e-6)
 
 
-def test_a_run_ends_with_its_time_and_lets_requests_end() -> None:
+def test_an_unanswered_request_times_out_at_the_end_of_the_drain_phase() -> None:
     found = run(group(), phases={"measure": 5, "drain": 3}, steps={"list": ["silence"]})
     assert found.over == pytest.approx(8.0)
     assert [row.outcome for row in found.rows.requests] == [Outcome.TIMEOUT]
 
 
-def test_draining_is_over_with_the_last_request() -> None:
+def test_the_drain_phase_ends_with_the_last_request() -> None:
     found = run(group(every=10), phases={"measure": 0.5, "drain": 3})
     assert found.over == pytest.approx(1.0)
 
 
-def test_nobody_ends_a_run_before_the_warm_up_is_over() -> None:
+def test_a_run_does_not_end_before_its_warm_up() -> None:
     assert run(group(), phases={"warm_up": 4, "measure": 5}).over == pytest.approx(4.0)
 
 
-def test_what_is_due_in_the_warm_up_is_not_counted_live() -> None:
+def test_requests_due_in_the_warm_up_are_not_in_the_live_totals() -> None:
     found = run(group(count=4, arrive=EVENLY), phases={"warm_up": 1, "measure": 5})
     assert found.sent == [0.0, 0.5, 1.0, 1.5]
     assert found.totals.ended == {"g list answered": 2}
     assert found.totals.started == 2
 
 
-def test_a_task_without_clients_is_over_at_once() -> None:
+def test_a_task_without_clients_ends_immediately() -> None:
     assert run(group(), task=1, tasks=2).over == 0.0
 
 
-def test_a_run_that_is_interrupted_requests_no_more_and_lets_requests_end() -> None:
+def test_an_interrupted_run_sends_no_requests_and_waits_for_open_requests() -> None:
     arrive = {"kind": "constant", "rate": 1}
     found = run(group(count=9, arrive=arrive), stop_at=1.5)
     assert found.sent == [0.0, 1.0]
     assert (found.over, found.interrupted) == (pytest.approx(2.0), True)
 
 
-def test_lists_that_are_pipelined_are_due_together_and_back_when_all_are_answered() -> None:
+def test_pipelined_listings_are_due_and_sent_simultaneously() -> None:
     found = run(group(pipelined=3))
     assert found.sent == [0.0] * 3
     assert [row.due for row in found.rows.requests] == [0.0] * 3
 
 
-def test_an_interval_is_kept_whatever_becomes_of_the_answers() -> None:
+def test_requests_keep_their_interval_regardless_of_the_answers() -> None:
     found = run(
         group(every=2, timeout=30),
         phases={"measure": 9, "drain": 1},
@@ -203,7 +203,7 @@ ANSWERS = st.lists(
     restart=st.sampled_from((0, 3)),
 )
 @settings(max_examples=4, deadline=None)
-def test_every_request_ends_once_whatever_the_broker_does(
+def test_every_request_ends_once_for_any_behavior_of_the_broker(
     library: str, steps: list[tuple[str, float]], script: Any, proxied: bool, restart: int
 ) -> None:
     async def course() -> Task:
@@ -249,7 +249,7 @@ def test_every_request_ends_once_whatever_the_broker_does(
     assert len(ends) <= 2
 
 
-def test_a_plan_names_the_namespaces_of_its_own_clients_alone() -> None:
+def test_the_plan_of_a_task_holds_only_the_namespaces_of_its_clients() -> None:
     groups = [{"name": "g", "do": "list", "count": 6, "namespaces": [10, 40_000]}]
     document = Document.model_validate(
         {"name": "x", "clients": groups, "topics": {"namespaces": 50_000}}

@@ -31,7 +31,7 @@ STORM = [{"name": "all", "do": "list", "count": 200}]
 DOCUMENT = document(STORM)
 
 
-def test_a_storm_is_cut_and_the_next_one_runs() -> None:
+def test_a_simulation_can_be_cut_and_the_next_simulation_runs() -> None:
     # Time for the first namespace, and for 1,000 events
     asked = iter([True, True, True, False])
     with pytest.raises(CutError):
@@ -43,7 +43,7 @@ def test_a_storm_is_cut_and_the_next_one_runs() -> None:
 
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("looks", [4, 5, 6, 7])
-def test_a_storm_behind_a_proxy_is_cut_wherever_it_is(looks: int) -> None:
+def test_a_simulation_with_a_proxy_can_be_cut_at_any_point(looks: int) -> None:
     # Lists in flight from broker to proxy, after the end of the loop
     slow = {**STORM[0], "count": 300, "read": {"rate": "10kB/s", "buffer": 4096}}
     servers = {"profile": "pulsar", "proxy": {}}
@@ -56,7 +56,7 @@ def test_a_storm_behind_a_proxy_is_cut_wherever_it_is(looks: int) -> None:
         )
 
 
-def test_ctrl_c_ends_a_storm_where_it_is() -> None:
+def test_ctrl_c_ends_a_simulation_immediately() -> None:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     asked = []
 
@@ -79,20 +79,20 @@ class Circle:
         self.itself = self
 
 
-def test_no_garbage_is_looked_for_while_a_simulation_runs() -> None:
+def test_the_garbage_collector_is_off_while_a_simulation_runs() -> None:
     with undisturbed():
         assert not gc.isenabled()
     assert gc.isenabled()
 
 
-def test_what_a_simulation_left_in_circles_is_gone_behind_it() -> None:
+def test_reference_cycles_of_a_simulation_are_freed_after_its_end() -> None:
     with undisturbed():
         left = weakref.ref(Circle())
         assert left() is not None
     assert left() is None
 
 
-def test_a_simulation_in_a_block_without_collector_leaves_it_off() -> None:
+def test_a_simulation_keeps_a_disabled_garbage_collector_off() -> None:
     gc.disable()
     try:
         with undisturbed():
@@ -120,12 +120,12 @@ def test_a_simulation_in_a_block_without_collector_leaves_it_off() -> None:
         (STORM, {"expect": ["broker.resident.max < 1GB"]}, "needs a process, which virtual time"),
     ],
 )
-def test_what_virtual_time_has_not_is_refused_with_a_remedy(clients, values, told) -> None:
+def test_features_that_virtual_time_lacks_are_refused_with_a_remedy(clients, values, told) -> None:
     with pytest.raises(UsageError, match=told):
         require_virtual(document(clients, **values))
 
 
-def test_a_run_in_virtual_time_is_the_same_each_time() -> None:
+def test_a_run_in_virtual_time_is_reproducible() -> None:
     # Given clients with random arrivals, all losing their connections simultaneously
     arrive = {"kind": "poisson", "rate": "20/s"}
     clients = [
@@ -149,7 +149,7 @@ def test_a_run_in_virtual_time_is_the_same_each_time() -> None:
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-def test_a_server_is_restarted_and_whoever_it_served_comes_back(role: str) -> None:
+def test_clients_watch_again_after_a_server_restart(role: str) -> None:
     clients = [{"name": "java", "do": "discover", "library": "java-watch", "count": 5}]
     shock = {"at": 5, "restart": role, "for": 10}
     values: dict[str, Any] = {"servers": {"proxy": {}}, "phases": {"measure": 5, "hold": 30}}
@@ -165,14 +165,14 @@ def test_a_server_is_restarted_and_whoever_it_served_comes_back(role: str) -> No
         run_in_virtual_time(document(clients, shocks=[{**shock, "at": 90}], **values))
 
 
-def test_a_beat_that_is_due_at_the_end_is_not_begun() -> None:
+def test_a_periodic_request_due_at_the_end_of_the_run_is_not_sent() -> None:
     steady = [{"name": "all", "do": "list", "count": 3, "every": "100ms"}]
     run = run_in_virtual_time(document(steady, phases={"measure": "1s", "drain": "1s"}))
     assert len(run.rows.requests) == 30
     assert max(row.due for row in run.rows.requests) < 0.95
 
 
-def test_what_the_servers_say_is_sampled_and_seen_at_the_end() -> None:
+def test_simulated_servers_are_sampled_until_the_end() -> None:
     run = run_in_virtual_time(DOCUMENT)
     assert run.samples.figures("broker")["heap.used"] == 0
     assert run.samples.figures("broker")["heap.high"] > 0
@@ -180,7 +180,7 @@ def test_what_the_servers_say_is_sampled_and_seen_at_the_end() -> None:
     assert run.servers["broker"]["settings"]
 
 
-def test_looks_become_more_seldom_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sampling_interval_grows_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(virtual, "_SAMPLES_AT_ONE_PACE", 2)
     looks: list[float] = []
     monkeypatch.setattr(virtual, "_look", lambda _, clock, __: looks.append(clock.now()))
@@ -209,7 +209,7 @@ def test_an_error_of_a_behaviour_ends_the_run_and_is_raised(monkeypatch) -> None
         run_in_virtual_time(DOCUMENT)
 
 
-def test_an_error_in_what_a_client_does_beside_is_raised_at_the_end(monkeypatch) -> None:
+def test_an_error_in_a_periodic_request_is_raised_at_the_end(monkeypatch) -> None:
     async def broken(self: LoadClient, **_: object) -> None:
         raise ZeroDivisionError
 
@@ -219,19 +219,19 @@ def test_an_error_in_what_a_client_does_beside_is_raised_at_the_end(monkeypatch)
         run_in_virtual_time(document(steady, phases={"measure": 2, "drain": 1}))
 
 
-def test_who_lists_once_and_is_answered_is_back() -> None:
+def test_a_client_that_lists_once_is_back_when_answered() -> None:
     events = run_in_virtual_time(DOCUMENT).rows.events
     assert [row.client for row in events if row.what == "back"] == list(range(200))
 
 
-def test_answers_are_verified() -> None:
+def test_answers_in_virtual_time_are_verified() -> None:
     rows = run_in_virtual_time(DOCUMENT).rows.requests
     assert {row.topics for row in rows} == {10}
     assert all(row.topics_hash and row.answer is None for row in rows)
 
 
 @pytest.mark.parametrize("reason", ['too "slow"', "a\\n", "two\nlines"])
-def test_a_series_is_named_as_on_a_page_of_metrics(reason: str) -> None:
+def test_series_of_simulated_servers_are_named_as_on_a_metrics_page(reason: str) -> None:
     registry = CollectorRegistry()
     Counter("floodgate_refusals", "x", ["reason"], registry=registry).labels(reason).inc(2)
     scraped = dict(kept_samples(generate_latest(registry).decode()))

@@ -22,22 +22,22 @@ ARRIVALS = TypeAdapter(Arrivals)
         ({"kind": "concurrency", "count": 2}, [0, 0]),
     ],
 )
-def test_clients_start_at_these_moments(arrive: dict, moments: list[float]) -> None:
+def test_each_kind_of_arrivals_yields_its_start_times(arrive: dict, moments: list[float]) -> None:
     assert ARRIVALS.validate_python(arrive).moments(5, 1) == pytest.approx(moments)
 
 
 @given(seed=st.integers(0, 99), rate=st.floats(0.1, 100))
-def test_independent_clients_start_in_order_and_by_the_seed(seed: int, rate: float) -> None:
+def test_poisson_arrivals_are_ordered_and_depend_on_the_seed(seed: int, rate: float) -> None:
     poisson = ARRIVALS.validate_python({"kind": "poisson", "rate": rate})
     assert poisson.moments(30, seed) == sorted(poisson.moments(30, seed))
     assert poisson.moments(30, seed) != poisson.moments(30, seed + 1)
 
 
-def test_moments_of_a_trace_ascend() -> None:
+def test_a_trace_with_descending_times_is_refused() -> None:
     with pytest.raises(ValidationError, match="must be in ascending order"):
         ARRIVALS.validate_python({"kind": "trace", "at": [0, 2, 1]})
 
 
-def test_what_is_written_is_read_again() -> None:
+def test_serialized_arrivals_are_read_back_unchanged() -> None:
     ramp = ARRIVALS.validate_python({"kind": "ramp", "from": 1, "to": 2, "over": 3})
     assert ARRIVALS.validate_json(ARRIVALS.dump_json(ramp)) == ramp

@@ -17,7 +17,9 @@ from loadgen.plan.fields import Bytes, Count, Duration, Moment, Rate, Share, Spe
         (Count, "010", 10), (Count, "1_000", 1000), (Count, "+7", 7), (Count, "5.0", 5),
     ],
 )  # fmt: skip
-def test_values_with_units(field, text: str | float, value: float) -> None:
+def test_values_with_units_are_converted_to_the_unit_of_their_field(
+    field, text: str | float, value: float
+) -> None:
     assert TypeAdapter(field).validate_python(text) == value
 
 
@@ -33,6 +35,6 @@ def test_values_with_units(field, text: str | float, value: float) -> None:
         (Moment, True, "must be a number or a text"), (Duration, "0s", "greater than 0"),
     ],
 )  # fmt: skip
-def test_what_is_no_value_of_its_type_is_refused(field, text: str | bool, sentence: str) -> None:
+def test_a_value_of_another_unit_or_type_is_refused(field, text: str | bool, sentence: str) -> None:
     with pytest.raises(ValidationError, match=sentence):
         TypeAdapter(field).validate_python(text)

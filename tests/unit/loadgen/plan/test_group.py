@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from loadgen.plan.group import Reader
 
 
-def test_a_buffer_that_linux_would_raise_is_refused() -> None:
+def test_a_receive_buffer_below_the_minimum_of_linux_is_refused() -> None:
     with socket.socket() as one:
         one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
         least = one.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // 2
@@ -18,7 +18,7 @@ def test_a_buffer_that_linux_would_raise_is_refused() -> None:
         Reader(buffer=least - 1)
 
 
-def test_no_rate_is_as_fast_as_it_comes_and_a_rate_of_nothing_is_refused() -> None:
+def test_a_missing_read_rate_is_unlimited_and_a_rate_of_zero_is_refused() -> None:
     assert Reader().rate is Reader(rate=None).rate is None
     with pytest.raises(ValidationError, match="never: true reads nothing"):
         Reader(rate=0)

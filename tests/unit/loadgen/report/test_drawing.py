@@ -41,13 +41,13 @@ def places_of(text: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.title)
-def test_any_chart_is_well_formed_and_every_number_in_it_is_finite(chart: Chart | Bars) -> None:
+def test_every_chart_is_well_formed_svg_with_finite_numbers(chart: Chart | Bars) -> None:
     text = render(chart)
     ET.fromstring(text)
     assert not re.search(r"\b(nan|inf)\b", text, re.IGNORECASE)
 
 
-def test_words_from_a_run_are_escaped_wherever_they_stand() -> None:
+def test_texts_of_a_run_are_escaped_everywhere_in_a_picture() -> None:
     chart = Chart(
         HOSTILE,
         [Series(HOSTILE, LINE, words=HOSTILE)],
@@ -62,14 +62,14 @@ def test_words_from_a_run_are_escaped_wherever_they_stand() -> None:
     assert "<script" not in text
 
 
-def test_a_line_keeps_the_peak_that_lasted_one_sample() -> None:
+def test_a_thinned_line_keeps_a_peak_of_a_single_sample() -> None:
     points = [(float(n), 1.0 if n == 7_777 else 0.0) for n in range(10_000)]
     kept = thin(points, MOST_POINTS)
     assert (7_777.0, 1.0) in kept
     assert len(kept) <= MOST_POINTS + 2
 
 
-def test_a_line_has_no_line_where_nothing_is_known() -> None:
+def test_a_line_has_gaps_at_undefined_values() -> None:
     points = [(0.0, 1.0), (1.0, 2.0), (2.0, math.nan), (3.0, 4.0), (4.0, math.inf), (5.0, 1.0)]
     drawn = render(Chart("t", [Series("a", points)]))
     assert drawn.count("<polyline") == 3
@@ -77,13 +77,13 @@ def test_a_line_has_no_line_where_nothing_is_known() -> None:
     assert "nan" not in drawn
 
 
-def test_a_limit_far_above_everything_does_not_press_the_line_down() -> None:
+def test_a_limit_far_above_all_values_is_not_drawn() -> None:
     with_limit = render(Chart("x", [Series("x", LINE)], limits=[(1e9, "limit far")]))
     assert "limit far" not in with_limit
     assert "limit near" in render(Chart("x", [Series("x", LINE)], limits=[(4.0, "limit near")]))
 
 
-def test_a_shock_without_room_to_its_right_has_its_words_at_the_left() -> None:
+def test_a_shock_near_the_right_edge_has_its_label_on_the_left() -> None:
     marks = [(0.1, "kill broker"), (0.2, "ready"), (2.0, "restart proxy")]
     text = render(Chart("x", [Series("x", LINE)], marks=marks))
     ends = {words: 'text-anchor="end"' in at for at, words in places_of(text)}
@@ -92,7 +92,7 @@ def test_a_shock_without_room_to_its_right_has_its_words_at_the_left() -> None:
     assert heights["kill broker"] < heights["ready"]
 
 
-def test_long_words_go_on_in_the_next_line_and_make_room() -> None:
+def test_long_labels_are_wrapped_into_several_lines() -> None:
     words = "each with its own retries and half of them refused, " * 3 + "the end"
     short, bar = Bar("a", [(1, "good")]), Bar(words, [(1, "good")])
     line = Series(words, LINE)
@@ -106,12 +106,12 @@ def test_long_words_go_on_in_the_next_line_and_make_room() -> None:
         assert len(lines) > len(fewer) + 2
 
 
-def test_a_label_at_the_end_of_an_axis_stays_within_the_figure() -> None:
+def test_a_label_at_the_end_of_an_axis_stays_within_the_chart() -> None:
     text = render(Chart("x", [Series("x", [(0.0, 1.0), (1.0, 2.0)])], x="percentile", log=True))
     assert re.search(r'<text x="560"[^>]* text-anchor="end">90 %<', text)
 
 
-def test_labels_of_a_narrow_axis_do_not_cover_each_other() -> None:
+def test_labels_of_a_narrow_axis_do_not_overlap() -> None:
     line = Series("x", [(0.0, 1.0), (5.0, 2.0)])
     shares = [
         re.findall(r">([\d.]+ %)<", render(Chart("x", [line], x="percentile", width=width)))
@@ -123,13 +123,13 @@ def test_labels_of_a_narrow_axis_do_not_cover_each_other() -> None:
     ]
 
 
-def test_refusals_are_rings_and_lines_have_dashes_beside_their_colours() -> None:
+def test_refusals_are_drawn_as_rings_and_lines_may_be_dashed() -> None:
     dots = render(Chart("x", [Series("a", LINE, "dots"), Series("b", LINE, "rings", "bad")]))
     assert dots.count('class="hole"') == 2  # in the legend, and in the plot
     assert "stroke-dasharray" in render(Chart("x", [Series("b", LINE, dash=1)]))
 
 
-def test_a_picture_is_light_and_dark_without_variables() -> None:
+def test_a_picture_supports_light_and_dark_mode_without_css_variables() -> None:
     text = picture([CHARTS[0]] * 3, columns=2)  # type: ignore[list-item]
     assert "var(" not in text
     assert "light-dark(" not in text
@@ -137,6 +137,6 @@ def test_a_picture_is_light_and_dark_without_variables() -> None:
     assert text.count('class="title"') == 3
 
 
-def test_a_peak_is_told_in_words() -> None:
+def test_a_peak_is_described_in_words_with_its_unit() -> None:
     assert peak_words([(0, 2.0**20), (1, math.nan)], Unit.BYTES) == "at most 1.0 MB"
     assert peak_words([], Unit.BYTES) == "nothing"

@@ -50,7 +50,7 @@ def made(directory: Path, **said: object) -> str:
         return run_page(run)
 
 
-def test_a_page_has_the_sections_that_its_tables_fill(tmp_path: Path) -> None:
+def test_a_page_has_sections_only_for_recorded_data(tmp_path: Path) -> None:
     assert headings(made(tmp_path / "a")) == [
         "Requests by group and operation",
         "Requests over time",
@@ -68,14 +68,16 @@ def test_a_page_has_the_sections_that_its_tables_fill(tmp_path: Path) -> None:
     assert {"The servers", "Who came back"} <= set(fuller)
 
 
-def test_charts_are_as_narrow_as_a_phone_and_nothing_makes_them_wider(tmp_path: Path) -> None:
+def test_charts_are_at_most_390_pixels_wide(tmp_path: Path) -> None:
     text = made(tmp_path / "a")
     widths = {int(each) for each in re.findall(r'<svg [^>]* width="(\d+)"', text)}
     assert max(widths) <= 390
     assert "min-width" not in re.findall(r"\.charts svg \{[^}]*\}", text)[0]
 
 
-def test_the_headline_is_the_verdict_and_what_failed_stands_apart(tmp_path: Path) -> None:
+def test_the_headline_is_the_verdict_and_failed_checks_have_their_own_section(
+    tmp_path: Path,
+) -> None:
     missed = "steady.list.response.p99 < 1ms"
     expect = {"expect": ["steady.list.answered == 100%", missed]}
     text = made(tmp_path / "a", document=expect)
@@ -86,14 +88,14 @@ def test_the_headline_is_the_verdict_and_what_failed_stands_apart(tmp_path: Path
     assert "<summary>What holds: 5 checks</summary>" in text
 
 
-def test_where_all_holds_nothing_stands_apart(tmp_path: Path) -> None:
+def test_a_passed_run_has_no_section_of_failed_checks(tmp_path: Path) -> None:
     text = made(tmp_path / "a", document={"expect": ["steady.list.answered == 100%"]})
     assert '<h1 class="good">✓ Passed: all 5 checks hold</h1>' in text
     assert 'class="failed"' not in text
     assert "<details open><summary>What holds: 5 checks</summary>" in text
 
 
-def test_a_page_and_a_readme_count_the_same_requests_and_tell_of_the_warm_up(tmp_path) -> None:
+def test_page_and_readme_count_the_same_requests_and_name_the_warm_up(tmp_path) -> None:
     phases = {"phases": {"warm_up": 0.45, "measure": 5.0}}
     text = made(tmp_path / "run", document=phases)
     with Results.open(tmp_path / "run") as run:
@@ -103,21 +105,21 @@ def test_a_page_and_a_readme_count_the_same_requests_and_tell_of_the_warm_up(tmp
     assert "20 requests in 2.0 s" in made(tmp_path / "cold")
 
 
-def test_an_expectation_stands_once_in_its_finding(tmp_path: Path) -> None:
+def test_an_expectation_appears_once_in_its_finding(tmp_path: Path) -> None:
     text = made(tmp_path / "run", document={"expect": ["steady.list.answered == 100%"]})
     findings = text.partition('<ul class="findings">')[2].partition("</ul>")[0]
     assert findings.count("steady.list.answered") == 1
     assert "<small>answers</small>" in findings
 
 
-def test_a_name_stays_on_one_line_and_a_long_text_is_wrapped() -> None:
+def test_a_table_wraps_long_texts_but_not_names() -> None:
     told = table([{"group": "a name", "text": "many words " * 5, "count": 1}])
     assert '<td class="text">a name' in told
     assert '<td class="text long">many' in told
     assert "<td>1<" in told
 
 
-def test_words_of_a_run_are_escaped(tmp_path: Path) -> None:
+def test_texts_of_a_run_are_escaped_on_its_page(tmp_path: Path) -> None:
     rows = [
         request(group=HOSTILE, namespace=HOSTILE, item=HOSTILE, operation=HOSTILE),
         request(group=HOSTILE, due=1.0, outcome="refused", reason=HOSTILE),
@@ -148,13 +150,13 @@ def test_a_page_needs_no_script_and_no_network(tmp_path: Path) -> None:
     assert not re.search(r"\b(NaN|inf)\b", text)
 
 
-def test_a_page_is_light_or_dark_as_the_system_or_its_reader_says(tmp_path: Path) -> None:
+def test_a_page_is_light_or_dark_by_choice_of_the_system_or_the_reader(tmp_path: Path) -> None:
     text = made(tmp_path / "run")
     assert "color-scheme: light dark" in text
     assert all(f'id="{each}"' in text and f"#{each}:checked" in text for each in ("light", "dark"))
 
 
-def test_every_column_is_on_the_page(tmp_path: Path) -> None:
+def test_the_page_names_every_column_of_every_table(tmp_path: Path) -> None:
     text = made(tmp_path / "run")
     for schema in TABLES.values():
         assert ", ".join(schema.names) in text
@@ -173,7 +175,9 @@ def columns(text: str) -> Iterator[tuple[str, list[str]]]:
         yield from zip(heads, map(list, zip(*rows, strict=True)), strict=True)
 
 
-def test_every_figure_of_a_table_has_its_unit_beside_it_or_in_the_head(tmp_path: Path) -> None:
+def test_every_number_in_a_table_has_its_unit_in_the_cell_or_the_column_head(
+    tmp_path: Path,
+) -> None:
     rows = [request(client=n, due=n / 10) for n in range(20)]
     rows += [request(client=n, outcome="refused", reason="TooManyRequests") for n in range(5)]
     events = [event("back", value=1.0), event("listed", value=2.0)]
@@ -192,7 +196,7 @@ def test_every_figure_of_a_table_has_its_unit_beside_it_or_in_the_head(tmp_path:
     assert not {each for each in bare - WITHOUT_UNIT if not set(each.split()) & NOUNS}
 
 
-def test_a_page_is_the_same_bytes_each_time(tmp_path: Path) -> None:
+def test_the_page_of_a_run_is_reproducible(tmp_path: Path) -> None:
     # Many requests are due at one moment and take equally long.
     rows = [request(client=n, due=n // 50 / 10, item=str(n)) for n in range(5_000)]
     record_run(tmp_path / "run", rows)
@@ -203,13 +207,13 @@ def test_a_page_is_the_same_bytes_each_time(tmp_path: Path) -> None:
     assert len(pages) == 1
 
 
-def test_a_figure_that_fell_among_the_unanswered_says_never(tmp_path: Path) -> None:
+def test_a_percentile_among_unanswered_requests_is_shown_as_never(tmp_path: Path) -> None:
     rows = [request(), *(request(client=n, outcome="timeout") for n in range(3))]
     with Results.open(record_run(tmp_path / "run", rows)) as run:
         assert "<td>never</td>" in run_page(run)
 
 
-def test_namespaces_are_shown_where_there_are_several(tmp_path: Path) -> None:
+def test_several_namespaces_are_shown_slowest_first(tmp_path: Path) -> None:
     rows = [request(namespace=f"t/n{n}", response_seconds=1.0 + n) for n in range(30)]
     with Results.open(record_run(tmp_path / "run", rows)) as run:
         told = run_page(run).partition("<h2>Namespaces, the slowest first</h2>")[2]
@@ -217,7 +221,7 @@ def test_namespaces_are_shown_where_there_are_several(tmp_path: Path) -> None:
     assert "Namespaces" not in headings(made(tmp_path / "one"))
 
 
-def test_runs_side_by_side_have_a_column_each(tmp_path: Path) -> None:
+def test_compared_runs_have_a_column_each(tmp_path: Path) -> None:
     rows = [request(client=n, due=n / 10) for n in range(20)]
     for name in ("a", "b"):
         expect = {"expect": ["steady.list.response.p99 < 1ms", "list.answered == 100%"]}
@@ -230,7 +234,7 @@ def test_runs_side_by_side_have_a_column_each(tmp_path: Path) -> None:
     assert signs == ["bad", *["good"] * 5] * 2
 
 
-def test_the_figures_of_every_task_are_on_the_page(tmp_path: Path) -> None:
+def test_the_page_has_a_row_for_every_task(tmp_path: Path) -> None:
     tasks = [{**TASK, "task": n, "moments": 1_000 + n} for n in range(101)]
     text = made(tmp_path / "run", tasks=[*tasks, {**TASK, "task": 101, "requests": 7}])
     told = text.partition("What tasks tell of themselves")[2]
@@ -239,7 +243,7 @@ def test_the_figures_of_every_task_are_on_the_page(tmp_path: Path) -> None:
     assert "not shown" not in told
 
 
-def test_runs_side_by_side_show_all_outcomes_and_the_memory_of_a_jvm(tmp_path: Path) -> None:
+def test_compared_runs_show_all_outcomes_and_the_memory_of_a_jvm(tmp_path: Path) -> None:
     rows = [request(), request(client=1, outcome="refused"), request(client=2, outcome="timeout")]
     samples = [sample(f"jvm.{kind}.used", 0.0, 5.0 * 2**20) for kind in ("heap", "direct")]
     with (
@@ -254,7 +258,7 @@ def test_runs_side_by_side_show_all_outcomes_and_the_memory_of_a_jvm(tmp_path: P
     assert "steady.list wrong" not in told
 
 
-def test_a_page_that_cannot_be_written_is_a_sentence(tmp_path, monkeypatch) -> None:
+def test_a_page_that_cannot_be_written_or_is_too_large_is_refused(tmp_path, monkeypatch) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(LoadgenError, match=r"page.html cannot be written: .*; choose another"):
         write_page(tmp_path / "file" / "page.html", "")

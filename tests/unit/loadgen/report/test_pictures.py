@@ -11,7 +11,7 @@ from loadgen.results.results import Results
 from tests.support.runs.recorded_run import record_run, request, sample
 
 
-def test_a_picture_has_the_charts_that_are_named(tmp_path: Path) -> None:
+def test_a_picture_has_the_named_charts_and_unknown_charts_are_refused(tmp_path: Path) -> None:
     samples = [sample(name, 0.0, 5.0) for name in ("resident", "heap.used")]
     with Results.open(record_run(tmp_path / "run", [request()], samples=samples)) as run:
         text = picture_of([run], ["servers.resident", "outcomes"])
@@ -25,7 +25,7 @@ def test_a_picture_has_the_charts_that_are_named(tmp_path: Path) -> None:
     assert (tmp_path / "new" / "x.svg").read_text() == text
 
 
-def test_a_picture_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
+def test_a_picture_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(LoadgenError, match="cannot be written"):
         write_text(tmp_path / "file" / "x.svg", "")

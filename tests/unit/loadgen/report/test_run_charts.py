@@ -49,12 +49,12 @@ def one(name: str, runs: list[Results], key: str | None = None) -> Chart:
     return found
 
 
-def test_a_run_without_rows_has_no_chart_and_no_fault(tmp_path: Path) -> None:
+def test_a_run_without_rows_has_no_charts(tmp_path: Path) -> None:
     with Results.open(record_run(tmp_path / "empty")) as run:
         assert not [name for name, make in CHARTS.items() if list(make([run]))]
 
 
-def test_every_chart_of_one_run_and_of_two_can_be_drawn(runs: list[Results]) -> None:
+def test_every_chart_of_a_single_run_and_of_two_runs_can_be_drawn(runs: list[Results]) -> None:
     for chosen in (runs[:1], runs):
         for make in CHARTS.values():
             charts = list(make(chosen))
@@ -63,7 +63,7 @@ def test_every_chart_of_one_run_and_of_two_can_be_drawn(runs: list[Results]) -> 
             assert all(each.x_title and each.y_title for each in axes)
 
 
-def test_requests_are_counted_by_when_they_were_due_and_stand_on_each_other(runs) -> None:
+def test_requests_are_counted_by_due_time_and_stacked_by_outcome(runs) -> None:
     refused, answered = one("requests", runs[:1]).series
     assert [(each.name, each.words, each.look) for each in (refused, answered)] == [
         ("refused", "10 requests", "area"),
@@ -74,7 +74,9 @@ def test_requests_are_counted_by_when_they_were_due_and_stand_on_each_other(runs
     assert sum(y for _, y in answered.points) * width == pytest.approx(20)
 
 
-def test_several_runs_are_overlaid_with_what_got_no_answer(runs: list[Results]) -> None:
+def test_overlaid_runs_show_answered_and_unanswered_requests_separately(
+    runs: list[Results],
+) -> None:
     chart = one("requests", runs)
     assert [(each.name, each.words, each.colour, each.dash) for each in chart.series] == [
         ("r (1), answered", "20 requests", "c0", 0),
@@ -85,7 +87,7 @@ def test_several_runs_are_overlaid_with_what_got_no_answer(runs: list[Results]) 
     assert labels_of(runs) == ["r (1)", "r (2)"]
 
 
-def test_runs_of_equal_titles_are_told_apart_by_their_names(tmp_path: Path) -> None:
+def test_runs_of_equal_titles_are_labeled_by_their_names(tmp_path: Path) -> None:
     titles = {"a": "Storm.", "b": "Storm.", "c": "Calm."}
     places = [record_run(tmp_path / each, run=each, title=titles[each]) for each in titles]
     with Results.open(places[0]) as a, Results.open(places[1]) as b, Results.open(places[2]) as c:
@@ -100,19 +102,23 @@ def test_phases_are_shaded_and_shocks_marked(runs: list[Results]) -> None:
     assert chart.x_title == "time since the start, with the warm-up"
 
 
-def test_each_request_is_a_dot_and_one_without_an_answer_a_ring(runs: list[Results]) -> None:
+def test_an_answered_request_is_a_dot_and_a_refused_request_is_a_ring(runs: list[Results]) -> None:
     answered, refused = one("each", runs[:1]).series
     assert (len(answered.points), answered.look) == (20, "dots")
     assert (refused.points[0], refused.look) == ((2.0, 3.0), "rings")
 
 
-def test_who_got_no_answer_waits_for_ever_and_ends_the_line(runs: list[Results]) -> None:
+def test_unanswered_requests_count_as_never_and_end_the_distribution_line(
+    runs: list[Results],
+) -> None:
     (line,) = one("distribution", runs[:1]).series
     assert "40 % never" in line.words  # the 5 of the warm-up do not count
     assert all(math.isfinite(y) for _, y in line.points)
 
 
-def test_the_line_ends_at_the_slowest_if_all_were_answered(tmp_path: Path) -> None:
+def test_if_all_requests_are_answered_the_distribution_line_ends_at_the_slowest(
+    tmp_path: Path,
+) -> None:
     rows = [request(client=n, response_seconds=n + 1.0) for n in range(1000)]
     with Results.open(record_run(tmp_path / "run", rows)) as run:
         (line,) = one("distribution", [run]).series
@@ -121,20 +127,20 @@ def test_the_line_ends_at_the_slowest_if_all_were_answered(tmp_path: Path) -> No
     assert {each.words for each in (line, *lines)} == {"p99 990.0 s"}  # Exact, as in tables.
 
 
-def test_back_is_a_course_beside_how_many_there_are(runs: list[Results]) -> None:
+def test_clients_that_are_back_are_drawn_against_the_number_of_clients(runs: list[Results]) -> None:
     chart = one("back", runs[:1])
     assert chart.series[0].words == "15 of 30 clients"
     assert chart.series[0].points[-1][1] == 15.0
     assert chart.limits == [(30.0, "30 clients")]
 
 
-def test_memory_stands_against_its_limit(runs: list[Results]) -> None:
+def test_used_memory_is_drawn_with_its_limit(runs: list[Results]) -> None:
     chart = one("servers", runs[:1], "heap.used")
     assert [each.name for each in chart.series] == ["broker", "proxy"]
     assert chart.limits == [(200e6, "limit 191 MB")]
 
 
-def test_processor_time_is_shown_as_cores_also_over_a_restart(tmp_path: Path) -> None:
+def test_processor_time_is_drawn_as_used_cores_even_across_a_restart(tmp_path: Path) -> None:
     told = ((0.0, 1.0), (1.0, 3.0), (2.0, 0.5), (3.0, 0.4999999999999999))
     samples = [sample("cpu.seconds", at, value) for at, value in told]
     with Results.open(record_run(tmp_path / "run", ROWS, samples=samples)) as run:
@@ -142,7 +148,7 @@ def test_processor_time_is_shown_as_cores_also_over_a_restart(tmp_path: Path) ->
     assert line.points == [(1.0, 2.0), (2.0, 0.5), (3.0, 0.0)]  # Noise is no restart.
 
 
-def test_a_gap_between_scrapes_is_a_gap(tmp_path: Path) -> None:
+def test_a_gap_between_scrapes_interrupts_the_line(tmp_path: Path) -> None:
     moments = [n / 4 for n in (*range(12), *range(28, 40))]
     samples = [sample("resident", at, 1.0) for at in moments]
     with Results.open(record_run(tmp_path / "run", ROWS, samples=samples)) as run:
@@ -150,7 +156,7 @@ def test_a_gap_between_scrapes_is_a_gap(tmp_path: Path) -> None:
     assert [x for x, y in line.points if math.isnan(y)] == [4.875]
 
 
-def test_scrapes_that_come_ever_slower_have_no_gap(tmp_path: Path) -> None:
+def test_growing_scrape_intervals_do_not_interrupt_the_line(tmp_path: Path) -> None:
     moments = [1.2**n for n in range(20)]
     samples = [sample("resident", at, 1.0) for at in moments]
     with Results.open(record_run(tmp_path / "run", ROWS, samples=samples)) as run:
@@ -158,12 +164,12 @@ def test_scrapes_that_come_ever_slower_have_no_gap(tmp_path: Path) -> None:
     assert all(math.isfinite(y) for _, y in line.points)
 
 
-def test_memory_of_all_servers_over_idle_is_compared(runs: list[Results]) -> None:
+def test_compared_runs_show_the_memory_of_all_servers_over_idle(runs: list[Results]) -> None:
     chart = one("servers", runs, "over-idle")
     assert [max(y for _, y in each.points) for each in chart.series] == [100e6, 100e6]
 
 
-def test_a_sweep_shows_medians_and_ranges() -> None:
+def test_a_sweep_chart_shows_medians_and_ranges() -> None:
     lines = [("fifo", [(10.0, [3.0, 1.0, 2.0]), (20.0, []), (5.0, [1.0])])]
     (line,) = sweep_chart("back", "limit", lines).series
     assert line.points == [(5.0, 1.0), (10.0, 2.0)]

@@ -17,7 +17,7 @@ def run(tmp_path: Path) -> Path:
     return record_run(tmp_path / "a", [*rows, request(client=3, outcome="timeout")])
 
 
-def test_rows_are_shown_as_a_table_as_json_and_as_csv(run: Path) -> None:
+def test_query_rows_are_formatted_as_a_table_as_json_and_as_csv(run: Path) -> None:
     found = run_sql([run], "SELECT client, response_seconds AS s FROM requests WHERE client > 1")
     assert as_text(found) == "client      s\n     2    2.5\n     3  never\n"
     assert json.loads(as_json(found)) == [{"client": 2, "s": 2.5}, {"client": 3, "s": None}]
@@ -25,13 +25,13 @@ def test_rows_are_shown_as_a_table_as_json_and_as_csv(run: Path) -> None:
     assert json.loads(as_json(run_sql([run], "SELECT '\\xFF'::BLOB AS b"))) == [{"b": "ff"}]
 
 
-def test_no_more_rows_are_shown_than_wanted_and_that_is_said(run: Path) -> None:
+def test_a_query_cut_at_the_maximum_of_rows_reports_that_more_rows_exist(run: Path) -> None:
     found = run_sql([run], "SELECT client FROM requests ORDER BY client", most=2)
     assert as_text(found).splitlines()[-1] == "... and more: 2 rows are shown"
     assert len(found.rows) == 2
 
 
-def test_a_shipped_question_is_asked_of_each_run(run: Path, tmp_path: Path) -> None:
+def test_a_shipped_query_runs_on_each_run_separately(run: Path, tmp_path: Path) -> None:
     other = record_run(tmp_path / "b", [request(run="s")], run="s")
     found = run_sql([run, other], "by-operation")
     assert [row[:3] for row in found.rows] == [("r", "list", 4), ("s", "list", 1)]
@@ -64,7 +64,9 @@ def test_a_shipped_question_is_asked_of_each_run(run: Path, tmp_path: Path) -> N
         ("SELECT * FROM '/etc/passwd'", "does not exist"),
     ],
 )
-def test_nothing_is_written_and_no_other_file_is_read(text, sentence, run, tmp_path) -> None:
+def test_invalid_queries_writes_and_reads_of_other_files_are_refused(
+    text, sentence, run, tmp_path
+) -> None:
     path = tmp_path / "secret.csv"
     with pytest.raises(UsageError, match=sentence):
         run_sql([run], text.format(path=path))

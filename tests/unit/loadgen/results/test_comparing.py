@@ -74,11 +74,13 @@ def word(first: Sequence[float | None], second: Sequence[float | None]) -> Word:
         (NEAR, [None] * 5, Word.DIFFER),
     ],
 )
-def test_two_sides_agree_where_the_interval_lies_within_the_margin(first, second, expected) -> None:
+def test_two_groups_of_runs_agree_if_the_interval_lies_within_the_margin(
+    first, second, expected
+) -> None:
     assert word(first, second) is expected
 
 
-def test_figures_that_are_nothing_on_both_sides_count_for_no_agreement() -> None:
+def test_figures_that_are_zero_on_both_sides_do_not_count_as_agreement() -> None:
     found = compare(sides(NEAR, NEAR))
     figures = [r.figure for r in found.rows if r.differences[1].word is not Word.UNJUDGED]
     assert figures == ["answered", "a.list response p50"]  # Of one request p99 is the slowest.
@@ -87,14 +89,14 @@ def test_figures_that_are_nothing_on_both_sides_count_for_no_agreement() -> None
     assert "needs 5 repeats" in markdown_of(compare(sides(NEAR[:4], NEAR)))
 
 
-def test_doubtful_runs_are_left_out_and_named() -> None:
+def test_unreliable_and_wrong_runs_are_excluded_and_reported() -> None:
     found = compare([*sides(NEAR, NEAR), run("x", 99.0, "unreliable"), run("y", 1.0, "wrong")])
     assert [len(runs) for runs in found.groups.values()] == [5, 5]
     assert found.doubts == ["x: unreliable", "y: wrong"]
     assert "Left out: x: unreliable." in markdown_of(found)
 
 
-def test_refusals_that_a_run_had_none_of_are_zero() -> None:
+def test_a_refusal_reason_missing_from_a_run_counts_as_zero() -> None:
     full = {"reasons": [{"outcome": "refused", "reason": "full", "requests": 7}]}
     runs = [*(run("x", 1.0) for _ in range(5)), *(run("y", 1.0, **full) for _ in range(5))]
     (row,) = [r for r in compare(runs).rows if r.figure == "refused: full"]
@@ -115,12 +117,12 @@ def test_refusals_that_a_run_had_none_of_are_zero() -> None:
         ([run("x", 1.0)] * 31 + [run("y", 1.0)] * 31, {}, "more than 60 runs"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(runs, options, sentence) -> None:
+def test_runs_that_cannot_be_compared_are_refused(runs, options, sentence) -> None:
     with pytest.raises(UsageError, match=sentence):
         compare(runs, **options)
 
 
-def test_runs_that_were_not_asked_alike_are_compared_by_force() -> None:
+def test_runs_of_different_loads_are_compared_only_by_force() -> None:
     other = FinishedRun("y", {"document": {"clients": [1], "servers": 2}}, run("y", 1.0).summary)
     with pytest.raises(UsageError, match="not alike in clients: compare"):
         compare([run("x", 1.0), other])
@@ -131,20 +133,18 @@ def test_runs_that_were_not_asked_alike_are_compared_by_force() -> None:
 @pytest.mark.parametrize(
     ("baseline", "first"), [(None, "key=b"), ("a", "key=a"), ("key=a", "key=a")]
 )
-def test_the_first_run_that_is_named_is_the_baseline_unless_another_is_wanted(
-    baseline: str | None, first: str
-) -> None:
+def test_the_first_named_run_is_the_baseline_by_default(baseline: str | None, first: str) -> None:
     found = compare([run("key=b", 1.0), run("key=a", 1.0)], baseline)
     assert next(iter(found.groups)) == first
     assert [side.label for side in found.rows[0].sides] == list(found.groups)
 
 
-def test_the_page_tells_which_runs_have_which_label() -> None:
+def test_the_comparison_lists_the_runs_of_each_label() -> None:
     runs = [run(f"key={name}", 1.0)._replace(place=f"out/{name}-1") for name in "ab"]
     assert "\n- a: a-1\n- b: b-1\n" in markdown_of(compare(runs))
 
 
-def test_the_tables_of_a_run_are_compared_whatever_its_summary_says(tmp_path: Path) -> None:
+def test_runs_are_compared_by_their_tables_and_not_by_their_summary(tmp_path: Path) -> None:
     directory = record_run(tmp_path, [request()])
     (tmp_path / "summary.json").write_text("{}")
     found = finished_run(directory)
@@ -162,7 +162,7 @@ def seeded(title: str, times: Sequence[float], seeds: Sequence[int]) -> list[Fin
     return made
 
 
-def test_runs_in_virtual_time_are_compared_in_pairs_of_one_seed() -> None:
+def test_runs_in_virtual_time_are_compared_in_pairs_of_the_same_seed() -> None:
     # Seeds matter much, the change a little, but always in one direction
     seeds = range(1, 7)
     first = [1.0 * seed for seed in seeds]
@@ -179,7 +179,7 @@ def test_runs_in_virtual_time_are_compared_in_pairs_of_one_seed() -> None:
     assert "Paired by seed (1, 2, 3, 4, 5, 6)" in markdown_of(paired)
 
 
-def test_an_equal_run_and_one_without_a_counterpart_are_left_out_and_named() -> None:
+def test_runs_of_repeated_or_unmatched_seeds_are_excluded_and_reported() -> None:
     first = [*seeded("x", [1.0, 2.0], [1, 2]), *seeded("x", [1.0], [1])]
     first[-1] = first[-1]._replace(place="again")
     found = compare([*first, *seeded("y", [1.0, 2.0, 3.0], [1, 2, 3])])
@@ -193,7 +193,7 @@ def test_an_equal_run_and_one_without_a_counterpart_are_left_out_and_named() -> 
     ]
 
 
-def test_runs_over_sockets_are_not_paired_whatever_their_seeds() -> None:
+def test_runs_over_sockets_are_not_paired_by_seed() -> None:
     runs = [*seeded("x", NEAR, range(5)), *seeded("y", NEAR, range(5))]
     runs[0] = runs[0]._replace(run={**runs[0].run, "place": "processes"})
     assert not compare(runs).paired
@@ -218,17 +218,17 @@ def pairs(differences: list[float]) -> Any:
     return paired_distance([0.0] * len(differences), differences)
 
 
-def test_pairs_without_a_spread_differ_or_do_not() -> None:
+def test_pairs_of_equal_differences_have_a_probability_of_zero_or_one() -> None:
     assert [pairs(each)[0] for each in ([0.0] * 6, [2.0], [2.0, 2.0])] == [1.0, 1.0, 0.0]
 
 
-def test_pairs_of_which_one_never_was_are_compared_as_sides() -> None:
+def test_pairs_with_infinite_values_are_compared_as_unpaired() -> None:
     for apart in ([math.inf] * 6, [math.inf, -math.inf, 0.0]):
         assert pairs(apart) == distance([0.0] * len(apart), apart)
     assert paired_distance([math.inf] * 5, [math.inf] * 5) == (1.0, (0.0, 0.0))
 
 
-def test_the_interval_of_pairs_is_that_of_their_mean_difference() -> None:
+def test_the_interval_of_pairs_is_students_interval_of_their_mean_difference() -> None:
     assert pairs([1.0] * 4)[1] is None
     assert pairs([1.0] * 5)[1] == (1.0, 1.0)
     # 2.132 is Student's 95 % quantile of four degrees of freedom.
@@ -241,7 +241,7 @@ def test_the_interval_of_pairs_is_that_of_their_mean_difference() -> None:
     first=st.lists(st.integers(0, 5), min_size=1, max_size=4),
     second=st.lists(st.integers(0, 5), min_size=1, max_size=4),
 )
-def test_the_rank_test_counts_every_way_in_which_ranks_could_have_fallen(first, second) -> None:
+def test_the_rank_test_counts_every_possible_assignment_of_ranks(first, second) -> None:
     pooled = sorted(first + second)
     rank = {value: pooled.index(value) * 2 + pooled.count(value) + 1 for value in pooled}
     even = len(first) * (len(pooled) + 1)
@@ -251,7 +251,7 @@ def test_the_rank_test_counts_every_way_in_which_ranks_could_have_fallen(first, 
     assert distance(first, second)[0] == pytest.approx(expected)
 
 
-def test_an_interval_leaves_out_as_many_pairs_as_five_percent_allow() -> None:
+def test_the_rank_interval_excludes_as_many_pairs_as_five_percent_allow() -> None:
     # Tables of the rank sum test: 4 for five against five, 27 for ten against ten.
     values = [float(n) for n in range(5)]
     _, found = distance(values, values)
@@ -263,5 +263,5 @@ def test_an_interval_leaves_out_as_many_pairs_as_five_percent_allow() -> None:
     assert distance([math.inf] * 5, [math.inf] * 5)[1] == (0.0, 0.0)
 
 
-def test_probabilities_are_shared_by_all_tests() -> None:
+def test_probabilities_are_adjusted_for_the_number_of_tests() -> None:
     assert adjusted([0.01, 0.04, 0.03, 0.5]) == pytest.approx([0.04, 0.16 / 3, 0.16 / 3, 0.5])

@@ -122,7 +122,7 @@ def test_a_stall_of_200_ms_is_in_the_response_times_and_not_in_the_service_times
     stall=st.integers(1, 10).map(lambda tenths: tenths / 10),
     refuses=st.booleans(),
 )
-def test_every_percentile_of_the_response_is_the_analytic_one(rate, begun, stall, refuses) -> None:
+def test_every_response_percentile_equals_its_analytic_value(rate, begun, stall, refuses) -> None:
     # No request is in flight when the stall begins
     assume((begun * rate) % 1 > SERVICE * rate * 1.1)
     rows = played(rate, 6.0, StallingServer(begun, stall, refuses=refuses))

@@ -26,32 +26,32 @@ def words(heading: str, page: str = PAGE) -> list[str]:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_each_column_of_a_table_is_told(name: str) -> None:
+def test_each_column_of_a_table_is_documented(name: str) -> None:
     assert set(words(f"column of `{name}`")) == set(TABLES[name].names)
 
 
-def test_each_question_is_told() -> None:
+def test_each_shipped_query_is_documented() -> None:
     assert sorted(words("question")) == sorted(QUERIES)
 
 
-def test_each_file_that_is_made_of_a_run_is_told() -> None:
+def test_each_file_made_of_a_run_is_documented() -> None:
     files = re.findall(r"^\| `([\w.]+)` \|", PAGE, re.MULTILINE)
     assert set(MADE_OF_A_RUN) <= set(files)
 
 
-def test_each_metric_of_a_run_is_told() -> None:
+def test_each_exported_metric_of_a_run_is_documented() -> None:
     names = {each.name for each in RunCollector("run", "scenario").collect()}
     assert {each.removesuffix("_total") for each in words("metric")} == names
 
 
-def test_each_figure_of_a_server_is_told() -> None:
+def test_each_figure_of_a_server_is_documented() -> None:
     (row,) = re.findall(r"^\| `heap.used`.*$", PAGE, re.MULTILINE)
     told = set(words("figure")) | {each.replace("heap", "direct") for each in words("figure")}
     assert row.count("`direct....`") == 1
     assert set(FIGURES.values()) <= told
 
 
-def test_the_sql_of_the_page_is_understood(tmp_path: Path) -> None:
+def test_the_sql_examples_of_the_page_run(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text(json.dumps({"schema_version": 2, "run": "r", "tasks": []}))
     (block,) = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
     asked = [each for each in block.split(";") if each.strip()]
@@ -60,7 +60,7 @@ def test_the_sql_of_the_page_is_understood(tmp_path: Path) -> None:
         run_sql([tmp_path], each)
 
 
-def test_each_measure_of_expectations_is_told() -> None:
+def test_each_measure_of_expectations_is_documented() -> None:
     (table,) = re.findall(r"^\| subject \|.*\n\|---.*\n((?:\|.*\n)+)", MEASURING, re.MULTILINE)
     codes = re.findall(r"`([\w.]+)`", table)
     told = {each.replace("OUTCOME", word) for each in codes for word in codes}
@@ -69,6 +69,6 @@ def test_each_measure_of_expectations_is_told() -> None:
     assert set(MEASURES) <= set(re.findall(r"`(\w+)`", MEASURING))
 
 
-def test_each_expectation_of_the_page_is_one() -> None:
+def test_each_documented_expectation_is_valid() -> None:
     for text in re.findall(r"`([\w.{}=-]+ (?:[<>=!]=?) [\w.%]+)`", MEASURING):
         parse_expectation(text)

@@ -62,7 +62,7 @@ VALUES = {
         ("steady.list.response.p99 < 50ms", ("list", "response.pN", 0.99, "<", 0.05)),
     ],
 )
-def test_an_expression_is_a_subject_a_measure_and_a_value_in_its_unit(text, expected) -> None:
+def test_an_expectation_is_parsed_into_subject_measure_operator_and_value(text, expected) -> None:
     found = parse_expectation(text)
     assert (
         found.subject,
@@ -73,7 +73,7 @@ def test_an_expression_is_a_subject_a_measure_and_a_value_in_its_unit(text, expe
     ) == pytest.approx(expected)
 
 
-def test_requests_are_selected_by_family_group_tenant_and_namespace() -> None:
+def test_an_expectation_selects_by_family_tenant_and_namespace() -> None:
     found = parse_expectation("list{family=cpp, tenant=t1}.response.p99 < 2s")
     assert found.selectors == (("family", "cpp"), ("tenant", "t1"))
     assert parse_expectation("clients{namespace=a/b}.back.rate > 50%").selectors == (
@@ -119,7 +119,9 @@ def test_requests_are_selected_by_family_group_tenant_and_namespace() -> None:
         ("list.response.p99 < limit", "response.pN has no limit of its own: write 2s"),
     ],
 )
-def test_each_mistake_is_one_sentence_that_quotes_the_expression(text: str, sentence: str) -> None:
+def test_an_invalid_expectation_is_refused_with_its_text_and_the_reason(
+    text: str, sentence: str
+) -> None:
     with pytest.raises(UsageError) as caught:
         parse_expectation(text)
     assert str(caught.value).startswith(f"expectation {text!r}: ")
@@ -127,7 +129,7 @@ def test_each_mistake_is_one_sentence_that_quotes_the_expression(text: str, sent
     assert caught.value.exit_code is ExitCode.USAGE
 
 
-def test_a_group_is_selected_in_short_and_has_to_be_one_of_the_documents() -> None:
+def test_a_group_prefix_selects_a_group_and_an_unknown_group_is_refused() -> None:
     found = parse_expectation("steady.list.answered == 100%", ["steady", "list"])
     assert (found.subject, found.selectors) == ("list", (("group", "steady"),))
     # A group may be called like an operation.
@@ -140,20 +142,20 @@ def test_a_group_is_selected_in_short_and_has_to_be_one_of_the_documents() -> No
         parse_expectation("steady.lst.answered == 1%", ["steady"])
 
 
-def test_an_endless_expression_is_quoted_in_part() -> None:
+def test_a_very_long_expectation_is_quoted_in_part() -> None:
     with pytest.raises(UsageError) as caught:
         parse_expectation("x" * 10_000)
     assert len(str(caught.value)) < 300
 
 
 @given(st.text(alphabet="lists{}.<>=p9%,_ \u00e9", max_size=30))
-def test_no_text_does_worse_than_a_usage_error(text: str) -> None:
+def test_any_invalid_text_raises_only_a_usage_error(text: str) -> None:
     with suppress(UsageError):
         parse_expectation(text)
 
 
 @given(st.data())
-def test_whatever_the_tables_list_can_be_written(data: st.DataObject) -> None:
+def test_every_listed_subject_measure_and_operator_can_be_parsed(data: st.DataObject) -> None:
     # Any subject with a valid measure, any operator and a value in the measure's unit
     subject = data.draw(st.sampled_from(list(MEASURES)))
     measure = data.draw(st.sampled_from(MEASURES[subject]))
@@ -167,11 +169,11 @@ def test_whatever_the_tables_list_can_be_written(data: st.DataObject) -> None:
     assert found.value == value_of(measure.unit, WRITTEN[measure.unit])
 
 
-def test_an_expectation_that_is_written_twice_counts_once() -> None:
+def test_a_repeated_expectation_counts_once() -> None:
     assert len(parse_expectations(["list.wrong.count == 0"] * 2)) == 1
 
 
-def test_every_kind_of_request_can_be_judged() -> None:
+def test_expectations_may_judge_every_kind_of_request() -> None:
     assert {"list", "watch", "lookup", "subscribe", "publish", "deliver"} <= set(OPERATIONS)
 
 
@@ -238,7 +240,7 @@ SAMPLES = [
         ("proxy.unread.max < 1", False, None),
     ],
 )
-def test_an_expectation_is_judged_by_the_rows_it_is_about(text, holds, value, tmp_path) -> None:
+def test_an_expectation_is_judged_by_its_selected_rows(text, holds, value, tmp_path) -> None:
     shocks = [{"at": 0.0, "what": "restart broker"}]
     with Results.open(record_run(tmp_path, ROWS, EVENTS, SAMPLES, shocks=shocks)) as results:
         (found,) = judge([parse_expectation(text)], results)
@@ -246,7 +248,7 @@ def test_an_expectation_is_judged_by_the_rows_it_is_about(text, holds, value, tm
 
 
 @pytest.mark.parametrize(("hold", "rate"), [(0.0, 2.0), (5.0, 1.0), (90.0, 0.22)])
-def test_a_rate_is_of_the_seconds_in_which_figures_are_taken(hold, rate, tmp_path) -> None:
+def test_a_rate_is_per_second_of_the_measure_and_hold_phases(hold, rate, tmp_path) -> None:
     # Ten answers in five seconds behind a warm-up; the last of all requests is done at 51 s.
     rows = [request(due=due) for due in (0.5, *(1 + n / 2 for n in range(10)), 50.9)]
     phases = {"phases": {"warm_up": 1.0, "measure": 5.0, "hold": hold, "drain": 60.0}}
@@ -265,7 +267,9 @@ def test_a_rate_is_of_the_seconds_in_which_figures_are_taken(hold, rate, tmp_pat
         ("steady.deliver.answered.count == 0", True),
     ],
 )
-def test_a_count_of_nothing_measured_is_no_0(text: str, holds: bool, tmp_path: Path) -> None:
+def test_a_count_without_measured_requests_is_reported_as_not_measured(
+    text: str, holds: bool, tmp_path: Path
+) -> None:
     rows = [request(group="warm", due=1.0), request(due=3.0)]
     phases = {"phases": {"warm_up": 2.0, "measure": 2.0}}
     with Results.open(record_run(tmp_path, rows, document=phases)) as results:
@@ -274,7 +278,7 @@ def test_a_count_of_nothing_measured_is_no_0(text: str, holds: bool, tmp_path: P
     assert judged.found.startswith("not measured: ") is not holds
 
 
-def test_every_measure_of_the_tables_can_be_judged(tmp_path: Path) -> None:
+def test_every_listed_measure_can_be_judged(tmp_path: Path) -> None:
     texts = [
         f"{subject}.{measure.name.replace('pN', 'p99')} >= {WRITTEN[measure.unit]}"
         for subject in ("list", "requests", "clients", "broker")

@@ -51,16 +51,18 @@ def missed(text: str, totals: Totals, group: List = PLANNED) -> bool:
         ("clients.back.count >= 100", {"refused": 50}, False),
     ],
 )
-def test_a_run_ends_early_only_when_nothing_to_come_can_save_it(text, ended, expected) -> None:
+def test_a_run_ends_early_only_if_its_expectation_can_no_longer_be_met(
+    text, ended, expected
+) -> None:
     assert missed(text, counted(**ended)) is expected
 
 
-def test_a_rate_is_open_to_the_end_where_nobody_knows_how_much_there_is_to_come() -> None:
+def test_a_rate_is_never_missed_early_if_the_number_of_requests_is_unknown() -> None:
     assert not missed("list.refused.rate < 1%", counted(refused=99), ENDLESS)
     assert missed("list.refused.count < 99", counted(refused=99), ENDLESS)
 
 
-def test_nothing_is_judged_before_the_first_request() -> None:
+def test_no_expectation_is_judged_before_the_first_request() -> None:
     waiting = Totals(ended={"steady list unreachable": 1})
     assert not missed("list.unreachable.count == 0", waiting)
 
@@ -76,7 +78,7 @@ SETTLED = [each.value for each in Outcome if each is not Outcome.WRONG]
     value=st.integers(0, 8),
     how=st.sampled_from(["count", "rate"]),
 )
-def test_no_run_that_would_have_passed_is_ended(so_far, rest, sign, what, value, how) -> None:
+def test_no_run_that_would_have_passed_is_ended_early(so_far, rest, sign, what, value, how) -> None:
     # A run whose expectation holds at the end: the run is not ended early.
     planned = len(so_far) + len(rest)
     found = [*so_far, *rest].count(what)

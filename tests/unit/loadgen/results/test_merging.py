@@ -31,7 +31,9 @@ def rows(run: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("row_group", [1, 2, 100])
-def test_many_files_become_few_with_the_same_rows(row_group: int, tmp_path, monkeypatch) -> None:
+def test_many_part_files_are_merged_into_few_with_the_same_rows(
+    row_group: int, tmp_path, monkeypatch
+) -> None:
     monkeypatch.setattr(merging, "_ROW_GROUP_ROWS", row_group)
     before = record(tmp_path, TASKS)
     names = merged_files(tmp_path, ())["requests"]
@@ -42,7 +44,7 @@ def test_many_files_become_few_with_the_same_rows(row_group: int, tmp_path, monk
     assert schema.equals(TABLES["requests"], check_metadata=True)
 
 
-def test_few_files_stay_as_they_are(tmp_path: Path) -> None:
+def test_few_part_files_are_not_merged(tmp_path: Path) -> None:
     record(tmp_path, MOST_FILES)
     assert merged_files(tmp_path, ()) == {
         "requests": [f"part-{number:05}.parquet" for number in range(MOST_FILES)],
@@ -51,7 +53,7 @@ def test_few_files_stay_as_they_are(tmp_path: Path) -> None:
     }
 
 
-def test_parts_that_cannot_be_merged_stay(tmp_path: Path) -> None:
+def test_part_files_that_cannot_be_merged_are_kept(tmp_path: Path) -> None:
     record(tmp_path, TASKS)
     damaged = tmp_path / "requests" / "part-00000.parquet"
     damaged.write_bytes(b"half a file")
@@ -70,13 +72,15 @@ def test_a_part_that_cannot_be_deleted_fails_the_run(tmp_path, monkeypatch) -> N
         merged_files(tmp_path, ())
 
 
-def test_rows_of_a_task_that_are_not_there_fail_the_run(tmp_path: Path) -> None:
+def test_missing_rows_of_a_task_fail_the_run(tmp_path: Path) -> None:
     record(tmp_path, 2)
     with pytest.raises(LoadgenError, match=r"part-00002\.parquet is not there, and task 2"):
         merged_files(tmp_path, range(3))
 
 
-def test_a_merged_file_that_was_whole_without_a_word_fails_the_run(tmp_path, monkeypatch) -> None:
+def test_a_merged_file_that_is_complete_despite_an_error_fails_the_run(
+    tmp_path, monkeypatch
+) -> None:
     @contextmanager
     def unanswered(path: Path) -> Iterator[pa.NativeFile]:
         with pa.OSFile(str(path), "wb") as file:
@@ -89,7 +93,7 @@ def test_a_merged_file_that_was_whole_without_a_word_fails_the_run(tmp_path, mon
         merged_files(tmp_path, ())
 
 
-def test_parts_that_lack_a_column_stay(tmp_path: Path) -> None:
+def test_part_files_that_lack_a_column_are_not_merged(tmp_path: Path) -> None:
     record(tmp_path, TASKS)
     for part in parts_of(tmp_path, "requests"):
         pq.write_table(pq.read_table(part).drop_columns(["reason"]), part)

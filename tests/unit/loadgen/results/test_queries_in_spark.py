@@ -82,7 +82,7 @@ def session(run: Path, shared_spark: SharedSpark) -> Iterator[SparkSession]:
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_a_shipped_question_has_the_same_answer_in_both(name, run, session) -> None:
+def test_a_shipped_query_has_the_same_rows_in_duckdb_and_in_spark(name, run, session) -> None:
     with Results.open(run) as results:
         here = results.query(name)
     assert here

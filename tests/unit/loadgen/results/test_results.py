@@ -35,7 +35,7 @@ def asked(name: str, directory: Path, **parameters: Any) -> list[dict[str, Any]]
         ({"run.json": []}, "schema_version None"),
     ],
 )
-def test_what_is_no_run_of_this_version_is_refused_in_one_sentence(
+def test_an_unfinished_run_or_a_run_of_another_version_is_refused(
     files: dict[str, Any], sentence: str, tmp_path: Path
 ) -> None:
     for name, content in files.items():
@@ -44,12 +44,12 @@ def test_what_is_no_run_of_this_version_is_refused_in_one_sentence(
         Results.open(tmp_path)
 
 
-def test_a_directory_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_missing_run_directory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunDirectoryError, match="is not a run directory"):
         Results.open(tmp_path / "gone")
 
 
-def test_a_part_that_is_cut_short_is_named(tmp_path: Path) -> None:
+def test_a_truncated_part_file_is_refused(tmp_path: Path) -> None:
     (part,) = (record_run(tmp_path, [request()]) / "requests").iterdir()
     part.write_bytes(part.read_bytes()[:100])
     with pytest.raises(RunDirectoryError, match=r"requests of .* cannot be read: "):
@@ -63,7 +63,7 @@ def test_a_run_that_has_lost_the_rows_of_a_task_is_refused(table: str, tmp_path:
         Results.open(tmp_path)
 
 
-def test_the_part_of_the_driver_stands_for_no_task(tmp_path: Path) -> None:
+def test_the_part_file_of_the_driver_does_not_replace_the_part_of_a_task(tmp_path: Path) -> None:
     run = record_run(tmp_path, [request()], tasks=[TASK, {**TASK, "task": 1}])
     shocks = shock_events([{"at": 1.0, "what": "restart broker", "ready_seconds": 2.0}])
     write_rows(str(run), "r", 2, 0.0, shocks)
@@ -72,21 +72,21 @@ def test_the_part_of_the_driver_stands_for_no_task(tmp_path: Path) -> None:
         Results.open(run)
 
 
-def test_a_run_that_has_lost_a_file_that_it_names_is_refused(tmp_path: Path) -> None:
+def test_a_run_that_lacks_a_listed_file_is_refused(tmp_path: Path) -> None:
     files = {"requests": ["part-00000.parquet", "merged-part-00001.parquet"], "samples": []}
     run = record_run(tmp_path, [request()], files=files)
     with pytest.raises(RunDirectoryError, match=r"requests has 1 of 2 files: the run is no longer"):
         Results.open(run)
 
 
-def test_a_file_that_the_run_does_not_name_has_no_rows_of_it(tmp_path: Path) -> None:
+def test_a_file_that_the_run_does_not_list_is_ignored(tmp_path: Path) -> None:
     files = {"requests": ["part-00000.parquet"], "events": ["part-00000.parquet"]}
     run = record_run(tmp_path, [request()], files=files)
     shutil.copy(run / "requests" / "part-00000.parquet", run / "requests" / "part-00007.parquet")
     assert asked("all", run)[0]["requests"] == 1
 
 
-def test_a_watch_whose_pattern_the_server_does_not_take_is_not_refused(tmp_path: Path) -> None:
+def test_a_watch_refused_for_a_too_long_pattern_does_not_count_as_refused(tmp_path: Path) -> None:
     longer = "NotAllowedError: Pattern longer than maximum: 50"
     rows = [
         request(operation="watch", outcome="refused", reason=longer),
@@ -97,7 +97,7 @@ def test_a_watch_whose_pattern_the_server_does_not_take_is_not_refused(tmp_path:
     assert (client["asked"], client["refused"]) == (2, 1)
 
 
-def test_a_table_whose_pages_are_damaged_is_a_sentence(tmp_path: Path) -> None:
+def test_a_table_with_damaged_pages_is_refused(tmp_path: Path) -> None:
     run = record_run(tmp_path, [request(reason=f"{number:090}") for number in range(90)])
     (part,) = (run / "requests").iterdir()
     content = bytearray(part.read_bytes())
@@ -123,38 +123,38 @@ def test_a_column_that_an_older_run_lacks_is_null(tmp_path: Path) -> None:
         assert found == {"old": (None, None)} | ({"new": ("H", 1.1)} if several is runs else {})
 
 
-def test_files_say_the_version_of_their_schema(tmp_path: Path) -> None:
+def test_table_files_carry_their_schema_version(tmp_path: Path) -> None:
     (part,) = (record_run(tmp_path) / "samples").iterdir()
     assert pq.read_metadata(part).metadata[b"floodgate.schema_version"] == b"2"
 
 
-def test_runs_of_one_name_are_not_opened_together(tmp_path: Path) -> None:
+def test_runs_of_the_same_name_are_not_opened_together(tmp_path: Path) -> None:
     runs = [record_run(tmp_path / name, [request()]) for name in ("a", "b")]
     with pytest.raises(RunDirectoryError, match="two of these runs are called r: "):
         Results.open(*runs)
 
 
-def test_a_shock_is_no_client(tmp_path: Path) -> None:
+def test_a_shock_does_not_count_as_a_client(tmp_path: Path) -> None:
     shock = event("shock", client=-1, group="", namespace="")
     run = record_run(tmp_path, [request()], [event("back", value=1.0), shock])
     assert [row["client"] for row in asked("clients", run)] == [0]
     assert [row["rate"] for row in asked("back", run)] == [1.0]
 
 
-def test_every_question_has_an_answer_where_a_table_is_empty(tmp_path: Path) -> None:
+def test_every_shipped_query_runs_on_empty_tables(tmp_path: Path) -> None:
     with Results.open(record_run(tmp_path)) as results:
         rows = {name: results.query(name) for name in QUERIES}
     assert {name for name, found in rows.items() if found} == {"again"}
 
 
-def test_a_question_is_asked_of_the_tables_once(tmp_path: Path) -> None:
+def test_a_shipped_query_reads_the_tables_only_once(tmp_path: Path) -> None:
     with Results.open(record_run(tmp_path, [request()])) as results:
         first = results.query("all")
         results.connection.close()
         assert results.query("all") == first
 
 
-def test_measured_requests_of_one_run_are_read_without_a_join(tmp_path: Path) -> None:
+def test_measured_requests_of_a_single_run_are_read_without_a_join(tmp_path: Path) -> None:
     # With an index, a query of 20 million rows took ten times as long.
     requests = [request(due=due) for due in (1.0, 100.0)]
     with Results.open(record_run(tmp_path, requests)) as results:
@@ -164,7 +164,7 @@ def test_measured_requests_of_one_run_are_read_without_a_join(tmp_path: Path) ->
     assert "JOIN" not in plan
 
 
-def test_who_got_no_answer_counts_as_infinite(tmp_path: Path) -> None:
+def test_a_request_without_an_answer_has_an_infinite_response_time(tmp_path: Path) -> None:
     rows = [request(client=n, response_seconds=n / 100) for n in range(98)]
     rows += [request(client=98, outcome="refused"), request(client=99, outcome="timeout")]
     (found,) = asked("all", record_run(tmp_path, rows))
@@ -181,7 +181,9 @@ def test_who_got_no_answer_counts_as_infinite(tmp_path: Path) -> None:
     times=st.lists(st.floats(1e-7, 1e3) | st.just(INF) | st.sampled_from([0.0, 0.1]), min_size=1),
     share=st.sampled_from([1, 500_000, 990_000, 999_900, 1_000_000]),
 )
-def test_a_percentile_in_two_steps_is_the_nearest_rank(times: list[float], share: int) -> None:
+def test_a_percentile_computed_in_two_steps_is_the_nearest_rank(
+    times: list[float], share: int
+) -> None:
     # The text of a run's questions, applied to values alone
     text = split("'all'", "true", "r.response_seconds", {"p": share})
     values = ", ".join(f"({x!r}::DOUBLE)" if x < INF else "('inf'::DOUBLE)" for x in times)
@@ -194,7 +196,7 @@ def test_a_percentile_in_two_steps_is_the_nearest_rank(times: list[float], share
     assert found == (sorted(times)[rank - 1],)
 
 
-def test_only_what_was_due_while_figures_are_taken_counts(tmp_path: Path) -> None:
+def test_only_requests_due_in_the_measure_phase_count(tmp_path: Path) -> None:
     rows = [request(due=due) for due in (0.0, 1.0, 2.5, 3.0, 9.0)]
     phases = {"phases": {"warm_up": 1.0, "measure": 2.0}}
     (found,) = asked("all", record_run(tmp_path, rows, document=phases))
@@ -215,7 +217,7 @@ def test_requests_are_split_by_group_tenant_and_second(tmp_path: Path) -> None:
     assert counted("by-second") == {0: 1, 1: 2}
 
 
-def test_a_client_that_is_never_back_counts_as_infinite(tmp_path: Path) -> None:
+def test_a_client_that_is_never_back_has_an_infinite_recovery_time(tmp_path: Path) -> None:
     rows = [request(client=n) for n in range(4)]
     back = [event("back", client=n, value=n + 1.0) for n in range(3)]
     (found,) = asked("back", record_run(tmp_path, rows, back))
@@ -224,7 +226,9 @@ def test_a_client_that_is_never_back_counts_as_infinite(tmp_path: Path) -> None:
     assert (found["p50"], found["p90"], found["max"]) == (2.0, INF, INF)
 
 
-def test_the_first_time_of_being_back_counts_and_losses_are_reconnects(tmp_path: Path) -> None:
+def test_the_listings_the_recovery_and_the_reconnects_of_a_client_are_counted(
+    tmp_path: Path,
+) -> None:
     events = [event("back", value=1.0), event("connection-lost"), event("connection-lost")]
     (found,) = asked("clients", record_run(tmp_path, [request()] * 3, events))
     assert (found["back_seconds"], found["listings"], found["reconnects"]) == (1.0, 3, 2)
@@ -250,7 +254,9 @@ def listing(task: int, names: str, **said: Any) -> dict[str, Any]:
         ([listing(0, "a"), listing(1, "b"), request(operation="create", topics=None)], []),
     ],
 )
-def test_tasks_disagree_where_right_answers_to_one_question_differ(rows, found, tmp_path) -> None:
+def test_tasks_disagree_if_correct_answers_to_the_same_request_differ(
+    rows, found, tmp_path
+) -> None:
     keys = ("namespace", "group", "kinds", "first_task", "last_task")
     rows = asked("agreement", record_run(tmp_path, rows))
     assert [tuple(row[key] for key in keys) for row in rows] == found
@@ -297,7 +303,7 @@ STANDING = [
         ([published(1)], [], {"read": {"rate": 100.0}}, 0),
     ],
 )
-def test_a_message_is_lost_if_a_consumer_that_was_there_never_got_it(
+def test_a_message_never_delivered_to_a_connected_consumer_is_lost(
     rows: list[Any], events: list[Any], billing: dict[str, Any], lost: int, tmp_path: Path
 ) -> None:
     groups = [ORDERS, {**BILLING, **billing}]
@@ -308,13 +314,15 @@ def test_a_message_is_lost_if_a_consumer_that_was_there_never_got_it(
 @pytest.mark.parametrize(
     ("events", "doubled"), [([], 1), ([event("connection-lost", group="billing")], 0)]
 )
-def test_a_message_is_doubled_if_nobody_was_lost(events: list[Any], doubled: int, tmp_path) -> None:
+def test_a_message_delivered_twice_is_doubled_unless_a_connection_was_lost(
+    events: list[Any], doubled: int, tmp_path
+) -> None:
     rows = [delivered(1, 8), delivered(1, 9), delivered(2, 8)]
     run = record_run(tmp_path, rows, events, clients=[ORDERS, BILLING])
     assert sum(row["doubled"] for row in asked("doubled", run)) == doubled
 
 
-def test_a_watch_that_was_there_is_told_of_every_change(tmp_path: Path) -> None:
+def test_a_change_that_an_open_watch_did_not_report_is_counted(tmp_path: Path) -> None:
     watching = [
         request(group="w", client=c, operation="watch", due=float(c), topics=None) for c in (1, 5)
     ]
@@ -332,21 +340,21 @@ def test_a_watch_that_was_there_is_told_of_every_change(tmp_path: Path) -> None:
     assert (found["group"], found["untold"], found["clients"]) == ("w", 1, 1)
 
 
-def test_a_counter_that_fell_began_again(tmp_path: Path) -> None:
+def test_a_counter_that_falls_counts_as_restarted(tmp_path: Path) -> None:
     points = [sample("cpu.seconds", at, value) for at, value in enumerate((5.0, 7.0, 1.0, 2.0))]
     (found,) = asked("servers", record_run(tmp_path, samples=points))
     figures = [found[key] for key in ("first", "last", "max", "rise", "last_seconds")]
     assert figures == [5.0, 2.0, 7.0, 4.0, 3.0]
 
 
-def test_a_counter_that_fell_by_noise_goes_on(tmp_path: Path) -> None:
+def test_a_counter_that_falls_by_noise_does_not_count_as_restarted(tmp_path: Path) -> None:
     noisy = (4.46, 4.459999999999999, 4.46, 4.5, 4.49, 1.37, 1.3699999999999999, 1.38)
     points = [sample("cpu.seconds", at, value) for at, value in enumerate(noisy)]
     (found,) = asked("servers", record_run(tmp_path, samples=points))
     assert found["rise"] == pytest.approx(0.04 + 1.38)
 
 
-def test_all_had_an_answer_again_when_the_last_client_had(tmp_path: Path) -> None:
+def test_recovery_ends_when_the_last_client_has_an_answer_again(tmp_path: Path) -> None:
     rows = [request(client=c, due=due) for c, due in ((1, 1.0), (1, 6.0), (2, 8.0), (2, 9.0))]
     run = record_run(tmp_path, rows)
     assert asked("again", run, at=5.0)[0]["again_seconds"] == pytest.approx(3.1)
@@ -354,7 +362,7 @@ def test_all_had_an_answer_again_when_the_last_client_had(tmp_path: Path) -> Non
     assert [each["seconds"] for each in asked("again", run)] == [0.0]
 
 
-def test_each_shock_has_a_row_of_its_own(tmp_path: Path) -> None:
+def test_recovery_has_a_row_for_each_shock(tmp_path: Path) -> None:
     rows = [request(client=c, due=due) for c, due in ((1, 1.0), (1, 6.0), (2, 8.0), (1, 11.0))]
     shocks = [event("shock", seconds=at, client=-1, text=f"at {at:g}") for at in (20.0, 5.0, 7.5)]
     run = record_run(tmp_path, rows, events=shocks)
@@ -366,7 +374,7 @@ def test_each_shock_has_a_row_of_its_own(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_runs_are_told_apart_where_several_are_open(tmp_path: Path) -> None:
+def test_requests_of_several_open_runs_are_measured_by_their_own_phases(tmp_path: Path) -> None:
     first = record_run(tmp_path / "a", [request()], document={"phases": {"warm_up": 1.0}})
     second = record_run(tmp_path / "b", [request(run="s")] * 2, run="s")
     with Results.open(first, second) as results:

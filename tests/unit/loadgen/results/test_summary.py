@@ -8,11 +8,11 @@ from loadgen.results.verdict import verdict_of
 from tests.support.runs.recorded_run import event, record_run, request, sample
 
 
-def test_the_schema_beside_the_module_is_the_models() -> None:
+def test_the_shipped_schema_equals_the_schema_of_the_models() -> None:
     assert SCHEMA.read_text() == rendered()
 
 
-def test_figures_come_from_the_tables_and_facts_from_run_json(tmp_path: Path) -> None:
+def test_summary_figures_come_from_the_tables_and_facts_from_run_json(tmp_path: Path) -> None:
     run = record_run(
         tmp_path,
         [request(), request(due=2.0, client=1, outcome="refused", reason="full")],
@@ -38,7 +38,7 @@ def test_figures_come_from_the_tables_and_facts_from_run_json(tmp_path: Path) ->
     assert found.shocks[0].again_seconds is None  # Client 1 never had an answer.
 
 
-def test_who_all_were_back_were_so_at_each_percentile(tmp_path: Path) -> None:
+def test_if_all_clients_are_back_every_percentile_has_a_recovery_time(tmp_path: Path) -> None:
     with Results.open(record_run(tmp_path, [request()], [event("back", value=0.1)])) as results:
         (back,) = summary_of(results, verdict_of(results)).model_dump(mode="json")["back"]
     assert set(back["back_seconds"].values()) == {0.1}

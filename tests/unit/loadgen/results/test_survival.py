@@ -32,7 +32,7 @@ def told(heap: float, direct: float, **limits: float) -> list[dict[str, object]]
     ]
 
 
-def test_a_real_brokers_page_tells_all_of_it() -> None:
+def test_the_metrics_page_of_a_pulsar_broker_yields_all_jvm_figures() -> None:
     figures = {figure_of(metric): value for metric, value in kept_samples(PAGE)}
     figures.pop(None)
     assert figures == {
@@ -41,7 +41,7 @@ def test_a_real_brokers_page_tells_all_of_it() -> None:
     }  # fmt: skip
 
 
-def test_readme_and_page_say_the_same(tmp_path: Path) -> None:
+def test_readme_and_page_report_the_same_share_of_jvm_memory(tmp_path: Path) -> None:
     limits = {"heap.limit": 1024.0, "direct.limit": 2048.0}
     with Results.open(record_run(tmp_path, ANSWERS, samples=told(512, 1536, **limits))) as run:
         write_files(run)
@@ -56,11 +56,13 @@ def test_readme_and_page_say_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("limits", [{}, {"heap.limit": -1.0}])
-def test_a_limit_that_is_none_is_not_known(limits: dict[str, float], tmp_path: Path) -> None:
+def test_a_missing_or_negative_jvm_limit_is_reported_as_not_known(
+    limits: dict[str, float], tmp_path: Path
+) -> None:
     with Results.open(record_run(tmp_path, ANSWERS, samples=told(1, 2, **limits))) as run:
         assert "at most 1.0 MB, -Xmx not known" in survival(run)
 
 
-def test_of_a_server_without_a_jvm_nothing_is_said(tmp_path: Path) -> None:
+def test_a_server_without_a_jvm_has_no_report_of_jvm_memory(tmp_path: Path) -> None:
     with Results.open(record_run(tmp_path, ANSWERS, samples=[sample("resident", 0, 1.0)])) as run:
         assert survival(run) == ""

@@ -36,7 +36,7 @@ def test_a_value_is_read_in_its_unit(unit: Unit, written: str, value: float) -> 
         (Unit.BYTES, "much"),
     ],
 )
-def test_what_is_no_value_of_a_unit_is_refused(unit: Unit, written: str) -> None:
+def test_an_invalid_value_of_a_unit_is_refused(unit: Unit, written: str) -> None:
     with pytest.raises((ValueError, UsageError)):
         value_of(unit, written)
 

@@ -239,7 +239,7 @@ RUNS: dict[str, tuple[Level, str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_code_junit_readme_and_summary_say_the_same(name: str, tmp_path: Path) -> None:
+def test_exit_code_junit_readme_and_summary_agree_on_the_verdict(name: str, tmp_path: Path) -> None:
     level, sentence, said = RUNS[name]
     with Results.open(record_run(tmp_path, **said)) as results:
         verdict = write_files(results)
@@ -262,7 +262,7 @@ def test_code_junit_readme_and_summary_say_the_same(name: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("level", Level)
-def test_the_worst_finding_is_the_verdict(level: Level) -> None:
+def test_the_worst_finding_decides_the_verdict(level: Level) -> None:
     found = [Finding(each, "it", "it is so") for each in Level if each.rank <= level.rank]
     assert Verdict(found).exit_code is level.exit_code
     assert Verdict(found[::-1]).level is level
@@ -285,13 +285,13 @@ def test_the_worst_finding_is_the_verdict(level: Level) -> None:
         ({"cpu_seconds": 2.0, "measured_seconds": 2.0}, True),
     ],
 )
-def test_each_limit_of_the_generator_has_an_edge(facts, limited, tmp_path) -> None:
+def test_a_run_is_unreliable_only_beyond_a_limit_of_the_generator(facts, limited, tmp_path) -> None:
     run = record_run(tmp_path, [request()], tasks=[TASK, {**TASK, **facts}])
     with Results.open(run) as results:
         assert (verdict_of(results).level is Level.UNRELIABLE) is limited
 
 
-def test_files_are_the_same_bytes_each_time_and_hold_no_number_that_json_lacks(tmp_path) -> None:
+def test_result_files_are_reproducible_and_hold_only_finite_numbers(tmp_path) -> None:
     run = record_run(tmp_path, [request(), request(outcome="refused", reason="a|b\x01<c>")])
     names = ("summary.json", "summary.csv", "junit.xml", "README.md")
     written = []
@@ -307,7 +307,7 @@ def test_files_are_the_same_bytes_each_time_and_hold_no_number_that_json_lacks(t
 
 
 @pytest.mark.parametrize("end", ["\n", "\x0b", "\x1b", "\x85", "\u2028"])
-def test_what_a_server_says_is_one_line_of_the_readme_and_of_a_comparison(
+def test_a_servers_error_text_is_a_single_escaped_line_of_readme_and_comparison(
     end: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     full = request(outcome="refused", reason=f"full{end}*or* &lt;b")

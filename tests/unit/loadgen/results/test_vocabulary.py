@@ -18,10 +18,10 @@ from loadgen.results.vocabulary import FIGURES, figure_of
         ("floodgate_loop_lag", None),
     ],
 )
-def test_a_sample_is_called_by_its_figure(metric: str, figure: str | None) -> None:
+def test_a_metric_name_is_mapped_to_its_figure(metric: str, figure: str | None) -> None:
     assert figure_of(metric) == figure
 
 
-def test_whatever_has_a_name_here_is_kept_of_a_page() -> None:
+def test_every_metric_with_a_figure_is_kept_from_a_metrics_page() -> None:
     page = "".join(f"{metric} 1\n" for metric in FIGURES)
     assert dict(kept_samples(page)) == dict.fromkeys(FIGURES, 1.0)

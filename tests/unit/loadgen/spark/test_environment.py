@@ -15,7 +15,7 @@ def _ctrl_c_is_heard() -> Iterator[None]:
     signal.signal(signal.SIGINT, handler)
 
 
-def test_ctrl_c_waits_for_the_end_of_the_block() -> None:
+def test_ctrl_c_is_raised_after_the_end_of_an_uninterrupted_block() -> None:
     done = []
 
     def block() -> None:
@@ -28,7 +28,7 @@ def test_ctrl_c_waits_for_the_end_of_the_block() -> None:
     assert done
 
 
-def test_deferred_ctrl_c_is_counted_and_the_handler_put_back() -> None:
+def test_deferred_ctrl_c_is_counted_and_the_signal_handler_is_restored() -> None:
     handler = signal.getsignal(signal.SIGINT)
     with interrupts_deferred() as interrupts:
         signal.raise_signal(signal.SIGINT)
@@ -47,7 +47,9 @@ def test_ignored_ctrl_c_stays_ignored() -> None:
 
 
 @pytest.mark.parametrize("name", ["py4j.clientserver", None])
-def test_the_bridges_stack_traces_are_not_printed(name: str | None, capfd, monkeypatch) -> None:
+def test_stack_traces_of_the_py4j_bridge_are_not_printed(
+    name: str | None, capfd, monkeypatch
+) -> None:
     # Given a process without logging
     monkeypatch.setattr(logging.getLogger(), "handlers", [])
     with bridge_silenced():

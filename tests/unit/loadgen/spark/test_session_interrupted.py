@@ -41,7 +41,7 @@ def start() -> None:
         raise AssertionError("it has started")
 
 
-def test_while_the_jvm_is_launched(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_while_the_jvm_is_launched_kills_the_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
     # Given a launch waiting for the JVM, as Spark's does
     processes: list[subprocess.Popen[bytes]] = []
 
@@ -57,7 +57,7 @@ def test_while_the_jvm_is_launched(monkeypatch: pytest.MonkeyPatch) -> None:
     assert processes[0].returncode == -signal.SIGKILL
 
 
-def test_while_the_session_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_while_the_session_begins_kills_the_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
     processes = launched(monkeypatch)
 
     def context(**_: object) -> None:
@@ -71,7 +71,7 @@ def test_while_the_session_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     assert processes[0].returncode == -signal.SIGKILL
 
 
-def test_while_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_while_the_session_is_used_kills_the_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
     # Given a context waiting for the JVM's end, unless forgotten; the context ends with the JVM
     # killed already, not only after the grace period
     processes = launched(monkeypatch)

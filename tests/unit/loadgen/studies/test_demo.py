@@ -37,7 +37,7 @@ def answers(document: Document) -> list[dict[str, Any]]:
     ]
 
 
-def test_three_storms_two_silent_clients_and_one_storm_of_those_who_retry(tmp_path: Path) -> None:
+def test_the_demo_runs_storms_stuck_clients_and_retries_and_checks_each(tmp_path: Path) -> None:
     run = FakeExperiment(answers)
     steps: list[str] = []
     found = run_demo(DemoOptions(30, clients=3, out=tmp_path), steps.append, run)
@@ -86,7 +86,7 @@ def test_three_storms_two_silent_clients_and_one_storm_of_those_who_retry(tmp_pa
     assert [beside[name]["due"] for name in beside] == [10, 10]
 
 
-def test_a_late_generator_is_told_beside_the_verdict_of_the_demo(tmp_path: Path) -> None:
+def test_a_late_generator_is_noted_beside_the_verdict_of_the_demo(tmp_path: Path) -> None:
     run = FakeExperiment(answers, tasks=[{**TASK, "loop_lag_max_seconds": 3.0}])
     found = run_demo(DemoOptions(30, clients=3, out=tmp_path), run=run)
     assert found.headline == "failed: 5 of 8 checks failed"
@@ -97,7 +97,7 @@ def test_a_late_generator_is_told_beside_the_verdict_of_the_demo(tmp_path: Path)
     assert found.notes[0].endswith("decide the exit code: it is not 98.")
 
 
-def test_the_peak_of_two_servers_is_of_one_moment(tmp_path: Path) -> None:
+def test_the_peak_memory_of_two_servers_is_of_the_same_moment(tmp_path: Path) -> None:
     told = [
         sample("resident", at, value, process)
         for process, values in {"broker": (1e6, 9e6, 1e6), "proxy": (2e6, 2e6, 5e6)}.items()
@@ -107,7 +107,7 @@ def test_the_peak_of_two_servers_is_of_one_moment(tmp_path: Path) -> None:
         assert grown_bytes(results) == 8e6
 
 
-def test_a_wrong_answer_weighs_more_than_a_check_that_failed(tmp_path: Path) -> None:
+def test_a_wrong_answer_decides_the_exit_code_before_failed_checks(tmp_path: Path) -> None:
     def wrong(document: Document) -> list[dict[str, Any]]:
         beside = answers(document) if document.name == "stuck" else []
         return [*beside, request(group=document.clients[0].name, outcome="wrong")]

@@ -50,7 +50,7 @@ def needed(*given: Any, **options: Any) -> dict[str, int]:
     return {each.what: each.needed for each in needs(*given, **options).needs}
 
 
-def test_the_schedule_of_each_group() -> None:
+def test_the_dry_run_reports_requests_and_start_times_of_each_group() -> None:
     go, beat, silent = needs().groups
     assert (go.requests, go.first_start_seconds, go.last_start_seconds) == (100, 0.0, 9.9)
     assert (beat.requests, beat.first_start_seconds) == (40, 2.0)
@@ -59,7 +59,7 @@ def test_the_schedule_of_each_group() -> None:
     assert (go.later, beat.later, silent.later) == (True, False, False)
 
 
-def test_connections_descriptors_and_ports() -> None:
+def test_the_dry_run_counts_connections_descriptors_and_ports() -> None:
     found = needed()
     assert (found["connections through the proxy"], found["ports of a source address"]) == (
         115,
@@ -73,7 +73,7 @@ def test_connections_descriptors_and_ports() -> None:
     assert (shared["descriptors, proxy"], shared["descriptors, broker"]) == (115 + 8 + 64, 8 + 64)
 
 
-def test_a_library_that_tunnels_has_a_second_connection_through_the_proxy() -> None:
+def test_a_client_that_tunnels_has_a_second_connection_through_the_proxy() -> None:
     group = "{name: java, do: discover, library: java-watch, count: 50}"
     wanted = parse_document(f"{{servers: {{proxy: {{}}}}, clients: [{group}]}}")
     through, direct = needed(wanted), needed(parse_document(f"{{clients: [{group}]}}"))
@@ -82,7 +82,7 @@ def test_a_library_that_tunnels_has_a_second_connection_through_the_proxy() -> N
     assert "of them tunnels" not in direct
 
 
-def test_servers_of_somebody_else_are_not_this_machines_to_judge() -> None:
+def test_the_memory_of_remote_servers_is_not_checked_on_this_machine() -> None:
     where = {"service_url": "pulsar://10.0.0.1:6650", "admin_urls": {"proxy": "http://a:80"}}
     elsewhere = needed(**where)
     assert [name for name in elsewhere if name.startswith("memory, ")] == [
@@ -96,7 +96,9 @@ def test_servers_of_somebody_else_are_not_this_machines_to_judge() -> None:
 @pytest.mark.parametrize(
     ("master", "judged"), [("spark://10.0.0.9:7077", False), ("local[2]", True)]
 )
-def test_hosts_of_a_cluster_are_not_judged_by_the_ports_of_this_one(master, judged) -> None:
+def test_hosts_of_a_spark_cluster_are_not_checked_by_the_ports_of_this_machine(
+    master, judged
+) -> None:
     tight = Machine(descriptors=100, ports=100, memory_bytes=1 << 40, disk_bytes=1 << 40)
     found = needs(
         machine=tight, service_url="pulsar://10.0.0.1:6650", master=master, place="spark", tasks=2
@@ -131,7 +133,7 @@ def test_virtual_time_needs_neither_descriptors_nor_ports() -> None:
         (ROOMY._replace(disk_bytes=1 << 10), r"disk, .* and 1 kB are there: use another --out"),
     ],
 )
-def test_what_the_machine_cannot_do_is_refused_with_a_remedy(machine: Machine, said: str) -> None:
+def test_needs_beyond_this_machine_are_refused_with_a_remedy(machine: Machine, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         needs(machine=machine).require_fit()
     needs().require_fit()
@@ -147,7 +149,7 @@ def test_what_the_machine_cannot_do_is_refused_with_a_remedy(machine: Machine, s
         ),
     ],
 )
-def test_how_long_it_takes_is_said_by_its_phases(phases: str, said: str) -> None:
+def test_the_maximum_duration_is_reported_by_phases(phases: str, said: str) -> None:
     group = "{name: beat, do: list, count: 1, every: 1s}"
     found = needs(parse_document(f"{{clients: [{group}], phases: {phases}}}"))
     assert duration(found) == said
@@ -157,14 +159,16 @@ def test_how_long_it_takes_is_said_by_its_phases(phases: str, said: str) -> None
 
 
 @pytest.mark.parametrize("clients", [1, 20_000, 20_001, 100_000])
-def test_every_client_has_a_port_of_one_source(clients: int) -> None:
+def test_up_to_20_000_clients_need_a_port_each_of_a_source_address(clients: int) -> None:
     group = f"{{name: a, do: list, count: {clients}}}"
     found = needed(parse_document(f"{{clients: [{group}]}}"))
     assert found["ports of a source address"] == min(20_000, clients)
 
 
 @pytest.mark.parametrize("name", list(shipped()))
-def test_each_shipped_scenario_is_told_as_tables_and_as_json(name: str, tmp_path: Path) -> None:
+def test_the_dry_run_of_each_shipped_scenario_is_shown_as_tables_and_as_json(
+    name: str, tmp_path: Path
+) -> None:
     found = dry_run(read_document(name), RunOptions(out=tmp_path))
     heads, rows = schedule_table(found)
     assert len(rows) == len(found.groups)
@@ -174,12 +178,12 @@ def test_each_shipped_scenario_is_told_as_tables_and_as_json(name: str, tmp_path
     assert [group["requests"] for group in again["groups"]] == [g.requests for g in found.groups]
 
 
-def test_where_nothing_can_be_written_is_said_before_it_is_called_full() -> None:
+def test_an_output_directory_that_cannot_be_written_is_refused() -> None:
     with pytest.raises(UsageError, match="--out /proc/x: nothing can be written in /proc: choose"):
         this_machine(Path("/proc/x"))
 
 
-def test_this_machine_is_read_where_there_is_no_folder_yet(tmp_path: Path) -> None:
+def test_this_machine_is_measured_for_a_directory_that_does_not_exist_yet(tmp_path: Path) -> None:
     found = this_machine(tmp_path / "not" / "there")
     assert found.disk_bytes
     assert found.descriptors > 0

@@ -32,7 +32,7 @@ def up_to_forty(document: Document) -> list[dict[str, Any]]:
     return [request(outcome=bad)]
 
 
-def test_the_highest_value_whose_expectations_are_met(tmp_path: Path) -> None:
+def test_the_limit_is_the_highest_value_that_meets_the_expectations(tmp_path: Path) -> None:
     probed: list[Point] = []
     limit = find_limit(study(tmp_path), COUNTS, 0.05, probed.append, FakeExperiment(up_to_forty))
     assert (limit.kind, limit.passes) == ("highest", 40)
@@ -43,7 +43,7 @@ def test_the_highest_value_whose_expectations_are_met(tmp_path: Path) -> None:
     )
 
 
-def test_a_value_with_a_unit_is_tried_and_told_with_it(tmp_path: Path) -> None:
+def test_a_value_with_a_unit_is_tried_and_reported_with_the_unit(tmp_path: Path) -> None:
     def up_to_five_minutes(document: Document) -> list[dict[str, Any]]:
         return [request(outcome="refused" if document.phases.measure > 300 else "answered")]
 
@@ -55,7 +55,7 @@ def test_a_value_with_a_unit_is_tried_and_told_with_it(tmp_path: Path) -> None:
     assert f"is {limit.passes}; {limit.fails} does not" in limit.sentence
 
 
-def test_a_search_that_is_begun_again_keeps_its_runs(tmp_path: Path) -> None:
+def test_a_restarted_search_reuses_its_runs(tmp_path: Path) -> None:
     few = Range(COUNTS.path, 32, 64)
     first = find_limit(study(tmp_path), few, run=FakeExperiment(up_to_forty))
     run = FakeExperiment(up_to_forty)
@@ -70,7 +70,7 @@ def test_a_probe_with_wrong_answers_ends_the_search(tmp_path: Path) -> None:
     assert caught.value.exit_code is ExitCode.CORRECTNESS
 
 
-def test_a_document_that_expects_nothing_has_no_limit(tmp_path: Path) -> None:
+def test_a_document_without_expectations_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="expects nothing"):
         find_limit(study(tmp_path, TEXT.partition("expect")[0]), COUNTS, run=FakeExperiment())
 
@@ -87,11 +87,11 @@ def test_the_bracket_of_whole_numbers_is_exact(low, width, share, *, rising) -> 
 
 
 @pytest.mark.parametrize(("passes", "kind"), [(True, "all"), (False, "none")])
-def test_between_ends_that_are_alike_there_is_no_limit(kind: str, *, passes: bool) -> None:
+def test_if_both_ends_pass_or_both_ends_fail_there_is_no_limit(kind: str, *, passes: bool) -> None:
     limit = bisect(Range("x", 1.5, 9.5), lambda value: passes, 0.05)
     assert (limit.kind, len(limit.probes)) == (kind, 2)
     assert "no limit between them" in limit.sentence
 
 
-def test_a_limit_at_zero_ends_the_search_as_well() -> None:
+def test_a_search_for_a_limit_at_zero_ends() -> None:
     assert len(bisect(Range("x", 0.0, 0.5), lambda value: value <= 0, 0.05).probes) <= 60

@@ -35,7 +35,7 @@ def document(*asked: Any, **more: Any) -> dict[str, Any]:
     return found
 
 
-def test_a_deploy_is_the_storm_of_an_advice_with_todays_limits() -> None:
+def test_a_deploy_is_the_storm_of_an_advice_with_the_current_limits() -> None:
     more = {"broker": {"maxConcurrentLookupRequest": "700"}}
     asked = replace(question(), more=more)
     advised = yaml.safe_load(document_text(asked, asked.today))
@@ -47,7 +47,7 @@ def test_a_deploy_is_the_storm_of_an_advice_with_todays_limits() -> None:
     assert found == advised
 
 
-def test_a_restart_meets_clients_that_were_all_back() -> None:
+def test_a_restart_happens_after_all_clients_have_connected() -> None:
     found = document(question(), "restart", away_seconds=20.0)
     assert found["phases"] == {"warm_up": 30.0, "measure": 1, "hold": 140.0, "drain": 5}
     assert found["shocks"] == [{"at": 30.0, "restart": "broker", "for": 20.0}]
@@ -55,12 +55,12 @@ def test_a_restart_meets_clients_that_were_all_back() -> None:
     assert starts == [25, 5]
 
 
-def test_a_proxys_restart_is_of_the_proxy() -> None:
+def test_the_event_proxy_restarts_the_proxy() -> None:
     found = document(question(proxy=True), "proxy")
     assert found["shocks"] == [{"at": 30.0, "restart": "proxy", "for": 30.0}]
 
 
-def test_brokers_that_are_restarted_in_turn_lose_their_clients_each_time() -> None:
+def test_a_rolling_restart_drops_all_clients_at_the_restart_of_each_broker() -> None:
     found = document(question(), "rolling", brokers=3, away_seconds=20.0)
     moments = [(each["at"], each["anew"]) for each in found["shocks"]]
     assert moments == [(at, g) for at in (30.0, 110.0, 190.0) for g in ("java-watch", "cpp")]
@@ -78,7 +78,7 @@ def test_the_fullest_of_several_brokers_has_more_than_its_even_share() -> None:
     assert [each.count for each in alone.groups] == [600, 43]
 
 
-def test_who_polls_learns_of_a_restart_at_its_next_poll() -> None:
+def test_after_a_restart_polling_clients_have_a_poll_period_more_to_come_back() -> None:
     restart = Rehearsal(question(), "restart", away_seconds=20.0)
     assert [restart.due_seconds(each) for each in GROUPS] == [80.0, 140.0]
     deploy = Rehearsal(question(), "deploy")
@@ -93,12 +93,14 @@ def test_who_polls_learns_of_a_restart_at_its_next_poll() -> None:
         (True, "proxy", 2, "leave out --brokers"),
     ],
 )
-def test_an_event_of_servers_that_are_not_there_is_refused(proxy, event, brokers, told) -> None:
+def test_an_event_without_the_servers_that_take_part_is_refused(
+    proxy, event, brokers, told
+) -> None:
     with pytest.raises(UsageError, match=told):
         Rehearsal(question(proxy=proxy), event, brokers)
 
 
-def test_it_says_how_near_the_largest_list_is_to_each_limit_that_there_is() -> None:
+def test_a_rehearsal_reports_the_share_of_each_limit_taken_by_the_largest_list() -> None:
     largest = NamespaceShape("t/big", 50_000, 5_000_000)
     tight = Setting(Limits(heap_mb=10, direct_mb=0), Limits(heap_mb=100, direct_mb=5))
     near, luck = Rehearsal(
@@ -111,7 +113,7 @@ def test_it_says_how_near_the_largest_list_is_to_each_limit_that_there_is() -> N
     assert luck.endswith("with the chances of seed 4: --set seed=5 has others.")
 
 
-def test_what_is_assumed_is_said() -> None:
+def test_a_rehearsal_reports_its_assumptions() -> None:
     told = "; ".join(Rehearsal(question(proxy=True), "restart", 3).assumed())
     for said in ("one broker of 3 is played", "takes over all", "the proxy serves the clients of"):
         assert said in told

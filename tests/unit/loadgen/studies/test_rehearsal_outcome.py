@@ -23,7 +23,9 @@ def cpp(client: int, due: float, **said: Any) -> dict[str, Any]:
     return request(client=client, due=due, group="cpp", family="cpp", **said)
 
 
-def test_watchers_are_back_with_their_watch_and_others_with_their_list(tmp_path: Path) -> None:
+def test_watching_clients_are_back_by_their_watch_and_polling_clients_by_listing(
+    tmp_path: Path,
+) -> None:
     # A restart at 30 s: clients have 90 s, polling clients 60 s more
     rehearsal = Rehearsal(question(), "restart")
     requests = [
@@ -49,7 +51,7 @@ def test_watchers_are_back_with_their_watch_and_others_with_their_list(tmp_path:
     assert not found.alerts.found
 
 
-def test_of_several_restarts_the_worst_is_told(tmp_path: Path) -> None:
+def test_of_several_restarts_the_worst_recovery_is_reported(tmp_path: Path) -> None:
     # At 30, 120 and 210 s
     rehearsal = Rehearsal(question(), "rolling", 3)
     requests = [

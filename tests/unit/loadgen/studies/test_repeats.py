@@ -14,7 +14,7 @@ from tests.unit.loadgen.studies.fake_experiment import FakeExperiment
 DOCUMENT = parse_document("{name: mine, clients: [{name: steady, do: list, count: 1}]}")
 
 
-def test_profiles_of_one_document_are_run_in_turn_and_compared(tmp_path: Path) -> None:
+def test_both_profiles_of_a_document_run_alternately_and_are_compared(tmp_path: Path) -> None:
     run = FakeExperiment()
     finished = run_sides(profiles(DOCUMENT, RunOptions(out=tmp_path)), 2, run=run)
     ran = [(how.name, document.servers.profile) for document, how in run.run]
@@ -30,7 +30,7 @@ def test_profiles_of_one_document_are_run_in_turn_and_compared(tmp_path: Path) -
     assert list(comparison.groups) == ["Floodgate", "As in Pulsar"]
 
 
-def test_a_real_pulsar_is_asked_by_its_address_and_nothing_else_differs(tmp_path: Path) -> None:
+def test_a_comparison_with_a_real_pulsar_differs_only_in_the_address(tmp_path: Path) -> None:
     ours, theirs = beside(
         DOCUMENT,
         RunOptions(out=tmp_path, tasks=1),
@@ -43,7 +43,7 @@ def test_a_real_pulsar_is_asked_by_its_address_and_nothing_else_differs(tmp_path
     assert (ours.document, ours.options.tasks) == (theirs.document, theirs.options.tasks)
 
 
-def test_repeats_share_a_label_and_one_run_has_its_own_name(tmp_path: Path) -> None:
+def test_repeated_runs_share_a_label_and_a_single_run_has_the_plain_name(tmp_path: Path) -> None:
     run = FakeExperiment()
     for repeats in (2, 1):
         run_sides([Side(DOCUMENT, RunOptions(out=tmp_path))], repeats, run=run)
@@ -53,7 +53,7 @@ def test_repeats_share_a_label_and_one_run_has_its_own_name(tmp_path: Path) -> N
         run_sides([], 0)
 
 
-def test_repeats_in_virtual_time_have_seeds_of_their_own_the_same_on_each_side(tmp_path) -> None:
+def test_repeats_in_virtual_time_have_different_seeds_equal_on_both_sides(tmp_path) -> None:
     run = FakeExperiment()
     document = DOCUMENT.model_copy(update={"seed": 7})
     places: tuple[Place, ...] = ("virtual", "processes")
@@ -63,12 +63,12 @@ def test_repeats_in_virtual_time_have_seeds_of_their_own_the_same_on_each_side(t
     assert [document.seed for document, _ in run.run] == [7, 7, 8, 8, 7, 7, 7, 7]
 
 
-def test_a_run_that_was_interrupted_is_the_last(tmp_path: Path) -> None:
+def test_an_interrupted_run_ends_the_repeats(tmp_path: Path) -> None:
     run = FakeExperiment(lambda document: [request()], interrupted=True)
     finished = run_sides([Side(DOCUMENT, RunOptions(out=tmp_path))], 3, run=run)
     assert len(finished) == len(run.run) == 1
 
 
-def test_a_run_is_no_repeat_of_itself(tmp_path: Path) -> None:
+def test_comparing_a_run_with_itself_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is named twice"):
         compared([tmp_path, tmp_path / ".." / tmp_path.name])

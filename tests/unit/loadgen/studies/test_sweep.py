@@ -65,7 +65,7 @@ def test_every_combination_runs_with_every_seed(options: SweepOptions) -> None:
     assert [options.out / name for name in table["run"].to_pylist()] == [p.run for p in points]
 
 
-def test_a_sweep_that_is_begun_again_runs_what_is_not_there(few: SweepOptions) -> None:
+def test_a_restarted_sweep_runs_only_missing_points(few: SweepOptions) -> None:
     first = sweep(few, run=FakeExperiment())
     run = FakeExperiment()
     points = sweep(replace(few, repeats=2), run=run)
@@ -76,14 +76,16 @@ def test_a_sweep_that_is_begun_again_runs_what_is_not_there(few: SweepOptions) -
 @pytest.mark.parametrize(
     "change", [{"settings": ["phases.measure=7s"]}, {"place": "processes"}], ids=str
 )
-def test_what_another_question_left_is_run_anew(few: SweepOptions, change: dict[str, Any]) -> None:
+def test_runs_of_other_settings_or_of_another_place_are_repeated(
+    few: SweepOptions, change: dict[str, Any]
+) -> None:
     sweep(few, run=FakeExperiment())
     run = FakeExperiment()
     sweep(replace(few, **change), run=run)
     assert len(run.run) == 2
 
 
-def test_half_a_run_is_no_point_and_is_not_kept(few: SweepOptions) -> None:
+def test_an_interrupted_run_is_no_point_and_is_repeated(few: SweepOptions) -> None:
     with pytest.raises(KeyboardInterrupt):
         sweep(few, run=FakeExperiment(interrupted=True))
     run = FakeExperiment()
@@ -91,7 +93,7 @@ def test_half_a_run_is_no_point_and_is_not_kept(few: SweepOptions) -> None:
     assert len(run.run) == 2
 
 
-def test_nothing_runs_where_one_point_is_no_scenario(options: SweepOptions) -> None:
+def test_no_point_runs_if_the_scenario_of_a_point_is_invalid(options: SweepOptions) -> None:
     run = FakeExperiment()
     wrong = replace(options, varied=[Varied("clients.steady.count", (1, "many"))])
     with pytest.raises(UsageError, match=r"clients\.steady\.count"):
@@ -99,7 +101,9 @@ def test_nothing_runs_where_one_point_is_no_scenario(options: SweepOptions) -> N
     assert not run.run
 
 
-def test_the_table_has_medians_and_how_many_passed(options: SweepOptions) -> None:
+def test_the_table_of_a_sweep_has_medians_and_the_number_of_passed_runs(
+    options: SweepOptions,
+) -> None:
     points = sweep(options, run=FakeExperiment(refused_by_pulsar))
     heads, rows = table_of(points)
     assert heads[:3] == ["clients.steady.count", "servers.profile", "back"]
@@ -113,7 +117,7 @@ def test_the_table_has_medians_and_how_many_passed(options: SweepOptions) -> Non
     assert points[0].figures["list.response.p99"] == math.inf
 
 
-def test_a_run_that_is_not_to_be_relied_on_says_so(few: SweepOptions) -> None:
+def test_unreliable_runs_are_reported_and_fail_the_sweep(few: SweepOptions) -> None:
     wrong = FakeExperiment(lambda document: [request(outcome="wrong")])
     points = sweep(replace(few, repeats=2), run=wrong)
     with pytest.raises(LoadgenError, match="4 of 4 runs are not to be relied on") as caught:
@@ -134,6 +138,6 @@ def test_a_run_that_is_not_to_be_relied_on_says_so(few: SweepOptions) -> None:
         ([Varied("a", tuple(range(101)))], 100, "10,100 points"),
     ],
 )
-def test_a_grid_that_is_none_is_refused(options, varied, repeats, said) -> None:
+def test_an_empty_repeated_or_too_large_grid_is_refused(options, varied, repeats, said) -> None:
     with pytest.raises(UsageError, match=said):
         sweep(replace(options, varied=varied, repeats=repeats), run=FakeExperiment())

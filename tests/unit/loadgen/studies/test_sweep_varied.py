@@ -23,17 +23,17 @@ from loadgen.studies.sweep import Varied, parse_grid, parse_varied
         ("a.b=0.00001s..0.00004s/2", ("0.00001s", "0.00004s")),
     ],
 )
-def test_values_are_read_as_a_document_has_them(text: str, values: tuple[Any, ...]) -> None:
+def test_varied_values_are_read_as_in_a_document(text: str, values: tuple[Any, ...]) -> None:
     assert parse_varied(text) == Varied("a.b", values)
 
 
 @pytest.mark.parametrize("text", ["a.b", "a.b=", "=1", "a.b=1..2", "a.b=2..1/3", "a.b=1..2/x"])
-def test_values_of_another_form_are_refused(text: str) -> None:
+def test_malformed_varied_values_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match="--vary"):
         parse_varied(text)
 
 
-def test_a_range_has_two_numbers() -> None:
+def test_a_range_has_two_ascending_numbers_of_comparable_units() -> None:
     assert parse_range("a.b=1..10") == ("a.b", 1.0, 10.0, "")
     for text in ("a.b=x..1", "a.b=1", "a.b=1..inf", "a.b=1s..2MB", "a.b=1x..2x"):
         with pytest.raises(UsageError, match=r"PATH=LOW\.\.HIGH"):
@@ -54,7 +54,9 @@ def test_a_range_has_two_numbers() -> None:
         ("0..30s", 0, 30, "s"),
     ],
 )
-def test_ends_with_units_are_in_one_of_them(ends: str, low: int, high: int, unit: str) -> None:
+def test_range_ends_with_different_units_are_converted_to_a_single_unit(
+    ends: str, low: int, high: int, unit: str
+) -> None:
     assert parse_range(f"a.b={ends}") == ("a.b", pytest.approx(low), pytest.approx(high), unit)
 
 

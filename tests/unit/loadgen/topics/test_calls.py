@@ -44,7 +44,7 @@ class Waits:
         AdminTimeoutError("sent nothing"),
     ],
 )
-async def test_what_passes_is_waited_for(error: AdminError) -> None:
+async def test_a_temporary_error_is_retried_with_growing_delays(error: AdminError) -> None:
     waits = Waits()
     retries = Retries((1, 2, 4), waits.sleep)
     answer = await retries.call(Server(error, error).call)
@@ -61,14 +61,14 @@ async def test_what_passes_is_waited_for(error: AdminError) -> None:
         AdminUnreachableError("nobody"),
     ],
 )
-async def test_what_does_not_pass_is_told_at_once(error: AdminError) -> None:
+async def test_a_permanent_error_is_raised_without_a_retry(error: AdminError) -> None:
     waits = Waits()
     with pytest.raises(type(error)):
         await Retries((1,), waits.sleep).call(Server(error).call)
     assert waits.seconds == []
 
 
-async def test_the_last_attempt_tells_its_error() -> None:
+async def test_the_error_of_the_last_attempt_is_raised() -> None:
     busy = [AdminRefusedError(503, str(number)) for number in range(5)]
     with pytest.raises(AdminRefusedError, match="2"):
         await Retries((1, 1), Waits().sleep).call(Server(*busy).call)

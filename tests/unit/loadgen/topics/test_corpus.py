@@ -26,7 +26,7 @@ def write(out: Path, parts: int = 3, plan: TopicPlan = PLAN) -> Corpus:
     return write_corpus(plan, out, parts, in_this_process(lambda done: None))
 
 
-def test_what_a_killed_task_left_is_no_part_of_a_corpus(tmp_path: Path) -> None:
+def test_partial_files_of_a_killed_task_are_not_part_of_a_corpus(tmp_path: Path) -> None:
     here = in_this_process(lambda done: None)
 
     def again(work: Callable[[int], list[Any]], parts: int) -> Iterable[Any]:
@@ -39,7 +39,7 @@ def test_what_a_killed_task_left_is_no_part_of_a_corpus(tmp_path: Path) -> None:
     assert found == {MANIFEST_NAME, *(each.name for each in corpus.files)}
 
 
-def test_the_manifest_says_what_the_files_hold(tmp_path: Path) -> None:
+def test_the_manifest_counts_and_hashes_the_topics_of_each_namespace(tmp_path: Path) -> None:
     corpus = write(tmp_path / "topics")
     content = json.loads((tmp_path / "topics" / "_manifest.json").read_text())
     assert (content["schema_version"], content["seed"], content["topics"]) == (1, 7, 1000)
@@ -54,12 +54,12 @@ def test_the_manifest_says_what_the_files_hold(tmp_path: Path) -> None:
         }
 
 
-def test_a_folder_is_read_as_a_data_set_of_its_rows(tmp_path: Path) -> None:
+def test_a_corpus_directory_is_readable_as_a_parquet_data_set(tmp_path: Path) -> None:
     write(tmp_path / "topics")
     assert pq.read_table(tmp_path / "topics").num_rows == 1000
 
 
-def test_a_namespace_lies_in_one_file_and_files_are_ordered(tmp_path: Path) -> None:
+def test_a_namespace_is_in_a_single_file_and_files_are_sorted(tmp_path: Path) -> None:
     corpus = write(tmp_path / "topics")
     columns = [pq.read_table(file).column("namespace").to_pylist() for file in corpus.files]
     together = [name for column in columns for name in dict.fromkeys(column)]
@@ -67,7 +67,7 @@ def test_a_namespace_lies_in_one_file_and_files_are_ordered(tmp_path: Path) -> N
     assert all(column == sorted(column) for column in columns)
 
 
-def test_row_groups_stay_below_their_limit(tmp_path: Path) -> None:
+def test_row_groups_stay_below_their_maximum_of_rows(tmp_path: Path) -> None:
     corpus = write(tmp_path / "topics", 1, TopicPlan(250_000, 2, seed=7))
     metadata = pq.ParquetFile(corpus.files[0]).metadata
     rows = [metadata.row_group(index).num_rows for index in range(metadata.num_row_groups)]
@@ -80,13 +80,13 @@ def test_more_parts_than_namespaces_make_no_empty_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3])
-def test_a_corpus_reads_back_as_it_was_written(tmp_path: Path, share: float) -> None:
+def test_a_corpus_is_read_back_unchanged(tmp_path: Path, share: float) -> None:
     plan = TopicPlan(1000, 7, 7, TopicShape(non_persistent_share=share))
     written = write(tmp_path / "topics", plan=plan)
     assert open_corpus(tmp_path / "topics") == written
 
 
-def test_a_corpus_with_the_older_name_of_its_manifest_is_one_as_well(tmp_path: Path) -> None:
+def test_a_corpus_with_the_older_manifest_name_is_read_and_replaced(tmp_path: Path) -> None:
     out = tmp_path / "topics"
     written = write(out)
     (out / MANIFEST_NAME).rename(out / "manifest.json")
@@ -95,14 +95,14 @@ def test_a_corpus_with_the_older_name_of_its_manifest_is_one_as_well(tmp_path: P
     assert not (out / "manifest.json").exists()
 
 
-def test_an_older_corpus_is_replaced_whole(tmp_path: Path) -> None:
+def test_a_new_corpus_replaces_all_files_of_an_older_corpus(tmp_path: Path) -> None:
     write(tmp_path / "topics", parts=7)
     corpus = write(tmp_path / "topics", parts=2)
     assert len(corpus.files) == 2
     assert open_corpus(tmp_path / "topics") == corpus
 
 
-def test_files_say_the_version_of_their_schema(tmp_path: Path) -> None:
+def test_corpus_files_carry_their_schema_version(tmp_path: Path) -> None:
     (file,) = write(tmp_path / "topics", parts=1).files
     assert pq.read_metadata(file).metadata[b"floodgate.schema_version"] == b"1"
 
@@ -115,13 +115,13 @@ def test_a_column_that_an_older_corpus_lacks_is_null(tmp_path: Path) -> None:
     assert {len(topic.properties) for topic in read_topics(corpus.directory)} == {0}
 
 
-def test_what_is_no_corpus_is_not_replaced(tmp_path: Path) -> None:
+def test_a_directory_that_is_no_corpus_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(UsageError, match="is not a topic corpus, so it is not replaced"):
         write(tmp_path)
 
 
-def test_a_job_that_fails_leaves_the_older_corpus_alone(tmp_path: Path) -> None:
+def test_a_failed_job_keeps_the_older_corpus(tmp_path: Path) -> None:
     older = write(tmp_path / "topics")
     with pytest.raises(LoadgenError, match="0 topics in 0 namespaces instead of 1000 in 7"):
         write_corpus(PLAN, tmp_path / "topics", 3, lambda work, parts: [])
@@ -129,7 +129,7 @@ def test_a_job_that_fails_leaves_the_older_corpus_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["topics"]
 
 
-def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+def test_an_output_directory_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(LoadgenError, match="cannot be written"):
         write(tmp_path / "file" / "topics")
@@ -162,7 +162,7 @@ def manifest(content: str) -> Callable[[Corpus], object]:
         ),
     ],
 )
-def test_what_is_wrong_with_a_corpus_is_one_sentence(tmp_path, spoil, said) -> None:
+def test_a_damaged_corpus_is_refused_with_the_reason(tmp_path, spoil, said) -> None:
     spoil(write(tmp_path / "topics"))
     with pytest.raises(UsageError, match=said):
         open_corpus(tmp_path / "topics")
@@ -181,7 +181,9 @@ NAMES = st.lists(
 
 @given(NAMES)
 @settings(max_examples=many(60))
-def test_an_entry_is_the_hash_of_java_and_tells_persistent_topics_apart(names: list[str]) -> None:
+def test_a_manifest_entry_holds_javas_hash_and_persistent_topics_separately(
+    names: list[str],
+) -> None:
     names.sort()
     entry = namespace_entry(pa.chunked_array([names[:1], names[1:]], pa.string()))
     persistent = [name for name in names if name.startswith("persistent://")]
@@ -191,7 +193,7 @@ def test_an_entry_is_the_hash_of_java_and_tells_persistent_topics_apart(names: l
     assert (entry.persistent is None) == (persistent == names)
 
 
-def test_the_namespaces_of_a_corpus_are_asked_for_with_their_persistent_listings(tmp_path) -> None:
+def test_expected_namespaces_of_a_corpus_have_only_persistent_topics(tmp_path) -> None:
     plan = TopicPlan(100, 3, 7, TopicShape(non_persistent_share=0.5))
     corpus = write(tmp_path / "x", plan=plan)
     expected = [

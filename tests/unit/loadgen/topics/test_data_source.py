@@ -20,7 +20,9 @@ from loadgen.topics.plan import TopicPlan, TopicShape
         ),
     ],
 )  # fmt: skip
-def test_options_are_a_plan(options: dict[str, str], plan: TopicPlan, tasks: int) -> None:
+def test_data_source_options_are_parsed_into_a_topic_plan(
+    options: dict[str, str], plan: TopicPlan, tasks: int
+) -> None:
     assert plan_of_options(options) == (plan, tasks)
 
 
@@ -33,6 +35,8 @@ def test_options_are_a_plan(options: dict[str, str], plan: TopicPlan, tasks: int
         ("topics", "5", "5 topics cannot fill 100 namespaces"),
     ],
 )
-def test_an_option_that_cannot_be_is_named(option: str, text: str, said: str) -> None:
+def test_an_invalid_data_source_option_is_refused_by_name(
+    option: str, text: str, said: str
+) -> None:
     with pytest.raises(ValueError, match=said):
         plan_of_options({option: text})

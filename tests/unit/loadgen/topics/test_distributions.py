@@ -15,7 +15,7 @@ def counters(count: int) -> np.ndarray:
     return np.arange(count, dtype=np.uint64)
 
 
-def test_a_counter_has_one_hash_whatever_is_asked_with_it_and_in_every_version() -> None:
+def test_the_hash_of_a_counter_is_stable_and_independent_of_the_batch() -> None:
     whole = counter_hash(7, 1, counters(100))
     assert counter_hash(7, 1, np.array([42], dtype=np.uint64))[0] == whole[42]
     assert [hex(value) for value in whole[:2]] == ["0x5b1481f1968b36a9", "0xd69209e90bf65ccf"]
@@ -45,6 +45,6 @@ def test_permuted_numbers_never_collide() -> None:
     assert found.max() < 2**32
 
 
-def test_dealing_gives_everyone_something() -> None:
+def test_dealing_by_weight_keeps_the_total_and_no_share_is_empty() -> None:
     assert dealt(10, zipf_weights(10, 3)) == [1] * 10
     assert sum(dealt(1234, zipf_weights(17, 1.2))) == 1234

@@ -23,29 +23,29 @@ def killed(part: int) -> list[int]:
     return [part]
 
 
-def test_parts_are_done_here_in_their_order() -> None:
+def test_parts_in_this_process_run_in_order_and_report_progress() -> None:
     told: list[int] = []
     assert list(in_this_process(told.append)(square, 4)) == [0, 1, 4, 9]
     assert told == [1, 2, 3, 4]
 
 
-def test_processes_beside_do_every_part_and_tell_how_many() -> None:
+def test_worker_processes_run_every_part_once_and_report_progress() -> None:
     told: list[int] = []
     assert sorted(in_processes(told.append, 2)(square, 4)) == [0, 1, 4, 9]
     assert told == [1, 2, 3, 4]
 
 
-def test_what_a_part_cannot_do_is_told_as_it_was_said() -> None:
+def test_a_usage_error_of_a_part_is_raised_unchanged() -> None:
     with pytest.raises(UsageError, match="part 0 is none"):
         list(in_processes(lambda done: None, 1)(refused, 1))
 
 
-def test_a_process_that_is_killed_is_one_sentence() -> None:
+def test_a_killed_worker_process_is_reported() -> None:
     with pytest.raises(LoadgenError, match="was killed"):
         list(in_processes(lambda done: None, 1)(killed, 1))
 
 
-def test_a_part_on_another_host_is_done_with_the_variables_of_the_driver() -> None:
+def test_a_part_on_another_host_runs_with_the_variables_of_the_driver() -> None:
     def work(part: int) -> list[str]:
         return [f"{part} {os.environ['AWS_REGION']}"]
 

@@ -52,7 +52,7 @@ def many_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("many_buckets")
-def test_the_files_of_a_corpus_are_a_list_of_the_same_corpus(corpus: Corpus, tmp_path) -> None:
+def test_the_files_of_a_corpus_make_the_same_corpus_again(corpus: Corpus, tmp_path) -> None:
     made = make(corpus.directory, tmp_path / "again").corpus
     assert rows(made) == rows(corpus)
     assert made.manifest.namespaces == corpus.manifest.namespaces
@@ -61,7 +61,9 @@ def test_the_files_of_a_corpus_are_a_list_of_the_same_corpus(corpus: Corpus, tmp
 
 
 @pytest.mark.usefixtures("many_buckets")
-def test_a_text_in_any_order_is_a_list_of_the_same_names(corpus: Corpus, tmp_path: Path) -> None:
+def test_a_text_file_in_any_order_makes_the_corpus_of_its_names(
+    corpus: Corpus, tmp_path: Path
+) -> None:
     names = [row["topic"] for row in rows(corpus)]
     path = text(tmp_path, *reversed(names))
     made = make(path, tmp_path / "again").corpus
@@ -70,7 +72,9 @@ def test_a_text_in_any_order_is_a_list_of_the_same_names(corpus: Corpus, tmp_pat
     assert rows(made) == without
 
 
-def test_processes_beside_make_what_this_one_makes(corpus: Corpus, tmp_path: Path) -> None:
+def test_worker_processes_make_the_same_corpus_as_a_single_process(
+    corpus: Corpus, tmp_path: Path
+) -> None:
     beside = in_processes(lambda done: None, processes=2)
     made = write_listed_corpus(corpus.directory, tmp_path / "again", [beside, beside]).corpus
     assert rows(made) == rows(corpus)
@@ -98,7 +102,9 @@ def test_processes_beside_make_what_this_one_makes(corpus: Corpus, tmp_path: Pat
         ),
     ],
 )  # fmt: skip
-def test_a_list_is_the_topics_that_it_means(tmp_path, names, said, found, twice) -> None:
+def test_a_list_is_expanded_into_distinct_topics_with_their_partitions(
+    tmp_path, names, said, found, twice
+) -> None:
     full = [f"persistent://a/b/{name}" for name in names]
     path = text(tmp_path, *full)
     if said:
@@ -109,7 +115,7 @@ def test_a_list_is_the_topics_that_it_means(tmp_path, names, said, found, twice)
     assert made.duplicates == twice
 
 
-def test_rows_are_numbered_through_a_file(tmp_path: Path) -> None:
+def test_invalid_rows_are_numbered_across_row_groups(tmp_path: Path) -> None:
     # Given a second row group whose second row is invalid
     path = tmp_path / "topics.parquet"
     names = ["persistent://a/b/c", "persistent://a/b/d", "persistent://a/b/e", "one"]
@@ -118,14 +124,14 @@ def test_rows_are_numbered_through_a_file(tmp_path: Path) -> None:
         make(path, tmp_path / "out")
 
 
-def test_odd_but_valid_names_are_taken(tmp_path: Path) -> None:
+def test_unusual_but_valid_names_are_accepted(tmp_path: Path) -> None:
     odd = ["persistent://a/b/é x", "PERSISTENT://a/b/c", "persistent://a/b/-partition-0",
            "persistent://a/b/x-partition-9999999999"]  # fmt: skip
     found = rows(make(text(tmp_path, "\ufeff# mine", *odd, ""), tmp_path / "out").corpus)
     assert {row["topic"] for row in found} == {"persistent://a/b/c", odd[0], odd[2], odd[3]}
 
 
-def test_invalid_names_are_told_with_their_lines_and_nothing_is_written(tmp_path: Path) -> None:
+def test_invalid_names_are_reported_with_their_lines_and_no_file_is_written(tmp_path: Path) -> None:
     lines = ["# mine", "persistent://a/b/c", "one", "", "persistent://a/b/x-partition-100000"]
     path = text(tmp_path, *lines)
     with pytest.raises(UsageError) as caught:
@@ -141,7 +147,7 @@ def test_invalid_names_are_told_with_their_lines_and_nothing_is_written(tmp_path
     assert (left.corpus.manifest.topics, left.invalid.count) == (1, 2)
 
 
-def test_lines_of_a_text_in_pieces_are_numbered_through_it(tmp_path, monkeypatch) -> None:
+def test_lines_of_a_text_read_in_pieces_are_numbered_continuously(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(lists, "PIECE_BYTES", 40)
     with pytest.raises(UsageError, match="line 9: 'one' is not a full topic name"):
         make(text(tmp_path, *["persistent://a/b/c"] * 8, "one"), tmp_path / "out")
@@ -156,7 +162,7 @@ def test_a_list_without_topics_is_refused(tmp_path: Path, lines: list[str]) -> N
 @given(st.lists(st.binary(max_size=12).map(lambda line: line.replace(b"\n", b"")), max_size=40),
        st.integers(1, 50))  # fmt: skip
 @settings(max_examples=many(60))
-def test_pieces_of_a_text_have_every_line_once(tmp_path_factory, lines, piece_bytes) -> None:
+def test_pieces_of_a_text_hold_every_line_once(tmp_path_factory, lines, piece_bytes) -> None:
     path = tmp_path_factory.mktemp("list") / "x"
     path.write_bytes(b"".join(line.replace(b"\0", b"0") + b"\n" for line in lines))
     (whole,) = pieces_of(path) or [None]
@@ -172,7 +178,7 @@ def names_in(piece: Any) -> list[bytes | None]:
     return [name for _, batch in batches_of(piece) for name in batch["topic"].to_pylist()]
 
 
-def test_folders_that_say_a_column_are_read_with_it(tmp_path: Path) -> None:
+def test_a_hive_partition_folder_provides_a_column(tmp_path: Path) -> None:
     for folder, local in (("partitions=2", "many"), ("partitions=0", "one")):
         (tmp_path / "list" / folder).mkdir(parents=True)
         names = pa.table({"topic": [f"persistent://t/n/{local}"]})
@@ -185,7 +191,7 @@ def test_folders_that_say_a_column_are_read_with_it(tmp_path: Path) -> None:
     ]
 
 
-def test_a_folder_says_a_column_that_its_files_have_too(tmp_path: Path) -> None:
+def test_a_hive_partition_folder_overrides_a_column_of_its_files(tmp_path: Path) -> None:
     for local, partitions in (("a", "2"), ("c", "__HIVE_DEFAULT_PARTITION__")):
         topic = f"topic=persistent:%2F%2Ft%2Fn%2F{local}"
         folder = tmp_path / "list" / topic / f"partitions={partitions}"
@@ -200,14 +206,14 @@ def test_a_folder_says_a_column_that_its_files_have_too(tmp_path: Path) -> None:
     ]
 
 
-def test_topics_of_a_newer_version_are_refused(tmp_path: Path) -> None:
+def test_topics_of_a_newer_schema_version_are_refused(tmp_path: Path) -> None:
     newer = pa.table({"topic": ["persistent://t/n/a"]}, metadata=version_metadata(99))
     pq.write_table(newer, tmp_path / "0.parquet")
     with pytest.raises(UsageError, match=r"/0\.parquet has version b'99' of its schema, and this"):
         make(tmp_path / "0.parquet", tmp_path / "out")
 
 
-def test_rows_that_cannot_be_read_are_no_fault_of_the_corpus(tmp_path: Path) -> None:
+def test_a_damaged_parquet_list_is_refused_with_its_path(tmp_path: Path) -> None:
     names = pa.table({"topic": [f"persistent://t/n/{number}" for number in range(2_000)]})
     pq.write_table(names, tmp_path / "0.parquet")
     content = bytearray((tmp_path / "0.parquet").read_bytes())
@@ -217,7 +223,7 @@ def test_rows_that_cannot_be_read_are_no_fault_of_the_corpus(tmp_path: Path) -> 
         make(tmp_path / "0.parquet", tmp_path / "out")
 
 
-def test_a_corpus_is_not_made_where_its_list_lies(tmp_path: Path) -> None:
+def test_a_corpus_is_not_written_over_its_own_topic_list(tmp_path: Path) -> None:
     # Given a corpus, and a link to a corpus file
     source = tmp_path / "names.txt"
     source.write_text("persistent://t/n/a\n")
@@ -228,7 +234,7 @@ def test_a_corpus_is_not_made_where_its_list_lies(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "part-00000.parquet").exists()
 
 
-def test_a_folder_that_says_no_number_of_partitions_is_refused(tmp_path: Path) -> None:
+def test_a_partitions_folder_without_a_number_is_refused(tmp_path: Path) -> None:
     (tmp_path / "list" / "partitions=many").mkdir(parents=True)
     names = pa.table({"topic": ["persistent://t/n/a"]})
     pq.write_table(names, tmp_path / "list" / "partitions=many" / "0.parquet")
@@ -244,7 +250,9 @@ def test_a_folder_that_says_no_number_of_partitions_is_refused(tmp_path: Path) -
         (None, "a folder without Parquet files"),
     ],
 )
-def test_what_is_no_list_is_refused(tmp_path, columns: dict[str, Any] | None, said: str) -> None:
+def test_a_file_or_folder_without_a_topic_column_is_refused(
+    tmp_path, columns: dict[str, Any] | None, said: str
+) -> None:
     path = tmp_path
     if columns:
         path = tmp_path / "x.parquet"

@@ -97,14 +97,14 @@ async def test_rest_creates_every_topic_once_with_its_partitions(corpus: Path) -
     assert partitions + plain == 200
 
 
-async def test_rest_keeps_to_its_bound_of_calls(corpus: Path) -> None:
+async def test_rest_calls_stay_within_the_concurrency_limit(corpus: Path) -> None:
     admin = FakeAdmin()
     async with serving(admin) as url:
         await load_by_rest(corpus, url, nobody, 3)
     assert 1 <= admin.most_calls <= 3
 
 
-async def test_what_exists_is_as_good_as_created(corpus: Path) -> None:
+async def test_existing_topics_count_as_loaded(corpus: Path) -> None:
     admin = FakeAdmin()
     async with serving(admin) as url:
         first = await load_by_rest(corpus, url, nobody, 4)
@@ -113,14 +113,14 @@ async def test_what_exists_is_as_good_as_created(corpus: Path) -> None:
     assert again.existing == len([path for path in admin.put if "/persistent/" in path])
 
 
-async def test_the_servers_reason_reaches_the_user(tmp_path: Path) -> None:
+async def test_a_refusal_by_the_server_is_reported_with_its_reason(tmp_path: Path) -> None:
     path = text(tmp_path, "persistent://a/b/good", "persistent://a/b/bad")
     async with serving(FakeAdmin()) as url:
         with pytest.raises(LoadgenError, match="refused with HTTP 412: Not this one"):
             await load_by_rest(path, url, nobody, 2)
 
 
-async def test_import_reports_what_the_server_says(corpus: Path) -> None:
+async def test_an_import_posts_every_file_and_sums_the_counts_of_the_server(corpus: Path) -> None:
     admin = FakeAdmin()
     admin.answer = 200, '{"topics": 100, "namespaces": 1, "seconds": 0.5}'
     async with serving(admin) as url:
@@ -140,7 +140,9 @@ async def test_import_reports_what_the_server_says(corpus: Path) -> None:
         (200, '{"topics": 1, "namespaces": 2, "seconds": 1}', "holds 100", ExitCode.CORRECTNESS),
     ],
 )
-async def test_an_import_that_failed_is_one_sentence(corpus, status, body, said, exit_code) -> None:
+async def test_a_failed_import_is_reported_with_the_reason_and_exit_code(
+    corpus, status, body, said, exit_code
+) -> None:
     admin = FakeAdmin()
     admin.answer = status, body
     async with serving(admin) as url:
@@ -149,7 +151,7 @@ async def test_an_import_that_failed_is_one_sentence(corpus, status, body, said,
     assert caught.value.exit_code == exit_code
 
 
-async def test_invalid_topics_can_be_left_out(tmp_path: Path) -> None:
+async def test_invalid_topics_can_be_skipped_and_are_reported(tmp_path: Path) -> None:
     admin, path = FakeAdmin(), text(tmp_path, "one", "persistent://a/b/c")
     async with serving(admin) as url:
         loaded = await load_by_rest(path, url, nobody, 2, skip_invalid=True)
@@ -157,7 +159,7 @@ async def test_invalid_topics_can_be_left_out(tmp_path: Path) -> None:
     assert "line 1: 'one' is not a full topic name" in loaded.report
 
 
-async def test_what_an_import_left_out_is_part_of_what_a_corpus_holds(corpus: Path) -> None:
+async def test_topics_skipped_by_an_import_count_as_part_of_the_corpus(corpus: Path) -> None:
     admin = FakeAdmin()
     admin.answer = 200, '{"topics": 98, "namespaces": 1, "seconds": 0.5, "skipped": 2}'
     async with serving(admin) as url:
@@ -166,7 +168,7 @@ async def test_what_an_import_left_out_is_part_of_what_a_corpus_holds(corpus: Pa
     assert all(posted["skipInvalid"] for posted in admin.posted)
 
 
-async def test_a_server_that_is_busy_is_asked_again(corpus: Path) -> None:
+async def test_a_request_to_a_busy_server_is_retried(corpus: Path) -> None:
     admin = FakeAdmin()
     async with serving(admin) as url:
         await load_by_rest(corpus, url, nobody, 4)
@@ -176,7 +178,7 @@ async def test_a_server_that_is_busy_is_asked_again(corpus: Path) -> None:
     assert (loaded.topics, loaded.retries) == (200, 2)
 
 
-async def test_a_load_that_ended_early_goes_on_where_it_was(tmp_path: Path) -> None:
+async def test_a_load_that_ended_early_resumes_near_its_first_missing_topic(tmp_path: Path) -> None:
     # Given a load whose 31st topic is refused
     names = [f"persistent://a/b/c{number:02}" for number in range(60)]
     path = text(tmp_path, *names)
@@ -199,7 +201,7 @@ async def test_a_load_that_ended_early_goes_on_where_it_was(tmp_path: Path) -> N
     assert os.listdir(tmp_path) == ["names.txt"]
 
 
-async def test_an_import_that_ended_early_goes_on_with_the_files_that_are_left(corpus) -> None:
+async def test_an_import_that_ended_early_resumes_with_the_remaining_files(corpus) -> None:
     # Given a broker that accepts one file and refuses another
     admin = FakeAdmin()
     admin.answer = 200, '{"topics": 100, "namespaces": 1, "seconds": 0.5}'
@@ -213,7 +215,7 @@ async def test_an_import_that_ended_early_goes_on_with_the_files_that_are_left(c
     assert [str(each["path"])[-18:] for each in admin.posted] == ["part-00001.parquet"]
 
 
-async def test_the_state_of_another_load_is_refused(corpus: Path) -> None:
+async def test_resuming_with_the_state_of_another_load_is_refused(corpus: Path) -> None:
     admin = FakeAdmin()
     admin.answer = 200, '{"topics": 100, "namespaces": 1, "seconds": 0.5}'
     admin.refused_files = {"part-00001.parquet"}
@@ -226,7 +228,9 @@ async def test_the_state_of_another_load_is_refused(corpus: Path) -> None:
 
 @given(st.permutations(range(25)), st.integers(0, 25))
 @settings(max_examples=40)
-def test_the_state_knows_the_first_topic_that_is_not_in(tmp_path_factory, order, ended) -> None:
+def test_the_saved_state_holds_the_first_topic_that_is_not_loaded(
+    tmp_path_factory, order, ended
+) -> None:
     path = text(tmp_path_factory.mktemp("load"), "persistent://a/b/c")
     state = LoadState(path, "http://x", "rest")
     for number in order[:ended]:

@@ -33,26 +33,26 @@ def test_namespaces_hold_topics_by_zipfs_law_and_the_first_name_is_not_the_large
     assert planned[0].topics != sizes[0]
 
 
-def test_ids_of_the_namespaces_follow_each_other() -> None:
+def test_topic_ids_of_the_namespaces_are_consecutive() -> None:
     for left, right in pairwise(plan_namespaces(TopicPlan(1003, 10, 7))):
         assert left.first_id + left.topics == right.first_id
 
 
-def test_files_of_a_skewed_plan_hold_about_as_much() -> None:
+def test_files_of_a_skewed_plan_hold_similar_numbers_of_topics() -> None:
     plan = TopicPlan(1_000_000, 1000, 7, TopicShape(namespace_skew=0.5))
     held = [sum(one.topics for one in part) for part in plan_parts(plan, 10)]
     assert len(held) == 10
     assert max(held) < 1.3 * min(held)
 
 
-def test_namespaces_have_the_sizes_that_are_given_in_their_order() -> None:
+def test_namespaces_have_the_configured_sizes_in_order() -> None:
     plan = TopicPlan(60, 4, 7, sizes=(30, 5, 5, 20))
     planned = plan_namespaces(plan)
     assert [each.topics for each in planned] == [30, 5, 5, 20]
     assert [each for part in plan_parts(plan, 3) for each in part] == list(planned)
 
 
-def test_each_namespace_has_one_name() -> None:
+def test_a_different_name_is_required_for_each_namespace() -> None:
     for names in (("a/b",), ("a/b", "a/b")):
         with pytest.raises(ValueError, match="names has 1 different names for 2 namespaces"):
             Topics(namespaces=2, names=names)
@@ -75,7 +75,7 @@ def test_each_namespace_has_one_name() -> None:
         ((1000, 2, 7), {"tenants": 3}, "3 tenants were asked for"),
     ],
 )
-def test_a_plan_that_cannot_be_made_is_refused(arguments, shape, said) -> None:
+def test_an_impossible_topic_plan_is_refused(arguments, shape, said) -> None:
     with pytest.raises(ValueError, match=said):
         TopicPlan(*arguments, TopicShape(**shape))
 
@@ -98,12 +98,12 @@ def test_a_plan_that_cannot_be_made_is_refused(arguments, shape, said) -> None:
         ({"mean_name_bytes": 89}, "below 90 the plain share must be 1"),
     ],
 )
-def test_a_shape_that_cannot_be_made_is_refused(shape: dict[str, Any], said: str) -> None:
+def test_an_invalid_topic_shape_is_refused(shape: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         TopicShape(**shape)
 
 
-def test_the_topics_of_a_document_are_a_plan() -> None:
+def test_the_topics_of_a_document_are_converted_into_a_plan() -> None:
     assert Topics(namespaces=3, per_namespace=20, seed=5).plan() == TopicPlan(60, 3, 5)
     short = TopicShape(40, plain_share=1.0, name_lengths=FIXED)
     assert Topics(per_namespace=2, mean_name_bytes=40).plan().shape == short

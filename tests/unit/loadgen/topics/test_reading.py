@@ -43,7 +43,7 @@ def text(tmp_path: Path, content: str | bytes) -> Path:
     return path
 
 
-def test_partitions_in_a_list_of_names_make_one_topic(tmp_path: Path) -> None:
+def test_listed_partitions_are_combined_into_a_single_topic(tmp_path: Path) -> None:
     names = ("persistent://a/b/c-partition-0", "", "persistent://a/b/c-partition-2",
              "non-persistent://a/b/d")  # fmt: skip
     assert list(read_topics(text(tmp_path, "\n".join(names)))) == [
@@ -53,7 +53,7 @@ def test_partitions_in_a_list_of_names_make_one_topic(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_a_corpus_or_a_file_of_it_is_read_topic_by_topic(corpus: Path, whole: bool) -> None:
+def test_a_corpus_or_a_single_file_is_read_topic_by_topic(corpus: Path, whole: bool) -> None:
     path = corpus if whole else min(corpus.glob("*.parquet"))
     rows = [row for file in sorted(corpus.glob("*.parquet"))[: 1 + whole]
             for row in pq.read_table(file).to_pylist()]  # fmt: skip
@@ -86,13 +86,15 @@ def test_a_corpus_or_a_file_of_it_is_read_topic_by_topic(corpus: Path, whole: bo
         (b"\xff\xfe\x00", "is neither Parquet nor UTF-8 text"),
     ],
 )
-def test_what_is_no_topic_is_told_before_anything_is_created(tmp_path, content, said) -> None:
+def test_invalid_topic_names_are_refused_before_any_topic_is_created(
+    tmp_path, content, said
+) -> None:
     with pytest.raises(UsageError) as caught:
         read_topics(text(tmp_path, content))
     assert said in str(caught.value)
 
 
-def test_names_of_parquet_that_are_not_utf8_are_invalid(corpus: Path) -> None:
+def test_parquet_names_that_are_not_utf_8_are_refused(corpus: Path) -> None:
     file = min(corpus.glob("*.parquet"))
     rows = pq.read_table(file)
     names = rows["topic"].cast(pa.binary()).to_pylist()
@@ -121,7 +123,9 @@ def test_persistent_topics_are_counted_by_namespace(tmp_path: Path, form: str) -
 
 
 @pytest.mark.parametrize("as_parquet", [True, False])
-def test_invalid_topics_of_ones_own_are_told_before_a_server_starts(tmp_path, as_parquet) -> None:
+def test_invalid_topics_of_an_operators_list_are_refused_with_their_place(
+    tmp_path, as_parquet
+) -> None:
     names, path = ["persistent://a/b/c", "nonsense"], tmp_path / "topics"
     if as_parquet:
         pq.write_table(pa.table({"topic": names}), path)
@@ -144,6 +148,8 @@ def test_invalid_topics_of_ones_own_are_told_before_a_server_starts(tmp_path, as
         (b"PAR1PAR1", "cannot be read as Parquet"),
     ],
 )
-def test_a_file_without_topics_is_one_sentence(tmp_path, content: bytes, sentence: str) -> None:
+def test_a_file_without_persistent_topics_is_refused(
+    tmp_path, content: bytes, sentence: str
+) -> None:
     with pytest.raises(UsageError, match=sentence):
         read_own_topics(text(tmp_path, content))

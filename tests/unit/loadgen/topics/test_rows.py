@@ -52,7 +52,7 @@ def all_rows(plan: TopicPlan, parts: int = 1) -> pa.Table:
 
 @given(plans(), st.integers(1, 50))
 @settings(max_examples=10, deadline=None)
-def test_the_rows_of_a_namespace_do_not_depend_on_the_pieces_they_are_made_in(plan, piece) -> None:
+def test_the_rows_of_a_namespace_do_not_depend_on_the_piece_size(plan, piece) -> None:
     whole = all_rows(plan)
     with patch.object(rows, "_PIECE_ROWS", piece):
         assert all_rows(plan).equals(whole)
@@ -64,7 +64,7 @@ def names_of(plan: TopicPlan) -> list[str]:
 
 @given(plans(), st.integers(1, 20))
 @settings(max_examples=many(60), deadline=None)
-def test_every_shape_makes_as_many_valid_names_in_order_whatever_the_parts(plan, parts) -> None:
+def test_every_topic_shape_yields_the_planned_number_of_valid_sorted_names(plan, parts) -> None:
     table = all_rows(plan)
     assert all_rows(plan, parts).equals(table)
     rows = table.to_pylist()
@@ -93,13 +93,13 @@ def test_every_shape_makes_as_many_valid_names_in_order_whatever_the_parts(plan,
             assert third in ([], ["tier"], ["owner"])
 
 
-def test_the_first_eight_digits_alone_tell_the_topics_of_a_namespace_apart() -> None:
+def test_the_first_eight_digits_of_topic_names_are_unique_in_a_namespace() -> None:
     names = names_of(TopicPlan(20_000, 1, seed=7))
     bases = {str(TopicName.parse(name).partitioned_name) for name in names}
     assert len({base.rpartition("-")[2][:8] for base in bases}) == len(bases)
 
 
-def test_another_seed_makes_other_names() -> None:
+def test_different_seeds_yield_disjoint_names() -> None:
     assert not set(names_of(TopicPlan(500, 1, 1))) & set(names_of(TopicPlan(500, 1, 2)))
 
 
@@ -115,14 +115,14 @@ def test_another_seed_makes_other_names() -> None:
         ),
     ],
 )
-def test_the_same_seed_makes_the_same_topics_in_every_version(plan: TopicPlan, hashed: str) -> None:
+def test_the_topics_of_a_seed_are_the_same_in_every_version(plan: TopicPlan, hashed: str) -> None:
     assert topics_hash(names_of(plan)) == hashed
 
 
 @pytest.mark.parametrize(
     ("name_lengths", "spread"), [("fixed", 0), ("even", 12), ("long-tail", 272)]
 )
-def test_each_law_of_lengths_keeps_the_mean(name_lengths: str, spread: int) -> None:
+def test_each_distribution_of_name_lengths_keeps_the_mean(name_lengths: str, spread: int) -> None:
     shape = TopicShape(160, plain_share=1, name_lengths=name_lengths)
     lengths = [len(name) for name in names_of(TopicPlan(20_000, 2, 7, shape))]
     assert np.mean(lengths) == pytest.approx(160, rel=0.02)
@@ -130,13 +130,13 @@ def test_each_law_of_lengths_keeps_the_mean(name_lengths: str, spread: int) -> N
 
 
 @pytest.mark.parametrize("mean_name_bytes", [90, 100, 512])
-def test_partitions_are_part_of_the_mean_length(mean_name_bytes: int) -> None:
+def test_names_of_partitions_count_in_the_mean_length(mean_name_bytes: int) -> None:
     names = names_of(TopicPlan(40_000, 4, 7, TopicShape(mean_name_bytes)))
     assert np.mean([len(name) for name in names]) == pytest.approx(mean_name_bytes, rel=0.02)
 
 
 @pytest.mark.parametrize("mean_name_bytes", [33, 60, 89])
-def test_names_that_have_no_room_for_words_are_as_long_as_asked_for(mean_name_bytes: int) -> None:
+def test_short_names_have_exactly_the_requested_length_and_are_unique(mean_name_bytes: int) -> None:
     shape = TopicShape(mean_name_bytes, plain_share=1.0, name_lengths="fixed")
     names = names_of(TopicPlan(3_000, 30, 7, shape))
     assert {len(name) for name in names} == {mean_name_bytes}
@@ -147,7 +147,7 @@ def test_names_that_have_no_room_for_words_are_as_long_as_asked_for(mean_name_by
     ("partitions", "ratios"),
     [("few", {(3, 8): 8 / 3, (8, 64): 8}), ("zipf:1", {(1, 2): 2, (1, 8): 8})],
 )
-def test_small_partition_counts_are_the_most(partitions, ratios) -> None:
+def test_small_partition_counts_are_the_most_frequent(partitions, ratios) -> None:
     shape = TopicShape(plain_share=0.15, partitions=partitions)
     counts = Counter(all_rows(TopicPlan(200_000, 5, 7, shape)).column("partitions").to_pylist())
     assert counts[0] / 200_000 == pytest.approx(0.15, abs=0.01)
@@ -156,19 +156,19 @@ def test_small_partition_counts_are_the_most(partitions, ratios) -> None:
         assert topics_of[one] / topics_of[other] == pytest.approx(ratio, rel=0.25)
 
 
-def test_a_namespace_can_be_one_partitioned_topic() -> None:
+def test_a_namespace_can_be_a_single_partitioned_topic() -> None:
     rows = all_rows(TopicPlan(5000, 2, 7, TopicShape(plain_share=0, partitions=ONE_TOPIC)))
     assert Counter(rows.column("partitions").to_pylist()) == {2500: 5000}
 
 
-def test_non_persistent_topics_are_as_many_as_asked() -> None:
+def test_the_share_of_non_persistent_topics_is_as_requested() -> None:
     names = names_of(TopicPlan(20_000, 2, 7, TopicShape(plain_share=1, non_persistent_share=0.3)))
     share = sum(name.startswith("non-persistent://") for name in names) / 20_000
     assert share == pytest.approx(0.3, abs=0.01)
 
 
 @pytest.mark.parametrize(("properties", "count"), [("none", 0), ("5", 5)])
-def test_topics_have_the_properties_asked_for(properties: str, count: int) -> None:
+def test_topics_have_the_requested_number_of_properties(properties: str, count: int) -> None:
     table = all_rows(TopicPlan(100, 2, 7, TopicShape(properties=properties)))
     rows = table.column("properties").to_pylist()
     assert {len(row) for row in rows} == {count}

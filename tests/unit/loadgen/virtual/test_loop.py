@@ -45,7 +45,7 @@ def test_time_jumps_to_the_next_timer_and_no_further() -> None:
     assert day == then == pytest.approx(86_400)
 
 
-def test_a_timer_never_fires_early_however_its_moment_was_summed_up() -> None:
+def test_a_timer_never_fires_early_despite_rounding() -> None:
     async def main() -> float:
         loop = asyncio.get_running_loop()
         due, found = 0.1 + 0.2, loop.create_future()
@@ -57,7 +57,7 @@ def test_a_timer_never_fires_early_however_its_moment_was_summed_up() -> None:
     assert run(main()) >= 0
 
 
-def test_what_a_timer_makes_ready_runs_before_the_next_timer_of_that_moment() -> None:
+def test_callbacks_made_ready_by_a_timer_run_before_the_next_timer_of_its_time() -> None:
     said: list[str] = []
 
     async def main() -> None:
@@ -85,7 +85,7 @@ def test_cancelled_timers_do_not_move_the_time_and_are_forgotten() -> None:
     assert kept <= 2_001
 
 
-def test_what_would_wait_for_ever_is_an_error() -> None:
+def test_a_loop_without_further_events_raises_a_standstill_error() -> None:
     async def main() -> None:
         await asyncio.get_running_loop().create_future()
 
@@ -93,7 +93,7 @@ def test_what_would_wait_for_ever_is_an_error() -> None:
         run(main())
 
 
-def test_work_for_a_thread_is_done_at_once_and_its_error_told() -> None:
+def test_work_for_a_thread_runs_immediately_and_raises_its_error() -> None:
     async def main() -> int:
         with pytest.raises(ValueError, match="invalid literal"):
             await asyncio.to_thread(int, "one")
@@ -102,7 +102,7 @@ def test_work_for_a_thread_is_done_at_once_and_its_error_told() -> None:
     assert run(main()) == 1
 
 
-def test_who_runs_a_simulation_may_cut_it() -> None:
+def test_a_simulation_is_cut_by_the_callback_of_its_caller() -> None:
     # Events without end
     asked: list[int] = []
 

@@ -10,7 +10,7 @@ from loadgen.places.virtual import run_in_virtual_time
 
 
 @pytest.mark.parametrize(("service_times", "stall"), [("pulsar", True), ("floodgate", False)])
-def test_first_requests_that_overlap_wait_for_each_other_where_the_document_says_real_pulsar(
+def test_overlapping_first_listings_are_refused_only_with_pulsars_service_times(
     service_times: str, *, stall: bool
 ) -> None:
     # 150 first estimates of 10,240 bytes do not fit 1 MB; a list counts 27 kB.
@@ -34,7 +34,7 @@ def test_first_requests_that_overlap_wait_for_each_other_where_the_document_says
     assert ("refused" in outcomes) is stall
 
 
-def test_a_lookup_takes_no_longer_where_there_are_many_topics() -> None:
+def test_the_time_of_a_lookup_does_not_depend_on_the_number_of_topics() -> None:
     group = {"name": "all", "do": "lookup", "count": 1, "every": "100ms"}
     servers = {"service_times": {**dict(PULSAR), "first_lookup": 0}}
     slowest = []
@@ -48,7 +48,7 @@ def test_a_lookup_takes_no_longer_where_there_are_many_topics() -> None:
     assert slowest[1] < 0.001
 
 
-def test_the_first_lookup_of_a_namespace_costs_a_broker_more_once() -> None:
+def test_the_first_lookup_of_each_namespace_takes_extra_time_once() -> None:
     # Two clients for each of five namespaces
     group = {"name": "all", "do": "discover", "library": "java-poll", "count": 10}
     document = Document.model_validate(
@@ -65,7 +65,9 @@ def test_the_first_lookup_of_a_namespace_costs_a_broker_more_once() -> None:
 
 
 @pytest.mark.parametrize(("pattern", "seconds"), [(None, 1.0), ("x.*", 3.0)])
-def test_names_take_their_times_where_the_store_is_not_waited_for(pattern, seconds) -> None:
+def test_without_a_wait_for_the_store_a_listing_takes_the_time_of_its_names(
+    pattern, seconds
+) -> None:
     # A broker without a measured wait, and 10 names of 100 ms, matched in 200
     times = PULSAR.model_copy(update={"list_wait": 0.0, "list_name": 0.1, "match_name": 0.2})
     group = {"name": "all", "do": "list", "count": 1, "pattern": pattern}
@@ -82,7 +84,7 @@ def test_names_take_their_times_where_the_store_is_not_waited_for(pattern, secon
 
 
 @pytest.mark.parametrize(("profile", "seconds"), [("pulsar", 2.0), ("floodgate", 1.0)])
-def test_each_watch_of_a_pattern_costs_a_real_pulsar_a_match_of_its_own(profile, seconds) -> None:
+def test_only_in_profile_pulsar_each_watch_matches_the_names_separately(profile, seconds) -> None:
     # Four watches of 10 names, each matched in 100 ms, by two threads
     each = {"match_name": 0.1, "watch_name": 0.1, "threads": 2}
     times = PULSAR.model_copy(update=each)
@@ -102,7 +104,7 @@ def test_each_watch_of_a_pattern_costs_a_real_pulsar_a_match_of_its_own(profile,
     )
 
 
-def test_listings_of_one_namespace_share_the_reading_of_its_names() -> None:
+def test_simultaneous_listings_of_a_namespace_share_the_reading_of_names() -> None:
     # Ten simultaneous lists of 10 names, each read in 100 ms
     times = PULSAR.model_copy(update={"list_name": 0.1})
     document = Document.model_validate(
@@ -119,7 +121,7 @@ def test_listings_of_one_namespace_share_the_reading_of_its_names() -> None:
     assert max(row.done or 0.0 for row in rows) < 2.1
 
 
-def test_each_list_costs_an_answer_of_its_own_by_all_threads() -> None:
+def test_answers_to_listings_are_built_separately_on_all_threads() -> None:
     # Four lists of 10 names, each answered for 50 ms a name, by two threads
     free = {"list_wait": 0.0, "list_name": 0.0, "answer_name": 0.05, "threads": 2}
     document = Document.model_validate(
@@ -153,14 +155,14 @@ def slow_matches(groups: list[dict[str, object]]) -> dict[str, float]:
     return {row.group: max(r.done or 0.0 for r in rows if r.group == row.group) for row in rows}
 
 
-def test_patterns_of_lists_are_matched_one_after_another_those_of_watches_side_by_side() -> None:
+def test_list_patterns_are_matched_sequentially_and_watch_patterns_in_parallel() -> None:
     lists = {"name": "lists", "do": "list", "count": 4, "pattern": "x.*"}
     watches = {"name": "watches", "do": "watch", "count": 4}
     last = slow_matches([lists]) | slow_matches([watches])
     assert last == pytest.approx({"lists": 4.0, "watches": 2.0}, rel=0.05)
 
 
-def test_an_answer_leaves_behind_the_matches_of_watches_that_came_before_it() -> None:
+def test_the_answer_to_a_listing_waits_for_the_matches_of_earlier_watches() -> None:
     # Given eight watches, matched for four seconds by two event loops, and then a list
     watches = {"name": "watches", "do": "watch", "count": 8}
     late = {"name": "late", "do": "list", "count": 1, "after": 1.0}

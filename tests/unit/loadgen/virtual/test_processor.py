@@ -7,7 +7,7 @@ from loadgen.virtual.loop import VirtualLoop
 from loadgen.virtual.processor import SIDE_BY_SIDE, Processor, Threads
 
 
-def test_work_is_done_one_after_another_each_when_what_came_before_it_is_done() -> None:
+def test_work_runs_sequentially_each_after_the_end_of_the_previous_work() -> None:
     began: list[tuple[int, float]] = []
 
     async def main() -> None:
@@ -31,7 +31,7 @@ def test_work_is_done_one_after_another_each_when_what_came_before_it_is_done() 
     assert [when for _, when in began] == pytest.approx([0, 2, 4, 6, 10])
 
 
-def test_work_of_one_queue_is_done_one_after_another_beside_other_work() -> None:
+def test_work_of_the_same_queue_runs_sequentially_beside_work_of_other_queues() -> None:
     done: dict[str, float] = {}
 
     async def main() -> None:

@@ -15,7 +15,7 @@ MEASURES_ONLY = {
 }
 
 
-def test_every_watch_that_cuts_turns_is_stopped() -> None:
+def test_every_clock_that_bounds_a_turn_is_stopped_in_simulations() -> None:
     uses = re.compile(r"^from time import .*perf_counter|time\.perf_counter\(", re.MULTILINE)
     paths = [p for house in ("limiter", "proto", "server", "broker", "proxy", "client/connection")
              for p in (ROOT / house).rglob("*.py")]  # fmt: skip
@@ -27,7 +27,7 @@ def test_every_watch_that_cuts_turns_is_stopped() -> None:
     assert found - MEASURES_ONLY == set(CUT_BY_TIME)
 
 
-def test_watches_go_on_behind_the_block() -> None:
+def test_stopped_clocks_continue_after_a_simulation() -> None:
     module = import_module(CUT_BY_TIME[0])
     with undisturbed():
         stopped = module.perf_counter()

@@ -17,7 +17,7 @@ PLUGIN = "org.apache.pulsar.client.impl.auth.Authentication"
 
 
 @pytest.mark.parametrize(("offered", "spoken"), [(10, 10), (20, 20), (21, 21), (99, 21)])
-async def test_connected_on_a_lookup_connection_says_what_the_recording_says(
+async def test_connected_negotiates_the_protocol_version_and_holds_the_recorded_feature_flags(
     offered: int, spoken: int
 ) -> None:
     client = wire(State.INIT)
@@ -32,14 +32,18 @@ async def test_connected_on_a_lookup_connection_says_what_the_recording_says(
 
 
 @pytest.mark.parametrize("offered", [0, 9])
-async def test_a_protocol_version_below_10_closes(offered: int) -> None:
+async def test_a_connect_with_a_protocol_version_below_10_closes_the_connection(
+    offered: int,
+) -> None:
     client = wire(State.INIT)
     client.say(connect_command(protocol_version=offered))
     assert client.closed
     assert client.answers() == []
 
 
-async def test_a_pipe_that_fails_by_our_own_fault_is_answered_and_closed(caplog) -> None:
+async def test_an_internal_failure_to_open_a_pipe_is_answered_with_unknown_error_and_closed(
+    caplog,
+) -> None:
     client = wire(State.INIT)
 
     async def fail(*_: object) -> None:
@@ -70,7 +74,9 @@ def own_credentials(folder: Path) -> dict[str, str]:
     }
 
 
-async def test_a_client_without_credentials_is_told_and_closed(tmp_path: Path) -> None:
+async def test_a_client_without_credentials_gets_an_authentication_error_and_is_closed(
+    tmp_path: Path,
+) -> None:
     client = wire(State.INIT, parts(**properties(tmp_path)))
     client.say(connect_command())
     (answer,) = client.answers()
@@ -82,7 +88,9 @@ async def test_a_client_without_credentials_is_told_and_closed(tmp_path: Path) -
 @pytest.mark.parametrize("forwards", [False, True])
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
 @pytest.mark.parametrize("piped", [False, True])
-async def test_brokers_are_asked_in_the_clients_name(forwards, profile, piped, tmp_path) -> None:
+async def test_the_proxy_sends_brokers_its_own_credentials_and_the_clients_principal(
+    forwards, profile, piped, tmp_path
+) -> None:
     shown = token(sub="ann")
     async with ByteBroker(connected_command()) as broker:
         keys = own_credentials(tmp_path) | {
@@ -109,7 +117,7 @@ async def test_brokers_are_asked_in_the_clients_name(forwards, profile, piped, t
     ("forwards", "profile", "ends"),
     [(False, "floodgate", True), (True, "floodgate", False), (False, "pulsar", False)],
 )
-async def test_a_pipe_ends_with_its_clients_credentials_unless_brokers_see_them(
+async def test_a_pipe_closes_when_unforwarded_client_credentials_expire_only_in_profile_floodgate(
     forwards: bool, profile: str, ends: bool, tmp_path: Path
 ) -> None:
     clock = ManualClock()
@@ -130,7 +138,9 @@ async def test_a_pipe_ends_with_its_clients_credentials_unless_brokers_see_them(
     assert (before, client.closed) == (False, ends)
 
 
-async def test_a_client_whom_the_proxy_knows_does_not_become_many_by_its_own_word(tmp_path) -> None:
+async def test_an_authenticated_client_that_claims_to_be_a_proxy_still_counts_as_a_single_client(
+    tmp_path,
+) -> None:
     client = wire(State.INIT, parts(**properties(tmp_path)))
     command = showing(token(sub="ann"))
     command.connect.proxy_version = "I am a proxy"
@@ -141,7 +151,9 @@ async def test_a_client_whom_the_proxy_knows_does_not_become_many_by_its_own_wor
     assert not client.cnx.many_clients
 
 
-async def test_clients_of_one_role_share_connections_until_the_last_leaves(tmp_path: Path) -> None:
+async def test_clients_of_the_same_role_share_a_pool_until_the_last_client_disconnects(
+    tmp_path: Path,
+) -> None:
     service = ProxyService(proxy_config(properties(tmp_path)))
     shared = service._parts()
     ann, too, bob = (wire(State.INIT, shared) for _ in range(3))
@@ -155,7 +167,7 @@ async def test_clients_of_one_role_share_connections_until_the_last_leaves(tmp_p
     assert len(service.role_pools) == 1
 
 
-async def test_only_clients_of_one_role_share_a_listing(tmp_path: Path) -> None:
+async def test_only_clients_of_the_same_role_share_a_listing(tmp_path: Path) -> None:
     async with ByteBroker(None) as silent:
         keys = properties(tmp_path, brokerServiceURL=silent.url)
         service = ProxyService(proxy_config(keys))
@@ -174,7 +186,7 @@ async def test_only_clients_of_one_role_share_a_listing(tmp_path: Path) -> None:
     assert flights == 2
 
 
-async def test_fresh_credentials_of_a_client_are_checked(tmp_path: Path) -> None:
+async def test_refreshed_credentials_of_another_role_close_the_connection(tmp_path: Path) -> None:
     client = wire(State.INIT, parts(**properties(tmp_path)))
     client.say(showing(token(sub="ann")))
     client.answers()
@@ -196,7 +208,7 @@ def fresh_credentials(data: bytes) -> pb.BaseCommand:
 
 
 @pytest.mark.parametrize("expired", [False, True])
-async def test_a_broker_that_asks_for_a_clients_credentials_has_the_clients_own(
+async def test_a_brokers_auth_challenge_is_answered_with_the_clients_forwarded_credentials(
     expired: bool, tmp_path: Path
 ) -> None:
     # Credentials are passed on

@@ -49,14 +49,16 @@ def connect(command: pb.BaseCommand) -> pb.BaseCommand:
     return command
 
 
-def test_the_table_holds_just_the_legal_commands() -> None:
+def test_the_command_table_holds_exactly_the_legal_commands_of_each_state() -> None:
     assert {state: set(COMMANDS.legal_in(state)) for state in ProxyConnectionState} == {
         state: set(row) for state, row in LEGAL.items()
     }
 
 
 @pytest.mark.parametrize("state", list(ProxyConnectionState))
-async def test_each_command_in_each_state(state: ProxyConnectionState) -> None:
+async def test_each_command_is_served_or_closes_the_connection_according_to_the_state(
+    state: ProxyConnectionState,
+) -> None:
     async with ByteBroker(None) as silent:
         shared, found = parts(brokerServiceURL=silent.url), {}
         with no_errors_logged():
@@ -66,7 +68,7 @@ async def test_each_command_in_each_state(state: ProxyConnectionState) -> None:
     assert found == {**dict.fromkeys(TYPES, CLOSED), **LEGAL[state]}
 
 
-async def test_requests_are_counted_by_what_they_ask_for() -> None:
+async def test_lookup_partition_and_schema_requests_are_counted_separately() -> None:
     async with ByteBroker(None) as silent:
         shared = parts(brokerServiceURL=silent.url)
         for kind in (Type.LOOKUP, Type.PARTITIONED_METADATA, Type.GET_SCHEMA):
@@ -79,7 +81,7 @@ async def test_requests_are_counted_by_what_they_ask_for() -> None:
 
 
 @pytest.mark.parametrize("state", list(ProxyConnectionState))
-async def test_a_command_without_a_body_closes(state: ProxyConnectionState) -> None:
+async def test_a_command_without_a_body_closes_the_connection(state: ProxyConnectionState) -> None:
     shared, found = parts(), {}
     with no_errors_logged():
         for kind in TYPES:
@@ -88,7 +90,7 @@ async def test_a_command_without_a_body_closes(state: ProxyConnectionState) -> N
 
 
 @pytest.mark.parametrize("kind", sorted(LEGAL[State.PROXY_LOOKUP_REQUESTS]), ids=type_name)
-async def test_another_commands_body_closes(kind: int) -> None:
+async def test_a_command_with_the_body_of_another_command_closes_the_connection(kind: int) -> None:
     shared, found = parts(), set()
     with no_errors_logged():
         for body in TYPES:

@@ -23,7 +23,7 @@ async def sent(body: RequestBody) -> bytes:
     return b"".join([chunk async for chunk in data])
 
 
-async def test_a_small_body_can_be_sent_again() -> None:
+async def test_a_body_within_the_replay_budget_can_be_sent_again() -> None:
     budget = ReplayBudget(1_000)
     body = RequestBody(content(b"small"), budget)
     await body.read_beginning()
@@ -35,7 +35,9 @@ async def test_a_small_body_can_be_sent_again() -> None:
 
 
 @pytest.mark.parametrize("budget", [ReplayBudget(4), ReplayBudget(1_000, max_bytes=4)])
-async def test_a_larger_body_is_sent_once_and_not_kept(budget: ReplayBudget) -> None:
+async def test_a_body_above_the_replay_limit_is_sent_once_and_not_kept(
+    budget: ReplayBudget,
+) -> None:
     body = RequestBody(content(b"x" * 100), budget)
     await body.read_beginning()
     assert body.can_be_sent
@@ -45,7 +47,7 @@ async def test_a_larger_body_is_sent_once_and_not_kept(budget: ReplayBudget) -> 
     assert budget.held_bytes == 0
 
 
-async def test_while_others_fill_the_budget_nothing_is_kept() -> None:
+async def test_no_body_is_kept_while_the_replay_budget_is_full() -> None:
     budget = ReplayBudget(1_000, max_bytes=500, held_bytes=500)
     body = RequestBody(content(b"small"), budget)
     await body.read_beginning()
@@ -54,7 +56,7 @@ async def test_while_others_fill_the_budget_nothing_is_kept() -> None:
     assert not body.can_be_sent
 
 
-async def test_no_body_is_none() -> None:
+async def test_a_request_without_a_body_can_always_be_sent_again() -> None:
     body = RequestBody(None, ReplayBudget(1))
     await body.read_beginning()
     assert body.data() is None

@@ -7,7 +7,7 @@ from proxy.forwarding.headers import request_headers, without_body, without_hop_
 from server.json_answers import RestError
 
 
-def test_what_concerns_one_connection_is_left_out() -> None:
+def test_hop_by_hop_headers_are_removed_and_the_rest_is_kept() -> None:
     headers = CIMultiDict(
         [
             ("Connection", "close, X-Mine"),
@@ -23,7 +23,7 @@ def test_what_concerns_one_connection_is_left_out() -> None:
     assert list(kept.items()) == [("Set-Cookie", "a=1"), ("Set-Cookie", "b=2"), ("ETag", "x")]
 
 
-def test_a_broker_is_told_for_whom_it_is_asked_and_not_the_proxys_own_name() -> None:
+def test_host_and_expect_are_removed_and_the_forwarding_headers_are_added() -> None:
     headers = CIMultiDict({"Host": "proxy:8080", "Expect": "100-continue", "Accept": "*/*"})
     sent = request_headers(headers, "10.1.2.3")
     assert "Host" not in sent
@@ -34,14 +34,14 @@ def test_a_broker_is_told_for_whom_it_is_asked_and_not_the_proxys_own_name() -> 
     assert "floodgate-proxy" in sent["Via"]
 
 
-def test_a_broker_is_told_the_clients_role_and_not_what_the_client_says_of_itself() -> None:
+def test_the_authenticated_role_replaces_the_original_principal_sent_by_the_client() -> None:
     headers = CIMultiDict({"X-Original-Principal": "admin", "Authorization": "Bearer x"})
     sent = request_headers(headers, "10.1.2.3", role="ann")
     assert sent.getall("X-Original-Principal") == ["ann"]
     assert sent["Authorization"] == "Bearer x"
 
 
-def test_a_client_that_the_proxy_does_not_know_speaks_for_nobody() -> None:
+def test_the_original_principal_sent_by_an_unauthenticated_client_is_removed() -> None:
     # A broker may recognize the proxy by the TLS certificate, and trust the proxy
     headers = CIMultiDict([("X-Original-Principal", "admin"), ("x-original-principal", "root")])
     sent = request_headers(headers, "10.1.2.3", role=None)
@@ -49,22 +49,22 @@ def test_a_client_that_the_proxy_does_not_know_speaks_for_nobody() -> None:
 
 
 @pytest.mark.parametrize("role", [" admin", "admin\t", "a\r\nX-Mine: 1", "a\x00b", "\ud800"])
-def test_a_role_that_a_header_would_change_is_told_to_nobody(role: str) -> None:
+def test_a_role_that_is_no_valid_header_value_is_refused_with_401(role: str) -> None:
     with pytest.raises(RestError) as refused:
         request_headers(CIMultiDict(), "10.1.2.3", role=role)
     assert refused.value.status == 401
 
 
 @pytest.mark.parametrize("role", ["ann", "", "Zoë of sales", "CN=ann,OU=x"])
-def test_every_other_role_is_told_as_it_is(role: str) -> None:
+def test_a_role_that_is_a_valid_header_value_is_forwarded_unchanged(role: str) -> None:
     assert request_headers(CIMultiDict(), None, role=role)["X-Original-Principal"] == role
 
 
-def test_a_chain_of_proxies_is_kept() -> None:
+def test_the_clients_address_is_appended_to_x_forwarded_for() -> None:
     sent = request_headers(CIMultiDict({"X-Forwarded-For": "1.1.1.1"}), "2.2.2.2")
     assert sent.getall("X-Forwarded-For") == ["1.1.1.1", "2.2.2.2"]
 
 
 @pytest.mark.parametrize("name", ["Content-Length", "content-type"])
-def test_headers_of_a_body_go_with_it(name: str) -> None:
+def test_headers_that_describe_the_body_are_removed_with_the_body(name: str) -> None:
     assert name not in without_body(CIMultiDict({name: "1", "Accept": "x"}))

@@ -48,7 +48,7 @@ async def refused(setup: Setup) -> RequestError:
 
 
 @pytest.mark.parametrize("patient", [True, False])
-async def test_the_announced_length_is_charged_and_no_more(patient: bool) -> None:
+async def test_exactly_the_announced_length_of_an_answer_is_charged(patient: bool) -> None:
     async with exact(patient=patient) as setup:
         topics = [await setup.list_topics(namespace) for namespace in (BIG, BIG, SMALL)]
         assert topics == [NAMES, NAMES, setup.broker.names[SMALL]]
@@ -59,7 +59,9 @@ async def test_the_announced_length_is_charged_and_no_more(patient: bool) -> Non
 
 
 @pytest.mark.parametrize("lacking", list(LimitType))
-async def test_profile_pulsar_refuses_an_answer_whose_memory_is_not_there_at_once(lacking) -> None:
+async def test_profile_pulsar_immediately_refuses_an_answer_without_enough_free_permits(
+    lacking,
+) -> None:
     async with exact(patient=False) as setup:
         others = await setup.limiter.acquire(lacking, PLENTY - COMMAND_BYTES + 1)
         error = await refused(setup)
@@ -69,7 +71,9 @@ async def test_profile_pulsar_refuses_an_answer_whose_memory_is_not_there_at_onc
 
 
 @pytest.mark.parametrize("lacking", list(LimitType))
-async def test_a_full_queue_is_no_reason_to_wait_with_a_body(lacking, monkeypatch) -> None:
+async def test_profile_pulsar_refuses_an_answer_without_permits_while_the_queue_is_full(
+    lacking, monkeypatch
+) -> None:
     async with exact(patient=False, queue=1) as setup:
         others = await setup.limiter.acquire(lacking, PLENTY - RESERVED)
         answer, waiting = setup.broker.answer, list[asyncio.Task[MemoryPermit]]()
@@ -88,7 +92,7 @@ async def test_a_full_queue_is_no_reason_to_wait_with_a_body(lacking, monkeypatc
         assert held(setup.limiter) == {}
 
 
-async def test_a_drained_answer_leaves_the_connection_to_those_who_share_it() -> None:
+async def test_the_connection_stays_usable_after_a_refused_answer_is_drained() -> None:
     async with exact(patient=False, heap=COMMAND_BYTES) as setup:
         others = await setup.limiter.acquire(HEAP, COMMAND_BYTES - RESERVED)
         await refused(setup)
@@ -98,7 +102,7 @@ async def test_a_drained_answer_leaves_the_connection_to_those_who_share_it() ->
         setup.limiter.release(others)
 
 
-async def test_profile_pulsars_next_request_waits_for_the_true_size_before_it_asks() -> None:
+async def test_in_profile_pulsar_the_next_request_first_waits_for_the_known_size() -> None:
     async with exact(patient=False) as setup:
         others = await setup.limiter.acquire(HEAP, PLENTY - COMMAND_BYTES + 1)
         await refused(setup)
@@ -112,7 +116,9 @@ async def test_profile_pulsars_next_request_waits_for_the_true_size_before_it_as
 
 
 @pytest.mark.parametrize("lacking", list(LimitType))
-async def test_ours_asks_again_once_the_true_size_is_granted(lacking: LimitType) -> None:
+async def test_profile_floodgate_sends_the_request_again_once_the_true_size_is_granted(
+    lacking: LimitType,
+) -> None:
     async with exact(patient=True) as setup:
         others = await setup.limiter.acquire(lacking, PLENTY - COMMAND_BYTES + 1)
         asking = asyncio.create_task(setup.list_topics())
@@ -125,7 +131,7 @@ async def test_ours_asks_again_once_the_true_size_is_granted(lacking: LimitType)
 
 
 @pytest.mark.parametrize(("patient", "heap"), [(True, 0), (False, RESERVED)])
-async def test_a_wait_for_direct_memory_keeps_the_heap_only_where_nobody_is_patient(
+async def test_only_profile_pulsar_holds_heap_permits_while_waiting_for_direct_memory(
     patient: bool, heap: int
 ) -> None:
     async with exact(patient=patient) as setup:
@@ -139,7 +145,9 @@ async def test_a_wait_for_direct_memory_keeps_the_heap_only_where_nobody_is_pati
 
 
 @pytest.mark.parametrize("limited", list(LimitType))
-async def test_profile_pulsar_never_answers_what_is_larger_than_a_limit(limited: LimitType) -> None:
+async def test_profile_pulsar_never_answers_a_listing_larger_than_a_limit(
+    limited: LimitType,
+) -> None:
     limits = {limited.value: COMMAND_BYTES - 1}
     async with exact(patient=False, **limits) as setup:
         for _ in range(3):
@@ -153,7 +161,9 @@ async def test_profile_pulsar_never_answers_what_is_larger_than_a_limit(limited:
 
 
 @pytest.mark.parametrize("limited", list(LimitType))
-async def test_ours_refuses_what_is_larger_than_a_limit_every_time_and_at_once(limited) -> None:
+async def test_profile_floodgate_immediately_refuses_a_listing_larger_than_a_limit_every_time(
+    limited,
+) -> None:
     # The other budget has not enough left to read the answer
     (other,) = set(LimitType) - {limited}
     limits = {limited.value: COMMAND_BYTES - 1}
@@ -191,7 +201,9 @@ async def test_a_namespace_that_shrank_below_the_limit_is_answered_again(patient
     ],
     ids=lambda fields: next(iter(fields)),
 )
-async def test_what_may_select_says_nothing_about_the_whole_list(selective: dict) -> None:
+async def test_the_size_of_a_whole_listing_does_not_predict_a_selective_listing(
+    selective: dict,
+) -> None:
     async with exact(patient=True) as setup:
         await setup.list_topics()
         whole = pb.CommandGetTopicsOfNamespace(request_id=1, namespace=BIG)

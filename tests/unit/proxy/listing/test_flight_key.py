@@ -12,11 +12,11 @@ def key(*pairs: tuple[str, str]) -> object:
     return flight_key(request, ("127.0.0.1", 6650))
 
 
-def test_the_same_properties_are_the_same_question() -> None:
+def test_listings_with_the_same_properties_share_a_flight() -> None:
     assert key(("a", "1"), ("b", "2")) == key(("a", "1"), ("b", "2"))
 
 
-def test_other_properties_are_another_question() -> None:
+def test_listings_with_different_properties_do_not_share_a_flight() -> None:
     asked = [
         (),
         (("a", "1"),),

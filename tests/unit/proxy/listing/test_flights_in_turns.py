@@ -55,7 +55,7 @@ class Waiting(FlightsHistory):
         return [number for number in told if number]
 
 
-async def test_an_answer_is_sent_to_so_many_in_a_turn() -> None:
+async def test_an_answer_is_sent_to_a_bounded_number_of_clients_per_turn() -> None:
     waiting = Waiting()
     await waiting.ask()
     waiting.broker.answer(waiting.broker.pending[0])
@@ -65,7 +65,7 @@ async def test_an_answer_is_sent_to_so_many_in_a_turn() -> None:
     await waiting.end()
 
 
-async def test_an_error_is_told_to_so_many_in_a_turn() -> None:
+async def test_an_error_is_sent_to_a_bounded_number_of_clients_per_turn() -> None:
     waiting = Waiting()
     await waiting.ask()
     waiting.broker.fail(waiting.broker.pending[0], DisconnectedError("broker"))
@@ -74,7 +74,7 @@ async def test_an_error_is_told_to_so_many_in_a_turn() -> None:
     await waiting.end()
 
 
-async def test_requests_of_one_client_are_no_exception() -> None:
+async def test_requests_of_a_single_client_are_also_answered_in_portions_per_turn() -> None:
     waiting = Waiting()
     waiting.clients.append(Client("client"))
     for _ in range(CLIENTS):
@@ -88,7 +88,7 @@ async def test_requests_of_one_client_are_no_exception() -> None:
     await waiting.end()
 
 
-async def test_who_leaves_between_two_turns_is_sent_nothing_and_leaves_nothing() -> None:
+async def test_a_client_that_disconnects_between_two_turns_gets_no_answer() -> None:
     waiting = Waiting()
     await waiting.ask(ANSWERS_A_TURN + 10)
     waiting.broker.answer(waiting.broker.pending[0])
@@ -102,7 +102,7 @@ async def test_who_leaves_between_two_turns_is_sent_nothing_and_leaves_nothing()
     await waiting.end()
 
 
-async def test_when_all_leave_between_two_turns_nothing_is_held_or_remembered() -> None:
+async def test_no_permits_remain_after_all_clients_disconnect_between_two_turns() -> None:
     waiting = Waiting()
     await waiting.ask(ANSWERS_A_TURN + 10)
     waiting.broker.answer(waiting.broker.pending[0])
@@ -115,7 +115,7 @@ async def test_when_all_leave_between_two_turns_nothing_is_held_or_remembered() 
     assert (len(waiting.flights), len(waiting.flights.live)) == (0, 0)
 
 
-async def test_a_flight_that_all_have_left_is_freed_without_the_collector() -> None:
+async def test_a_flight_without_clients_is_freed_without_the_garbage_collector() -> None:
     waiting = Waiting()
     await waiting.ask(ANSWERS_A_TURN + 10)
     (flight,) = waiting.flights._under_way.values()
@@ -135,7 +135,7 @@ async def test_a_flight_that_all_have_left_is_freed_without_the_collector() -> N
         gc.enable()
 
 
-async def test_between_two_turns_others_who_ask_the_same_are_told_of_the_answer() -> None:
+async def test_a_request_between_two_turns_asks_the_broker_to_confirm_the_answer() -> None:
     waiting = Waiting()
     await waiting.ask()
     waiting.broker.answer(waiting.broker.pending[0])
@@ -150,11 +150,13 @@ async def test_between_two_turns_others_who_ask_the_same_are_told_of_the_answer(
     ("size_bytes", "clients"),
     [(0, ANSWERS_A_TURN), (5_000, ANSWERS_A_TURN), (BYTES_A_TURN // 4, 4), (5_242_880, 1)],
 )
-def test_large_answers_are_sent_to_fewer_in_a_turn(size_bytes: int, clients: int) -> None:
+def test_a_larger_answer_is_sent_to_fewer_clients_per_turn(size_bytes: int, clients: int) -> None:
     assert answers_a_turn(size_bytes) == clients
 
 
-async def test_what_breaks_is_told_to_all_who_have_no_answer_yet(monkeypatch) -> None:
+async def test_an_internal_failure_is_reported_to_every_client_without_an_answer(
+    monkeypatch,
+) -> None:
     waiting = Waiting()
     await waiting.ask(10)
     monkeypatch.setattr(module, "ANSWERS_A_TURN", 4)
@@ -168,7 +170,7 @@ async def test_what_breaks_is_told_to_all_who_have_no_answer_yet(monkeypatch) ->
 
 
 @pytest.mark.timeout(20)
-async def test_a_flight_that_the_loop_has_ended_is_not_waited_for() -> None:
+async def test_clients_do_not_wait_for_a_cancelled_flight() -> None:
     # As when a loop is cancelled while servers release their clients
     waiting = Waiting()
     await waiting.ask(2)

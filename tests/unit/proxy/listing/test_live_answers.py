@@ -46,7 +46,7 @@ class Budget:
         return len(list(self.limiter.semaphore(limit_type).accounts()))
 
 
-async def test_an_answer_is_found_until_its_last_reference_is_dropped() -> None:
+async def test_an_answer_is_found_until_its_last_client_leaves() -> None:
     budget = Budget()
     live = await budget.sent(listed(NAMES), "first", "second")
     live.leave("first")
@@ -57,7 +57,7 @@ async def test_an_answer_is_found_until_its_last_reference_is_dropped() -> None:
     assert budget.limiter.acquired_permits(DIRECT) == 0
 
 
-async def test_who_joins_later_keeps_the_bytes_and_pays_no_more() -> None:
+async def test_a_client_that_joins_later_keeps_the_answer_without_a_further_charge() -> None:
     budget = Budget()
     live = await budget.sent(listed(NAMES), "first")
     live.join("second")
@@ -66,7 +66,7 @@ async def test_who_joins_later_keeps_the_bytes_and_pays_no_more() -> None:
     assert budget.limiter.acquired_permits(DIRECT) == live.answer.command_bytes
 
 
-async def test_who_joins_later_counts_for_nobodys_share_of_the_heap() -> None:
+async def test_a_client_that_joins_later_has_an_account_for_direct_memory_only() -> None:
     budget = Budget()
     live = await budget.sent(listed(NAMES), "first")
     live.join("second")
@@ -82,7 +82,7 @@ async def test_an_answer_whose_holders_were_cancelled_is_not_found() -> None:
     assert len(budget.live) == 0
 
 
-async def test_an_older_answer_that_leaves_takes_nothing_from_the_newest() -> None:
+async def test_dropping_an_older_answer_keeps_the_newest_answer() -> None:
     budget = Budget()
     older = await budget.sent(listed(NAMES), "first")
     newer = await budget.sent(listed(NAMES[1:]), "second")
@@ -90,13 +90,13 @@ async def test_an_older_answer_that_leaves_takes_nothing_from_the_newest() -> No
     assert budget.live.newest("key") is newer
 
 
-async def test_an_answer_to_another_question_is_not_found() -> None:
+async def test_an_answer_to_a_request_with_another_key_is_not_found() -> None:
     budget = Budget()
     await budget.sent(listed(NAMES), "first")
     assert budget.live.newest("other") is None
 
 
-async def test_an_answer_that_has_left_already_is_not_remembered() -> None:
+async def test_an_answer_without_remaining_clients_is_not_remembered() -> None:
     budget = Budget()
     await budget.sent(listed(NAMES))
     assert len(budget.live) == 0
@@ -105,7 +105,7 @@ async def test_an_answer_that_has_left_already_is_not_remembered() -> None:
 @pytest.mark.parametrize(
     ("size_bytes", "remembered"), [(SMALLEST_LIVE_BYTES - 1, 0), (SMALLEST_LIVE_BYTES, 1)]
 )
-async def test_an_answer_below_the_least_size_is_not_remembered(size_bytes, remembered) -> None:
+async def test_an_answer_below_the_minimum_size_is_not_remembered(size_bytes, remembered) -> None:
     tag_and_length_bytes = 2
     lacking_bytes = size_bytes - listed(NAMES[:39]).command_bytes - tag_and_length_bytes
     answer = listed([*NAMES[:39], "x" * lacking_bytes])
@@ -116,7 +116,7 @@ async def test_an_answer_below_the_least_size_is_not_remembered(size_bytes, reme
 
 
 @pytest.mark.parametrize("hash_text", ["", "0123ABCD", "0123abcde"])
-async def test_an_answer_without_a_hash_that_can_be_asked_about_is_not_remembered(
+async def test_an_answer_without_a_valid_hash_is_not_remembered(
     hash_text: str,
 ) -> None:
     budget = Budget()
@@ -124,19 +124,19 @@ async def test_an_answer_without_a_hash_that_can_be_asked_about_is_not_remembere
     assert (live.topics_hash, len(budget.live)) == (None, 0)
 
 
-async def test_an_answer_that_says_unchanged_is_not_remembered() -> None:
+async def test_an_answer_marked_as_unchanged_is_not_remembered() -> None:
     budget, body = Budget(), listing_body(NAMES, HASH)
     live = await budget.sent(answer_of(listing_frame(1, body[:-1] + b"\x00")), "first")
     assert (live.topics_hash, len(budget.live)) == (None, 0)
 
 
-async def test_where_nothing_is_remembered_nothing_is_found() -> None:
+async def test_no_answer_is_found_while_remembering_is_off() -> None:
     budget = Budget(remembers=False)
     await budget.sent(listed(NAMES), "first")
     assert budget.live.newest("key") is None
 
 
-async def test_only_the_word_unchanged_with_its_own_hash_and_no_names_confirms_an_answer() -> None:
+async def test_only_unchanged_with_the_same_hash_and_no_names_confirms_an_answer() -> None:
     live = await Budget().sent(listed(NAMES), "first")
     unchanged = listing_body(NAMES, HASH)[:-1] + b"\x00"
     others = [
@@ -149,14 +149,16 @@ async def test_only_the_word_unchanged_with_its_own_hash_and_no_names_confirms_a
 
 
 @pytest.mark.parametrize("names", [NAMES, NAMES[1:], []])
-async def test_another_list_is_right_unless_the_client_has_it(names: list[str]) -> None:
+async def test_a_different_list_is_sent_unless_the_client_already_has_its_hash(
+    names: list[str],
+) -> None:
     live, other = await Budget().sent(listed(NAMES), "first"), listed(names, "89abcdef")
     assert live.or_another(other, None) is other
     assert live.or_another(other, HASH) is other
     assert live.or_another(other, "89abcdef") is None
 
 
-async def test_the_bytes_on_their_way_are_sent_again_instead_of_equal_ones() -> None:
+async def test_the_bytes_of_an_answer_in_flight_are_reused_for_an_equal_answer() -> None:
     budget = Budget()
     live = await budget.sent(listed(NAMES), "first")
     again = await budget.sent(listed(NAMES), "second")
@@ -164,7 +166,7 @@ async def test_the_bytes_on_their_way_are_sent_again_instead_of_equal_ones() -> 
     assert budget.live.reused_total == 1
 
 
-async def test_an_answer_equals_another_of_the_same_hash_and_length_only() -> None:
+async def test_an_answer_equals_only_an_answer_of_the_same_hash_and_length() -> None:
     live = await Budget().sent(listed(NAMES), "first")
     unchanged = listing_body(NAMES, HASH)[:-1] + b"\x00"
     others = [

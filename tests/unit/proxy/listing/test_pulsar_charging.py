@@ -59,7 +59,7 @@ def too_large(size_bytes: int, limit_bytes: int) -> str:
         (PROPOSAL, [1_024, 1_024], NAME_BYTES),
     ],
 )
-async def test_each_policy_reserves_and_charges_its_own_figures(
+async def test_each_size_estimate_policy_reserves_and_charges_its_own_sizes(
     policy: SizeEstimate, reserved: list[int], charged: int, mended: bool
 ) -> None:
     async with shipped(policy=policy, mended=mended) as setup:
@@ -77,10 +77,10 @@ async def test_each_policy_reserves_and_charges_its_own_figures(
         assert held(setup.limiter) == {}
 
 
-# -- larger than a limit, as shipped -------------------------------------------------------------
+# -- listings larger than a limit, as shipped ----------------------------------------------------
 
 
-async def test_names_above_the_limit_are_answered_once_and_then_nothing_is() -> None:
+async def test_as_shipped_only_the_first_listing_above_the_heap_limit_is_refused() -> None:
     limit = ESTIMATE_BYTES - 1
     async with shipped(heap=limit) as setup:
         first = await refused(setup)
@@ -96,14 +96,14 @@ async def test_names_above_the_limit_are_answered_once_and_then_nothing_is() -> 
         assert setup.broker.requests == [BIG]
 
 
-async def test_the_proposal_remembers_nothing_and_answers_names_above_the_limit_each_time() -> None:
+async def test_policy_proposal_refuses_a_listing_above_the_heap_limit_every_time() -> None:
     async with shipped(policy=PROPOSAL, heap=NAME_BYTES - 1) as setup:
         errors = [await refused(setup) for _ in range(3)]
         assert {error.server_error for error in errors} == {pb.ServiceNotReady}
         assert held(setup.limiter) == {}
 
 
-async def test_an_answer_above_the_direct_limit_is_never_answered() -> None:
+async def test_as_shipped_a_listing_above_the_direct_memory_limit_is_never_answered() -> None:
     async with shipped(direct=COMMAND_BYTES - 1) as setup:
         for _ in range(3):
             with pytest.raises(UnansweredRequestError) as caught:
@@ -113,7 +113,7 @@ async def test_an_answer_above_the_direct_limit_is_never_answered() -> None:
         assert setup.broker.requests == [BIG] * 3
 
 
-async def test_a_namespace_refused_once_stays_unlistable_when_it_shrinks() -> None:
+async def test_as_shipped_a_refused_namespace_stays_unanswered_after_shrinking() -> None:
     async with shipped(heap=ESTIMATE_BYTES - 1) as setup:
         await refused(setup)
         setup.broker.names[BIG] = NAMES[:10]
@@ -122,7 +122,7 @@ async def test_a_namespace_refused_once_stays_unlistable_when_it_shrinks() -> No
             await setup.list_topics()
 
 
-# -- larger than a limit, ours -------------------------------------------------------------------
+# -- listings larger than a limit, mended --------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,9 @@ async def test_a_namespace_refused_once_stays_unlistable_when_it_shrinks() -> No
         ),
     ],
 )
-async def test_ours_refuses_with_size_limit_and_key_every_time(policy, limits, size, key) -> None:
+async def test_mended_charging_refuses_with_the_size_the_limit_and_the_configuration_key_every_time(
+    policy, limits, size, key
+) -> None:
     async with shipped(mended=True, policy=policy, **limits) as setup:
         (limit,) = limits.values()
         for _ in range(3):
@@ -155,7 +157,7 @@ async def test_ours_refuses_with_size_limit_and_key_every_time(policy, limits, s
 
 
 @pytest.mark.parametrize("limit", [ESTIMATE_BYTES - 1, COMMAND_BYTES - 1])
-async def test_ours_answers_a_namespace_that_shrank_below_the_limit(limit: int) -> None:
+async def test_mended_charging_answers_a_namespace_that_shrank_below_the_limit(limit: int) -> None:
     async with shipped(mended=True, heap=limit) as setup:
         await refused(setup)
         setup.broker.names[BIG] = NAMES[:10]
@@ -163,7 +165,7 @@ async def test_ours_answers_a_namespace_that_shrank_below_the_limit(limit: int) 
         assert await setup.list_topics() == NAMES[:10]
 
 
-# -- waits ---------------------------------------------------------------------------------------
+# -- waits for permits ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mended", [True, False])
@@ -176,7 +178,9 @@ async def test_ours_answers_a_namespace_that_shrank_below_the_limit(limit: int) 
     ],
     ids=["estimate", "names", "direct"],
 )
-async def test_a_wait_that_times_out_is_too_many_requests(budget, left, text, mended) -> None:
+async def test_a_timed_out_wait_for_permits_is_refused_with_too_many_requests(
+    budget, left, text, mended
+) -> None:
     async with shipped(mended=mended) as setup:
         others = await setup.limiter.acquire(budget, PLENTY - left)
         asking = asyncio.create_task(refused(setup))
@@ -197,7 +201,9 @@ async def test_a_wait_that_times_out_is_too_many_requests(budget, left, text, me
     ],
     ids=["estimate", "names", "direct"],
 )
-async def test_a_full_queue_is_too_many_requests(budget: LimitType, left: int, text: str) -> None:
+async def test_a_request_at_a_full_queue_is_refused_with_too_many_requests(
+    budget: LimitType, left: int, text: str
+) -> None:
     async with shipped(queue=1) as setup:
         others = await setup.limiter.acquire(budget, PLENTY - left)
         answer, waiting = setup.broker.answer, []
@@ -218,7 +224,7 @@ async def test_a_full_queue_is_too_many_requests(budget: LimitType, left: int, t
 
 
 @pytest.mark.parametrize(("mended", "kept"), [(False, 0), (True, 10_240)])
-async def test_who_waits_to_grow_holds_the_estimate_meanwhile_but_not_upstream(
+async def test_only_mended_charging_holds_the_estimate_while_waiting_for_a_larger_size(
     mended: bool, kept: int
 ) -> None:
     async with shipped(mended=mended) as setup:
@@ -239,7 +245,7 @@ async def test_who_waits_to_grow_holds_the_estimate_meanwhile_but_not_upstream(
     ids=["estimate", "names", "direct"],
 )
 @pytest.mark.parametrize("mended", [True, False])
-async def test_a_request_that_leaves_gives_back_what_it_held(budget, left, mended) -> None:
+async def test_a_cancelled_request_releases_its_permits(budget, left, mended) -> None:
     async with shipped(mended=mended) as setup:
         others = await setup.limiter.acquire(budget, PLENTY - left)
         asking = asyncio.create_task(setup.list_topics())
@@ -251,7 +257,9 @@ async def test_a_request_that_leaves_gives_back_what_it_held(budget, left, mende
 
 
 @pytest.mark.parametrize("mended", [True, False])
-async def test_a_request_that_leaves_the_wait_for_the_first_size_resets_nobodys(mended) -> None:
+async def test_cancelling_a_request_that_waits_for_the_first_size_resets_no_measurement(
+    mended,
+) -> None:
     async with shipped(mended=mended) as setup:
         others = await setup.limiter.acquire(HEAP, PLENTY)
         first = asyncio.create_task(setup.list_topics())
@@ -267,7 +275,9 @@ async def test_a_request_that_leaves_the_wait_for_the_first_size_resets_nobodys(
 
 
 @pytest.mark.parametrize(("mended", "waiting"), [(False, 2), (True, 1)], ids=["as shipped", "ours"])
-async def test_a_failure_resets_anothers_measurement_upstream_only(mended, waiting) -> None:
+async def test_only_as_shipped_a_failure_resets_the_measurement_of_another_request(
+    mended, waiting
+) -> None:
     # A request with an estimate from a failed measurement; a measuring request, and a follower
     async with shipped(mended=mended) as setup:
         others = await setup.limiter.acquire(HEAP, PLENTY)

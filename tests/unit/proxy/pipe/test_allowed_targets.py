@@ -32,7 +32,9 @@ async def allowed(target: str, **keys: str) -> tuple[str, int] | None:
         ("", None),
     ],
 )
-async def test_the_configured_broker_and_loopback_brokers_only(target, expected) -> None:
+async def test_by_default_only_the_configured_broker_and_loopback_brokers_are_allowed(
+    target, expected
+) -> None:
     assert await allowed(target) == expected
 
 
@@ -52,7 +54,9 @@ async def test_the_configured_broker_and_loopback_brokers_only(target, expected)
         ({"brokerProxyAllowedIPAddresses": "10.0.0.0/8, nonsense"}, set()),
     ],
 )
-async def test_the_three_keys_narrow_and_widen_the_list(keys, open_to) -> None:
+async def test_allowed_ports_host_names_and_addresses_narrow_or_widen_the_targets(
+    keys, open_to
+) -> None:
     targets = ["127.0.0.1:6650", "localhost:6650", "127.0.0.1:80", "127.0.0.2:6651"]
     found = {target for target in targets if await allowed(target, **keys)}
     assert found == open_to
@@ -60,11 +64,11 @@ async def test_the_three_keys_narrow_and_widen_the_list(keys, open_to) -> None:
 
 
 @pytest.mark.parametrize("host", ["a..b", "a" * 70, "x\ud800"])
-async def test_a_name_that_no_host_can_have_is_not_allowed(host: str) -> None:
+async def test_an_invalid_host_name_is_not_allowed(host: str) -> None:
     assert await allowed(f"{host}:6650", brokerProxyAllowedIPAddresses="127.0.0.0/8") is None
 
 
-def test_a_loopback_address_is_told_without_asking_the_network() -> None:
+def test_a_loopback_address_is_recognized_without_name_resolution() -> None:
     assert loopback_address("localhost") == "127.0.0.1"
     assert loopback_address("127.1.2.3") == "127.1.2.3"
     assert loopback_address("10.0.0.1") is None
@@ -86,11 +90,15 @@ def test_a_loopback_address_is_told_without_asking_the_network() -> None:
         ),
     ],
 )
-async def test_hosts_that_are_named_are_allowed(keys, target, expected) -> None:
+async def test_only_hosts_that_match_the_configured_names_and_addresses_are_allowed(
+    keys, target, expected
+) -> None:
     assert await allowed(target, **keys) == expected
 
 
-async def test_a_name_is_resolved_where_addresses_are_listed(monkeypatch) -> None:
+async def test_a_host_name_is_resolved_and_checked_against_the_allowed_addresses(
+    monkeypatch,
+) -> None:
     async def addresses(host: str) -> list[str]:
         return {"broker-2": ["192.0.2.1", "10.1.2.3"], "broker-3": ["192.0.2.1"]}.get(host, [])
 
@@ -102,7 +110,7 @@ async def test_a_name_is_resolved_where_addresses_are_listed(monkeypatch) -> Non
     assert await allowed("nowhere:6650", **keys) is None
 
 
-async def test_a_redirect_may_lead_to_hosts_that_pipes_may_lead_to() -> None:
+async def test_a_redirect_may_lead_only_to_allowed_hosts_at_the_ports_of_brokers() -> None:
     keys = {"brokerServiceURL": "pulsar://broker:6650", "brokerWebServiceURL": "http://broker:8080"}
     targets = BrokerTargets(proxy_config(keys))
     for port in (8080, 6650, 6651):

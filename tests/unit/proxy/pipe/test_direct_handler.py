@@ -54,7 +54,7 @@ class Opening:
         await self._handler.open(client, pb.CommandConnect(proxy_to_broker_url=target))
 
 
-async def test_connection_and_handshake_have_one_timeout_together(monkeypatch) -> None:
+async def test_connecting_and_the_handshake_share_a_single_timeout(monkeypatch) -> None:
     # Most of the time is used up when the broker accepts
     opening = Opening(monkeypatch)
     task = await started(opening.open(None))  # type: ignore[arg-type]
@@ -69,7 +69,9 @@ async def test_connection_and_handshake_have_one_timeout_together(monkeypatch) -
     assert opening.legs[0].closed
 
 
-async def test_a_broker_that_is_not_trusted_is_not_available(monkeypatch, caplog) -> None:
+async def test_a_broker_whose_tls_handshake_fails_is_unavailable_and_logged(
+    monkeypatch, caplog
+) -> None:
     opening = Opening(monkeypatch)
     opening.accepts.set()
     task = await started(opening.open(None))  # type: ignore[arg-type]
@@ -82,7 +84,9 @@ async def test_a_broker_that_is_not_trusted_is_not_available(monkeypatch, caplog
     assert "cannot be reached for a pipe: TLS handshake failed: so and so" in caplog.text
 
 
-async def test_a_broker_that_leaves_as_it_greets_is_not_available(monkeypatch) -> None:
+async def test_a_broker_that_disconnects_right_after_its_greeting_is_unavailable(
+    monkeypatch,
+) -> None:
     opening = Opening(monkeypatch)
     opening.accepts.set()
     task = await started(opening.open(PipeLeg()))
@@ -96,7 +100,7 @@ async def test_a_broker_that_leaves_as_it_greets_is_not_available(monkeypatch) -
         await task
 
 
-async def test_a_name_that_no_host_can_have_is_not_available() -> None:
+async def test_a_target_with_an_invalid_host_name_is_unavailable() -> None:
     # Allowed by the list of names
     keys = {"brokerServiceURL": TARGET, "brokerProxyAllowedHostNames": "*.example.com"}
     handler = DirectProxyHandler(
@@ -111,7 +115,7 @@ async def test_a_name_that_no_host_can_have_is_not_available() -> None:
         await handler.open(PipeLeg(), asked)
 
 
-async def test_a_client_that_leaves_during_the_handshake_takes_the_connection_with_it(
+async def test_a_client_that_disconnects_during_the_handshake_closes_the_broker_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     opening = Opening(monkeypatch)

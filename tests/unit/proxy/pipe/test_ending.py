@@ -29,7 +29,7 @@ class Pipe:
         await settle()
 
 
-async def test_what_the_broker_answers_passes_and_then_the_pipe_ends() -> None:
+async def test_the_brokers_last_bytes_pass_and_the_pipe_ends_once_the_broker_is_silent() -> None:
     pipe = Pipe()
     await settle()
     pipe.broker.data_received(b"receipt")
@@ -41,7 +41,7 @@ async def test_what_the_broker_answers_passes_and_then_the_pipe_ends() -> None:
     assert bytes(pipe.to_client.received) == b"receipt"
 
 
-async def test_what_the_client_sends_is_not_passed_on_any_more() -> None:
+async def test_bytes_from_the_client_are_not_forwarded_while_the_pipe_ends() -> None:
     pipe = Pipe()
     await settle()
     pipe.client.data_received(b"SEND")
@@ -49,7 +49,7 @@ async def test_what_the_client_sends_is_not_passed_on_any_more() -> None:
     pipe.ending.cancel()
 
 
-async def test_a_broker_that_never_falls_silent_is_cut_off() -> None:
+async def test_a_pipe_ends_after_a_bounded_wait_for_a_broker_that_keeps_sending() -> None:
     pipe = Pipe()
     for _ in range(MOST_LOOKS):
         assert not pipe.ending.done()
@@ -59,7 +59,7 @@ async def test_a_broker_that_never_falls_silent_is_cut_off() -> None:
     assert pipe.ending.done()
 
 
-async def test_a_client_that_is_let_go_on_may_leave_by_itself() -> None:
+async def test_a_client_is_still_served_and_may_disconnect_within_the_leave_time() -> None:
     pipe = Pipe(leave_seconds=30.0)
     await settle()
     pipe.client.data_received(b"SEND")
@@ -70,7 +70,7 @@ async def test_a_client_that_is_let_go_on_may_leave_by_itself() -> None:
     assert pipe.ending.done()
 
 
-async def test_a_client_that_stays_is_let_go_on_no_longer_than_configured() -> None:
+async def test_a_client_that_stays_is_cut_off_after_the_configured_leave_time() -> None:
     pipe = Pipe(leave_seconds=30.0)
     await pipe.passes(30.0)
     pipe.client.data_received(b"SEND")
@@ -79,7 +79,7 @@ async def test_a_client_that_stays_is_let_go_on_no_longer_than_configured() -> N
     assert pipe.ending.done()
 
 
-async def test_a_connection_that_is_no_pipe_ends_at_once() -> None:
+async def test_ending_a_connection_without_a_pipe_returns_immediately() -> None:
     clock, client = ManualClock(), PipeLeg()
     await end_pipe(client, clock, 30.0)
     assert client.taking_frames

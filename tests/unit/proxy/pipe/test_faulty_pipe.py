@@ -60,7 +60,7 @@ class Pipe:
         return self.legs[0]._raw is None
 
 
-async def test_without_a_fault_bytes_pass_as_they_come() -> None:
+async def test_without_a_fault_bytes_are_copied_without_reading_frames() -> None:
     pipe = Pipe()
     for byte in LOOKUP[:-1]:
         pipe.client.peer_sends(bytes([byte]))
@@ -69,7 +69,7 @@ async def test_without_a_fault_bytes_pass_as_they_come() -> None:
 
 
 @pytest.mark.parametrize("cut", range(len(LOOKUP) + 1))
-async def test_a_fault_that_is_set_within_a_frame_acts_from_the_next_on(cut: int) -> None:
+async def test_a_fault_set_within_a_frame_acts_from_the_next_frame(cut: int) -> None:
     pipe = Pipe()
     pipe.client.peer_sends(PING + LOOKUP[:cut])
     pipe.set(DROP, on=["LOOKUP"])
@@ -88,7 +88,7 @@ async def test_once_the_fault_is_cleared_the_pipe_copies_bytes_again() -> None:
     assert not pipe.reads_frames()
 
 
-async def test_a_pipe_that_no_fault_can_be_about_reads_no_frames() -> None:
+async def test_a_pipe_that_no_fault_matches_reads_no_frames() -> None:
     pipe = Pipe()
     pipe.set(DROP, where={"clientVersion": "another*"})
     pipe.client.peer_sends(LOOKUP)
@@ -97,7 +97,9 @@ async def test_a_pipe_that_no_fault_can_be_about_reads_no_frames() -> None:
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=type_name)
-async def test_each_command_of_either_side_can_be_dropped_delayed_and_end_the_pipe(kind) -> None:
+async def test_each_command_in_either_direction_can_be_dropped_delayed_or_close_the_pipe(
+    kind,
+) -> None:
     for direction in ("received", "sent"):
         command = encode_command(complete_command(kind))
         fault = {"on": [type_name(kind)], "direction": direction, "when": {"times": 1}}
@@ -123,7 +125,7 @@ async def test_each_command_of_either_side_can_be_dropped_delayed_and_end_the_pi
         assert pipe.client.is_closing()
 
 
-async def test_an_error_answers_for_the_broker() -> None:
+async def test_an_error_fault_answers_instead_of_the_broker() -> None:
     pipe = Pipe()
     pipe.set({"action": "error", "error": "ServiceNotReady"}, on=["LOOKUP"])
     pipe.client.peer_sends(LOOKUP)
@@ -132,7 +134,7 @@ async def test_an_error_answers_for_the_broker() -> None:
     assert answer.lookupTopicResponse.error == pb.ServiceNotReady
 
 
-async def test_a_command_about_a_producer_is_chosen_by_the_topic_that_it_began_with() -> None:
+async def test_a_producers_command_matches_a_fault_by_the_topic_of_the_producer() -> None:
     pipe = Pipe()
     pipe.set({"action": "closeProducer"}, on=["SEND"], where={"topic": "*/orders"})
     topic = "persistent://public/default/orders"
@@ -147,7 +149,7 @@ async def test_a_command_about_a_producer_is_chosen_by_the_topic_that_it_began_w
 
 
 @pytest.mark.parametrize("cut", [0, 5])
-async def test_what_was_delayed_passes_before_bytes_are_copied_again(cut: int) -> None:
+async def test_delayed_frames_pass_before_bytes_are_copied_again(cut: int) -> None:
     pipe = Pipe()
     fault = pipe.set({"action": "delay", "delayMs": 1_000}, on=["LOOKUP"])
     pipe.client.peer_sends(LOOKUP * 3 + PING[:cut])
@@ -158,7 +160,7 @@ async def test_what_was_delayed_passes_before_bytes_are_copied_again(cut: int) -
     assert not pipe.reads_frames()
 
 
-async def test_messages_may_be_as_large_as_the_broker_says() -> None:
+async def test_a_message_within_the_brokers_maximum_message_size_passes() -> None:
     pipe = Pipe(largest=6_000_000)
     pipe.set(DROP, on=["LOOKUP"])
     send = Type(type=Type.SEND, send=pb.CommandSend(producer_id=1, sequence_id=0))
@@ -168,7 +170,7 @@ async def test_messages_may_be_as_large_as_the_broker_says() -> None:
     assert pipe.passed() == frame
 
 
-async def test_of_too_many_producers_the_oldest_is_forgotten() -> None:
+async def test_the_oldest_producer_is_forgotten_above_the_limit_of_tracked_producers() -> None:
     client = PipeClient(PipeLeg(), PipeLeg(), "")
     for number in range(MAX_TOPICS + 1):
         asked = pb.CommandProducer(topic=f"t-{number}", producer_id=number, request_id=number)
@@ -180,7 +182,7 @@ async def test_of_too_many_producers_the_oldest_is_forgotten() -> None:
     ]
 
 
-async def test_what_a_broker_says_is_about_the_topic_that_the_client_named() -> None:
+async def test_a_brokers_command_matches_a_fault_by_the_topic_of_the_clients_producer() -> None:
     pipe = Pipe()
     pipe.set(DROP, on=["SEND_RECEIPT"], direction="sent", where={"topic": "*/chosen"})
     for number, topic in enumerate(("chosen", "other")):
@@ -199,7 +201,7 @@ async def test_what_a_broker_says_is_about_the_topic_that_the_client_named() -> 
     assert pipe.answered() == receipts[1]
 
 
-async def test_a_closed_consumer_is_closed_at_the_broker_too() -> None:
+async def test_a_close_consumer_fault_closes_the_consumer_at_client_and_broker() -> None:
     pipe = Pipe()
     fault = pipe.set({"action": "closeConsumer"}, on=["FLOW"])
     flow = Type(type=Type.FLOW, flow=pb.CommandFlow(consumer_id=4, messagePermits=1))
@@ -221,7 +223,7 @@ async def test_a_closed_consumer_is_closed_at_the_broker_too() -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 4, 5])
-async def test_what_the_proxy_says_waits_for_the_end_of_a_frame_that_passes(cut: int) -> None:
+async def test_an_injected_command_waits_for_the_end_of_the_frame_in_flight(cut: int) -> None:
     pipe = Pipe()
     fault = pipe.set({"action": "closeConsumer"}, on=["FLOW"])
     flow = Type(type=Type.FLOW, flow=pb.CommandFlow(consumer_id=4, messagePermits=1))
@@ -237,7 +239,7 @@ async def test_what_the_proxy_says_waits_for_the_end_of_a_frame_that_passes(cut:
     assert ping.type == Type.PING
 
 
-async def test_a_client_for_whom_too_much_waits_for_the_end_of_a_frame_is_closed() -> None:
+async def test_a_client_with_too_many_pending_injected_commands_is_closed() -> None:
     pipe = Pipe()
     pipe.set({"action": "error", "error": "ServiceNotReady"}, on=["LOOKUP"])
     pipe.broker.peer_sends(PING[:5])

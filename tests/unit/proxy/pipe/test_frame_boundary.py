@@ -21,7 +21,7 @@ def stream_of(bodies: list[bytes]) -> tuple[bytes, list[int]]:
 
 
 @given(BODIES, st.lists(st.integers(0, 200), max_size=10))
-def test_a_boundary_is_known_wherever_the_stream_is_cut(bodies, cuts) -> None:
+def test_a_boundary_is_found_wherever_the_stream_is_cut(bodies, cuts) -> None:
     stream, ends = stream_of(bodies)
     edges = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
     boundary = FrameBoundary()
@@ -31,7 +31,9 @@ def test_a_boundary_is_known_wherever_the_stream_is_cut(bodies, cuts) -> None:
 
 
 @given(BODIES, st.integers(0, 200))
-def test_the_rest_of_the_frame_that_has_begun_is_told(bodies: list[bytes], cut: int) -> None:
+def test_following_to_the_next_boundary_takes_the_rest_of_the_frame(
+    bodies: list[bytes], cut: int
+) -> None:
     stream, ends = stream_of(bodies)
     cut = min(cut, len(stream))
     boundary = FrameBoundary()
@@ -41,7 +43,7 @@ def test_the_rest_of_the_frame_that_has_begun_is_told(bodies: list[bytes], cut: 
     assert boundary.reached
 
 
-def test_a_chunk_that_ends_within_a_length_ends_at_no_boundary() -> None:
+def test_a_chunk_that_ends_within_the_length_field_is_not_at_a_boundary() -> None:
     boundary = FrameBoundary()
     assert [boundary.follow_to_next(one) for one in (b"",)] == [0]
     boundary.follow(b"\0\0")

@@ -23,14 +23,14 @@ TIGHT = Setting(Limits(heap_mb=5, direct_mb=5))
 QUESTION = question(goal=GOAL, today=TIGHT)
 
 
-def test_limits_in_force_that_hold_are_kept() -> None:
+def test_current_limits_that_meet_the_goal_are_kept() -> None:
     kept = question(goal=GOAL)
     advice = advise(kept, needs(5, 19))
     assert advice.setting == kept.today
     assert verdict(advice)[-1] == "Advised: keep these limits."
 
 
-def test_limits_in_force_that_hold_by_luck_are_raised() -> None:
+def test_current_limits_that_meet_the_goal_by_luck_are_raised() -> None:
     # The limits pass as given, but are within the growth stall's reach
     lucky = question(goal=GOAL, today=Setting(Limits(heap_mb=5, direct_mb=100)))
     advice = advise(lucky, needs(1, 1))
@@ -38,7 +38,7 @@ def test_limits_in_force_that_hold_by_luck_are_raised() -> None:
     assert (advice.setting.broker.heap_mb, advice.setting.broker.direct_mb) == (8, 100)
 
 
-def test_limits_in_force_that_a_slower_broker_misses_are_no_luck_to_rely_on() -> None:
+def test_current_limits_that_a_slower_broker_misses_are_called_luck_and_raised() -> None:
     def storm(asked: Question, setting: Setting) -> Outcome:
         return needs(*((20, 20) if asked.times != QUESTION.times else (5, 5)))(asked, setting)
 
@@ -48,7 +48,7 @@ def test_limits_in_force_that_a_slower_broker_misses_are_no_luck_to_rely_on() ->
     assert advice.setting.broker.heap_mb >= 20
 
 
-def test_waits_in_force_are_kept_where_shorter_waits_miss_the_goal() -> None:
+def test_current_timeouts_are_kept_if_shorter_timeouts_miss_the_goal() -> None:
     def storm(asked: Question, setting: Setting) -> Outcome:
         patient = setting.broker.heap_timeout_millis == TIGHT.broker.heap_timeout_millis
         slow = asked.times != QUESTION.times
@@ -60,7 +60,7 @@ def test_waits_in_force_are_kept_where_shorter_waits_miss_the_goal() -> None:
     assert advice.setting.broker.heap_timeout_millis == TIGHT.broker.heap_timeout_millis
 
 
-def test_limits_that_were_not_tried_in_time_are_no_answer() -> None:
+def test_limits_that_were_not_tried_in_time_do_not_count_as_meeting_the_goal() -> None:
     tries = iter([1, 2])
 
     def storm(asked: Question, setting: Setting) -> Outcome:
@@ -74,7 +74,7 @@ def test_limits_that_were_not_tried_in_time_are_no_answer() -> None:
 
 
 @pytest.mark.parametrize("slow_only", [False, True])
-def test_limits_that_missed_the_goal_are_not_advised_by_a_search_that_was_cut(slow_only) -> None:
+def test_a_cut_search_does_not_advise_limits_that_missed_the_goal(slow_only) -> None:
     tried: list[Setting] = []
 
     def storm(asked: Question, setting: Setting) -> Outcome:
@@ -107,7 +107,7 @@ def test_a_cut_search_advises_the_smallest_limits_that_passed_its_storms() -> No
     assert 30 <= advice.setting.broker.heap_mb < GOAL.accounted_mb // 8
 
 
-def test_a_cut_search_says_that_a_slow_broker_misses_with_all_memory() -> None:
+def test_a_cut_search_reports_that_a_slow_broker_misses_the_goal_with_all_memory() -> None:
     def storm(asked: Question, setting: Setting) -> Outcome:
         if asked.clients > QUESTION.clients:
             raise OutOfTimeError
@@ -120,7 +120,7 @@ def test_a_cut_search_says_that_a_slow_broker_misses_with_all_memory() -> None:
     assert "No limits are sure to meet the goal" in verdict(advice)[-1]
 
 
-def test_limits_that_a_slower_broker_misses_with_all_memory_are_not_sure() -> None:
+def test_no_limits_are_sure_if_a_slower_broker_misses_the_goal_with_all_memory() -> None:
     def storm(asked: Question, setting: Setting) -> Outcome:
         slow = asked.times.accept > QUESTION.times.accept
         return needs(*((10_000, 10_000) if slow else (5, 5)))(asked, setting)
@@ -131,7 +131,7 @@ def test_limits_that_a_slower_broker_misses_with_all_memory_are_not_sure() -> No
     assert "No limits are sure to meet the goal" in verdict(advice)[-1]
 
 
-def test_the_edge_is_of_the_load_as_stated_where_a_slow_broker_misses_with_all_memory() -> None:
+def test_the_smallest_passing_limits_ignore_a_slow_broker_that_always_fails() -> None:
     def storm(asked: Question, setting: Setting) -> Outcome:
         if asked.times.accept <= QUESTION.times.accept:
             return needs(5, 5)(asked, setting)
@@ -144,14 +144,14 @@ def test_the_edge_is_of_the_load_as_stated_where_a_slow_broker_misses_with_all_m
     assert found.edge.broker.heap_mb < 15 < found.setting.broker.heap_mb
 
 
-def test_more_memory_than_may_be_accounted_is_not_kept() -> None:
+def test_advised_limits_do_not_exceed_the_accounted_memory() -> None:
     wide = question(goal=Goal(back_within_seconds=65, accounted_mb=150))
     advice = advise(wide, needs(5, 19))
     assert advice.setting is not None
     assert advice.setting.broker.accounted_mb <= 150
 
 
-def test_limits_in_force_make_room_for_what_is_raised_beside_them() -> None:
+def test_a_current_limit_is_lowered_to_make_room_for_a_raised_limit() -> None:
     # The limits pass, and fit the accountable memory, but direct memory is too small
     goal = Goal(back_within_seconds=65, accounted_mb=30)
     today = Setting(Limits(heap_mb=26, direct_mb=4))
@@ -162,7 +162,7 @@ def test_limits_in_force_make_room_for_what_is_raised_beside_them() -> None:
     assert ("heap MB", "26", "18", "the rest of --accounted") in rows(advice)
 
 
-def test_limits_in_force_that_miss_are_not_said_to_pass() -> None:
+def test_current_limits_that_miss_the_goal_are_reported_as_missed() -> None:
     # The limits would do, the waits do not
     today = Setting(Limits(heap_mb=8, direct_mb=11, heap_timeout_millis=1))
 
@@ -175,7 +175,7 @@ def test_limits_in_force_that_miss_are_not_said_to_pass() -> None:
     assert told["heap MB"] == "first guesses, largest list"
 
 
-def test_what_would_break_the_advice_is_said() -> None:
+def test_an_advice_reports_the_strains_that_its_limits_hold_and_break_with() -> None:
     def storm(asked: Question, setting: Setting) -> Outcome:
         if asked.clients > 1.5 * QUESTION.clients:
             return Outcome(asked.clients, 0, None, 100, 100)
@@ -186,7 +186,7 @@ def test_what_would_break_the_advice_is_said() -> None:
     assert "a broker 3x as slow" in told
 
 
-def test_a_strain_that_breaks_the_advice_with_one_seed_of_two_is_said_once_not_to_hold() -> None:
+def test_a_strain_that_breaks_with_a_single_seed_is_reported_once_as_breaking() -> None:
     def storm(asked: Question, setting: Setting) -> Outcome:
         slow = asked.times == QUESTION.times.scaled(3)
         return needs(*((1_000 if slow and asked.seed == 1 else 5,) * 2))(asked, setting)
@@ -196,12 +196,12 @@ def test_a_strain_that_breaks_the_advice_with_one_seed_of_two_is_said_once_not_t
     assert (holds.count("3x as slow"), breaks.count("3x as slow")) == (0, 1)
 
 
-def test_a_storm_that_has_no_time_is_cut() -> None:
+def test_a_storm_without_time_is_cut() -> None:
     with pytest.raises(OutOfTimeError):
         virtual_storms(seconds=0)(QUESTION, QUESTION.today)
 
 
-def test_a_search_that_was_cut_says_so_with_what_it_found() -> None:
+def test_a_cut_search_reports_the_cut_beside_its_advice() -> None:
     tried: list[Setting] = []
 
     def engine(asked: Question, setting: Setting) -> Outcome:
@@ -215,13 +215,13 @@ def test_a_search_that_was_cut_says_so_with_what_it_found() -> None:
     assert "before all was tried: --minutes gives it more" in " ".join(sure(advice))
 
 
-def test_without_time_for_a_single_storm_there_is_no_advice() -> None:
+def test_without_time_for_a_single_storm_an_advice_is_refused() -> None:
     with pytest.raises(UsageError, match=r"40 clients .* was cut after 120 s.*more --minutes"):
         advise(QUESTION, virtual_storms(seconds=0))
 
 
 @pytest.mark.parametrize(("back", "storms", "word"), [(10.0, 1, "goal met"), (70.0, 3, "missed")])
-def test_a_storm_that_misses_the_goal_is_run_again_with_larger_limits(
+def test_a_real_storm_that_misses_the_goal_is_repeated_with_larger_limits(
     back: float, storms: int, word: str, tmp_path: Path
 ) -> None:
     advice = advise(QUESTION, needs(5, 19))
@@ -238,7 +238,7 @@ def test_a_storm_that_misses_the_goal_is_run_again_with_larger_limits(
     assert word in " ".join(sure(found))
 
 
-def test_a_storm_missed_by_a_machine_too_slow_for_its_clients_says_nothing_of_the_limits(
+def test_a_real_storm_on_a_too_slow_machine_does_not_disprove_the_limits(
     tmp_path: Path,
 ) -> None:
     late = {"task": 0, "clients": 1, "moments": 0, "lag_p99_seconds": 0.0, "cpu_seconds": 0.0,
@@ -255,7 +255,7 @@ def test_a_storm_missed_by_a_machine_too_slow_for_its_clients_says_nothing_of_th
     assert "this machine was too slow or too busy" in sure(advice)[-1]
 
 
-def test_no_real_storm_has_more_memory_than_may_be_accounted(tmp_path: Path) -> None:
+def test_no_real_storm_exceeds_the_accounted_memory(tmp_path: Path) -> None:
     # Limits that take nearly all of the memory
     goal = Goal(back_within_seconds=65, accounted_mb=70)
     advice = advise(question(goal=goal, today=TIGHT), needs(8, 40))
@@ -269,14 +269,14 @@ def test_no_real_storm_has_more_memory_than_may_be_accounted(tmp_path: Path) -> 
     assert tried == [52, 70]
 
 
-def test_time_that_is_too_short_for_a_storm_is_told(tmp_path: Path) -> None:
+def test_too_little_time_for_a_real_storm_is_reported(tmp_path: Path) -> None:
     advice = advise(QUESTION, needs(5, 19))
     found = " ".join(sure(confirm(advice, tmp_path, 30)))
     assert "No real storm: a storm may take 112 s, and 30 s were left" in found
 
 
 @pytest.mark.parametrize(("seconds", "told"), [(30, []), (400, ["pulsar://10.0.0.1:6650: 40 cl"])])
-def test_the_storm_of_a_cluster_is_announced_if_there_is_time_for_it(
+def test_a_real_storm_on_a_cluster_is_announced_only_if_time_remains(
     seconds: float, told: list[str], tmp_path: Path
 ) -> None:
     advice, notes = advise(QUESTION, needs(5, 19)), list[str]()
@@ -297,7 +297,7 @@ def test_the_storm_of_a_cluster_is_announced_if_there_is_time_for_it(
         (PROXY_LOOKUPS, "maxConcurrentLookupRequests=9 in proxy.conf"),
     ],
 )
-def test_where_places_for_lookups_are_too_few_the_answer_names_their_key(text, key) -> None:
+def test_refusals_by_the_lookup_limit_are_reported_with_its_configuration_key(text, key) -> None:
     more = {
         "broker": {"maxConcurrentLookupRequest": "7"},
         "proxy": {"maxConcurrentLookupRequests": "9"},

@@ -22,7 +22,7 @@ def answer_size(names: list[str]) -> int:
 
 
 @pytest.mark.parametrize("length", [100, 200])
-def test_a_listing_counts_what_the_servers_charge_for_it(length: int) -> None:
+def test_the_computed_size_of_a_listing_equals_the_charge_of_the_servers(length: int) -> None:
     names = [f"persistent://acme/big/{number:05d}".ljust(length, "x") for number in range(500)]
     shape = NamespaceShape("acme/big", len(names), sum(map(len, names)))
     assert shape.charged_bytes == estimate_topic_list_bytes(names)
@@ -35,7 +35,7 @@ def test_no_limit_is_below_the_largest_answer() -> None:
     assert least.heap_mb * MB_BYTES >= BIG.charged_bytes > (least.heap_mb - 1) * MB_BYTES
 
 
-def test_direct_memory_begins_with_whole_rounds_of_readers() -> None:
+def test_the_first_direct_memory_limit_serves_readers_in_whole_rounds() -> None:
     # 40 readers holding 4 MB for 8 s each, within 64 s including 3 s of service
     slow = question(network_bytes=0, goal=Goal(back_within_seconds=64))
     setting = start(slow)
@@ -43,7 +43,7 @@ def test_direct_memory_begins_with_whole_rounds_of_readers() -> None:
     assert setting.broker.direct_mb == -(-at_once * BIG.answer_bytes // MB_BYTES)
 
 
-def test_first_guesses_of_all_clients_and_the_largest_list_fit_the_heap() -> None:
+def test_the_heap_fits_the_first_estimates_of_all_clients_and_the_largest_list() -> None:
     # A quarter more clients, and a largest namespace of one and a half times the size
     asked = question(clients(1_000, "java-watch"), shapes=(SMALL, BIG))
     safe = safe_limits(asked)
@@ -52,19 +52,19 @@ def test_first_guesses_of_all_clients_and_the_largest_list_fit_the_heap() -> Non
     assert start(asked).broker.heap_mb == safe.heap_mb
 
 
-def test_a_search_behind_a_proxy_begins_within_what_may_be_accounted() -> None:
+def test_a_search_with_a_proxy_begins_within_the_accounted_memory() -> None:
     asked = question(goal=Goal(accounted_mb=10), today=Setting(Limits(), Limits()))
     assert all(limits.accounted_mb <= 10 for limits in map(start(asked).of, ("proxy", "broker")))
 
 
-def test_no_more_first_guesses_are_under_way_than_lookups() -> None:
+def test_the_number_of_first_estimates_is_bounded_by_concurrent_lookups() -> None:
     asked = question(clients(1_000, "java-watch"), lookups=100)
     assert safe_limits(asked).heap_mb == -(
         -(100 * FIRST_ESTIMATE_BYTES + 1.5 * BIG.charged_bytes) // MB_BYTES
     )
 
 
-def test_all_memory_is_split_in_several_ways() -> None:
+def test_the_accounted_memory_is_split_into_heap_and_direct_in_several_ways() -> None:
     found = splits(question(goal=Goal(accounted_mb=100)))
     assert {(each.broker.heap_mb, each.broker.direct_mb) for each in found} == {
         (25, 75),
@@ -76,7 +76,7 @@ def test_all_memory_is_split_in_several_ways() -> None:
 
 @pytest.mark.parametrize("proxy", [None, Limits()])
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
-def test_all_waits_of_a_request_end_before_its_client_gives_up(proxy, profile) -> None:
+def test_all_timeouts_of_a_request_end_before_its_client_gives_up(proxy, profile) -> None:
     # An answer takes 8 s to read
     today = Setting(Limits(), proxy)
     group = clients(40, rate=500_000)
@@ -89,11 +89,11 @@ def test_all_waits_of_a_request_end_before_its_client_gives_up(proxy, profile) -
     assert 18_000 < waits < 1000 * (30 - BIG.answer_bytes / 500_000)
 
 
-def test_requests_of_immediate_readers_wait_for_heap_almost_as_long_as_clients_do() -> None:
+def test_the_heap_timeout_of_immediate_readers_is_almost_the_clients_timeout() -> None:
     limits = start(question(clients(40))).broker
     assert limits.heap_timeout_millis == pytest.approx(0.9 * 29_000, abs=100)
 
 
 @pytest.mark.parametrize(("burst", "places"), [(40, 10_000), (10_001, 11_000), (123_456, 124_000)])
-def test_a_queue_takes_the_whole_burst(burst: int, places: int) -> None:
+def test_the_queue_holds_the_whole_burst_of_requests(burst: int, places: int) -> None:
     assert needed_queue(burst) == places

@@ -23,14 +23,14 @@ def load(*shapes: NamespaceShape, count: int = 1000, slow: int = 0, **said: obje
     return question(*groups, shapes=shapes or (MEGABYTE,), **said)
 
 
-def test_nothing_stands_in_the_way_of_a_goal_that_can_be_met() -> None:
+def test_an_achievable_goal_has_no_obstacles() -> None:
     assert obstacles(load()) == ()
 
 
 @pytest.mark.parametrize(
     ("proxy", "fate"), [(False, "clients close the connection"), (True, "ServiceNotReady")]
 )
-def test_an_answer_above_the_frame_limit_is_helped_by_max_message_size_alone(
+def test_an_answer_above_the_frame_limit_requires_a_larger_max_message_size(
     fate: str, *, proxy: bool
 ) -> None:
     today = Setting(Limits(), Limits() if proxy else None)
@@ -43,12 +43,12 @@ def test_an_answer_above_the_frame_limit_is_helped_by_max_message_size_alone(
     assert ("proxy is not told" in then) is proxy
 
 
-def test_a_larger_max_message_size_helps() -> None:
+def test_a_larger_max_message_size_removes_the_obstacle() -> None:
     with_it = load(HUGE, max_message_bytes=6_291_456)
     assert obstacles(with_it) == ()
 
 
-def test_a_budget_below_one_answer_holds_none() -> None:
+def test_a_budget_below_a_single_answer_is_an_obstacle() -> None:
     found = obstacles(load(goal=Goal(accounted_mb=2)))
     assert len(found) == 1
     assert "2 MB hold no single answer for acme/orders: it takes 2 MB of heap and 1 MB" in found[0]
@@ -57,14 +57,14 @@ def test_a_budget_below_one_answer_holds_none() -> None:
 @pytest.mark.parametrize(
     ("rate", "against"), [(10_000, "60 s the goal gives them"), (25_000, "30 s they wait")]
 )
-def test_readers_that_are_too_slow_for_the_goal_are_named_with_their_time(rate, against) -> None:
+def test_readers_too_slow_for_the_goal_are_reported_with_their_time(rate, against) -> None:
     found = obstacles(load(rate=rate))
     assert len(found) == 1
     assert f"at {rate // 1000}kB/s 1,000 clients take" in found[0]
     assert against in found[0]
 
 
-def test_only_clients_of_namespaces_that_are_too_large_are_too_slow() -> None:
+def test_only_slow_readers_of_large_namespaces_are_reported_as_too_slow() -> None:
     # 1 MB in 10 s, and 10 kB in one burst
     small = NamespaceShape("acme/small", 100, 10_000)
     mixed = load(small, MEGABYTE, rate=100_000, goal=Goal(back_within_seconds=5))
@@ -73,7 +73,7 @@ def test_only_clients_of_namespaces_that_are_too_large_are_too_slow() -> None:
     assert obstacles(replace(mixed, goal=Goal(5, refused_share=0.5))) == ()
 
 
-def test_slow_readers_that_pin_more_than_direct_memory_stop_a_pulsar() -> None:
+def test_slow_readers_that_pin_more_than_the_direct_memory_block_a_pulsar() -> None:
     # 100 of 100,000 never read 1 MB each
     goal = Goal(refused_share=0.001, accounted_mb=64)
     crowd = load(count=100_000, slow=100, goal=goal)
@@ -83,20 +83,20 @@ def test_slow_readers_that_pin_more_than_direct_memory_stop_a_pulsar() -> None:
     assert obstacles(replace(crowd, profile="floodgate")) == ()
 
 
-def test_clients_that_never_read_do_not_come_back() -> None:
+def test_clients_that_never_read_are_an_obstacle() -> None:
     found = obstacles(load(slow=50, profile="floodgate"))
     assert len(found) == 1
     assert "50 clients (5 %) never read" in found[0]
 
 
-def test_polite_clients_come_back_a_period_and_a_half_behind_their_list() -> None:
+def test_polite_clients_need_a_period_and_a_half_to_come_back() -> None:
     polite = question(clients(9, "polite"), shapes=(MEGABYTE,))
     (found,) = obstacles(polite)
     assert "back after 90 s whatever the limits: give them --back-within 100s" in found
     assert obstacles(replace(polite, goal=Goal(back_within_seconds=100))) == ()
 
 
-def test_the_switch_is_warned_of_with_the_answers_that_it_takes_to_hang_a_pulsar() -> None:
+def test_the_pause_switch_is_warned_of_with_the_unread_answers_that_hang_a_pulsar() -> None:
     asked = load(today=Setting(Limits(pause=True)))
     (found,) = switch_warnings(asked, Limits(direct_mb=10))
     assert "IfUnwritable=true (yours): 10 unread answers of 1.0 MB" in found
@@ -105,6 +105,6 @@ def test_the_switch_is_warned_of_with_the_answers_that_it_takes_to_hang_a_pulsar
 
 
 @pytest.mark.parametrize("unlimited", [0, -1])
-def test_without_a_limit_of_direct_memory_no_answers_are_counted(unlimited: int) -> None:
+def test_without_a_direct_memory_limit_the_pause_switch_is_warned_of_once(unlimited: int) -> None:
     asked = load(today=Setting(Limits(pause=True)))
     assert len(list(switch_warnings(asked, Limits(direct_mb=unlimited)))) == 1

@@ -29,7 +29,7 @@ from tests.unit.loadgen.studies.advise.asked import clients, question
 
 
 @given(st.lists(st.integers(1, 5_000), min_size=1, max_size=200))
-def test_number_total_and_largest_are_kept_by_few_sizes(sizes: list[int]) -> None:
+def test_few_size_classes_keep_the_number_the_total_and_the_largest_size(sizes: list[int]) -> None:
     classes = size_classes(sizes)
     found = [size for count, size in classes for _ in range(count)]
     assert found == sorted(found, reverse=True)
@@ -57,7 +57,7 @@ def test_a_storm_has_the_true_sizes_and_the_true_length_of_names() -> None:
     assert topics.mean_name_bytes == 50
 
 
-def test_a_list_counts_as_much_where_its_names_are_longer_than_the_mean() -> None:
+def test_a_list_is_charged_as_in_reality_if_its_names_are_longer_than_the_mean() -> None:
     long, short = shape("acme/long", 1_000, 200), shape("acme/short", 1_000, 100)
     topics = topics_of(question(clients(2), shapes=(short, long)))
     charged = [size * (topics.mean_name_bytes + 32) for size in topics.sizes]
@@ -65,13 +65,13 @@ def test_a_list_counts_as_much_where_its_names_are_longer_than_the_mean() -> Non
         assert abs(found / wanted.charged_bytes - 1) < 0.01
 
 
-def test_fewer_clients_than_namespaces_ask_for_the_largest() -> None:
+def test_fewer_clients_than_namespaces_list_the_largest_namespaces() -> None:
     shapes = tuple(shape(f"acme/ns{size}", size, 60) for size in range(1, 101))
     asked = question(clients(2), clients(3, "cpp"), shapes=shapes)
     assert topics_of(asked).sizes == (100, 99, 98)
 
 
-def test_a_storm_has_the_clients_of_a_scenario() -> None:
+def test_a_storm_has_the_listing_clients_of_its_scenario() -> None:
     more = "clients+={name: beside, do: publish, count: 2}"
     settings = [
         "clients.go.read.rate=10kB/s",
@@ -90,7 +90,7 @@ def test_a_storm_has_the_clients_of_a_scenario() -> None:
     assert storm.phases.measure == 3.9 + 90
 
 
-def test_only_requests_that_the_run_did_not_cut_are_refused(tmp_path: Path) -> None:
+def test_requests_cut_by_the_end_of_the_run_do_not_count_as_refused(tmp_path: Path) -> None:
     # A client is back and polls when the run ends; a client is refused; a client came back too late
     requests = [
         request(client=0),
@@ -106,7 +106,7 @@ def test_only_requests_that_the_run_did_not_cut_are_refused(tmp_path: Path) -> N
     assert Goal().misses(found) == ["67 % late", "33 % refused"]
 
 
-def test_a_storm_has_the_further_keys_of_the_files_of_servers_that_there_are() -> None:
+def test_a_storm_has_the_further_keys_of_its_existing_servers_only() -> None:
     more = {"broker": {"maxConcurrentLookupRequest": "2"}, "proxy": {"none": "1"}}
     asked = question(more=more)
     servers = parse_document(document_text(asked, asked.today)).servers
@@ -114,12 +114,12 @@ def test_a_storm_has_the_further_keys_of_the_files_of_servers_that_there_are() -
     assert servers.proxy is None
 
 
-def test_a_goal_of_nothing_has_a_document_that_can_run() -> None:
+def test_a_goal_without_requirements_yields_a_valid_document() -> None:
     asked = question(goal=Goal(refused_share=1.0))
     parse_document(document_text(asked, asked.today), check_expectation=parse_expectation)
 
 
-def test_times_that_were_measured_stand_in_the_document_instead_of_the_profiles() -> None:
+def test_measured_service_times_replace_the_times_of_the_profile() -> None:
     slow = PULSAR.model_copy(update={"list_name": 5e-6})
     asked = question(times=slow)
     storm = parse_document(document_text(asked, asked.today))
@@ -135,7 +135,7 @@ def test_times_that_were_measured_stand_in_the_document_instead_of_the_profiles(
         (300, 0, 1.0, 0),  # The processor is the bottleneck.
     ],
 )
-def test_a_stall_is_hundreds_that_wait_while_nobody_is_answered_and_nothing_is_done(
+def test_a_stall_is_hundreds_of_heap_waiters_without_answers_at_an_idle_broker(
     waiting: int, direct: int, busy: float, stalled: int, tmp_path: Path
 ) -> None:
     # A hundred answers in the first second and in the last of ten, none between

@@ -36,7 +36,9 @@ def advice(profile: Profile = "pulsar", *, proxy: bool = True) -> Advice:
 
 
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
-def test_a_fragment_says_the_advised_values_as_pulsars_files_do(profile: Profile) -> None:
+def test_a_fragment_holds_the_advised_values_in_the_format_of_pulsars_files(
+    profile: Profile,
+) -> None:
     given = advice(profile)
     keys = parse_properties(fragment(given, "broker"), "broker.conf")
     assert given.setting is not None
@@ -45,20 +47,20 @@ def test_a_fragment_says_the_advised_values_as_pulsars_files_do(profile: Profile
     assert limits_of(keys) == given.setting.broker
 
 
-def test_a_pulsar_proxy_is_given_none_of_the_keys_that_it_does_not_have() -> None:
+def test_the_fragment_of_a_pulsar_proxy_holds_no_key_unknown_to_the_proxy() -> None:
     text = fragment(advice(), "proxy")
     assert set(parse_properties(text, "proxy.conf")) == set(KEYS.values()) - FLOW_KEYS
     assert "has no pulsarChannel" in text
     assert set(parse_properties(fragment(advice("floodgate"), "proxy"), "proxy.conf")) > FLOW_KEYS
 
 
-def test_our_broker_starts_with_what_was_advised() -> None:
+def test_a_floodgate_broker_accepts_the_advised_fragment() -> None:
     keys = parse_properties(fragment(advice("floodgate"), "broker"), "broker.conf")
     config = BrokerConfig.from_properties(keys)
     assert config.topic_list_limits.heap_max_bytes == int(keys[KEYS["heap_mb"]]) * 1024 * 1024
 
 
-def test_every_key_comes_with_its_value_today_and_its_reason() -> None:
+def test_every_key_is_reported_with_its_current_value_and_the_reason() -> None:
     text, told = markdown(advice(proxy=False)), rows(advice(proxy=False))
     assert [title for title, *_ in told] == [*TITLES.values()]
     assert "| heap MB | 5 | 8 | first guesses, largest list |" in text
@@ -66,7 +68,7 @@ def test_every_key_comes_with_its_value_today_and_its_reason() -> None:
     assert text.index("as shipped.") < text.index("pulsarChannelPauseReceivingCooldownMs=5000")
 
 
-def test_a_table_of_two_servers_says_whose_value_is_which() -> None:
+def test_a_table_of_proxy_and_broker_labels_the_value_of_each() -> None:
     given = advice()
     waits = dict(zip(heads(given), rows(given)[2], strict=True))
     assert given.setting is not None
@@ -76,7 +78,7 @@ def test_a_table_of_two_servers_says_whose_value_is_which() -> None:
     assert heads(advice(proxy=False))[0] == "key"
 
 
-def test_the_edge_of_two_servers_is_said_of_each() -> None:
+def test_the_smallest_passing_limits_are_reported_for_proxy_and_broker() -> None:
     given = advice()
     assert given.edge is not None
     assert given.edge.proxy is not None
@@ -86,7 +88,7 @@ def test_the_edge_of_two_servers_is_said_of_each() -> None:
     assert f"broker {given.edge.broker.heap_mb} MB heap" in told
 
 
-def test_limits_that_are_off_and_those_of_two_servers_are_said_as_they_are() -> None:
+def test_disabled_limits_of_proxy_and_broker_are_reported_as_off() -> None:
     today = Setting(Limits(heap_mb=0, direct_mb=20), Limits(heap_mb=5, direct_mb=-1))
     heap, direct = rows(advise(question(today=today), needs(5, 19)))[:2]
     assert (heap[1], direct[1]) == ("5 / 0 (off)", "-1 (off) / 20")
@@ -95,21 +97,21 @@ def test_limits_that_are_off_and_those_of_two_servers_are_said_as_they_are() -> 
     )
 
 
-def test_what_the_limits_leave_of_a_jvm_is_said_where_it_is_known() -> None:
+def test_the_rest_of_the_jvm_memory_is_reported_if_the_jvm_options_are_known() -> None:
     tight = Setting(Limits(heap_mb=5, direct_mb=5))
     asked = question(goal=Goal(65), today=tight, jvm=JvmOptions(heap=64 * 2**20))
     told = " ".join(sure(advise(asked, needs(5, 5))))
     assert "The broker's heap limit leaves" in told
 
 
-def test_an_advice_says_whose_service_times_it_rests_on() -> None:
+def test_an_advice_names_the_source_of_its_service_times() -> None:
     slow = advise(question(times=PULSAR.scaled(2)), needs(5, 5))
     told = [sure(each)[-1] for each in (advice(), slow)]
     assert "with the times of a recorded broker: `loadgen measure` takes those of yours." in told[0]
     assert "with the times that you gave." in told[1]
 
 
-def test_an_older_advice_does_not_pass_for_one_that_found_nothing(tmp_path: Path) -> None:
+def test_an_advice_without_a_setting_removes_the_files_of_an_older_advice(tmp_path: Path) -> None:
     write(advice(), tmp_path)
     hopeless = advise(question(goal=Goal(accounted_mb=2)))
     names = [path.name for path in write(hopeless, tmp_path)]
@@ -117,7 +119,7 @@ def test_an_older_advice_does_not_pass_for_one_that_found_nothing(tmp_path: Path
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
 
 
-def test_the_document_that_checks_the_advice_has_its_limits_and_goal(tmp_path: Path) -> None:
+def test_the_scenario_that_checks_the_advice_has_its_limits_and_goal(tmp_path: Path) -> None:
     write(advice(proxy=False), tmp_path)
     document = read_document(str(tmp_path / "advice.yaml"), (), parse_expectation)
     assert document.servers.broker[KEYS["direct_mb"]] == "19"
@@ -130,7 +132,7 @@ def test_the_document_that_checks_the_advice_has_its_limits_and_goal(tmp_path: P
     )
 
 
-def test_a_program_is_told_all_of_it() -> None:
+def test_the_json_advice_holds_the_verdict_the_settings_and_the_question() -> None:
     told = json.loads(to_json(document_of(advice())))
     assert told["met"]
     assert told["settings"]["proxy"][KEYS["heap_mb"]] == "8"

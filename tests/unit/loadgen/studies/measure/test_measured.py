@@ -76,7 +76,9 @@ def find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake: FakeExperiment) 
     return measured(options, tuple(SIZES), FRESH, 5.0)
 
 
-def test_times_that_are_known_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_known_service_times_are_found_from_the_probes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = find(tmp_path, monkeypatch, FakeExperiment(rows, server_version="4.2.4"))
     times = found.times
     assert times.list_wait == pytest.approx(WAIT, rel=1e-3)
@@ -94,7 +96,7 @@ def test_times_that_are_known_are_found(tmp_path: Path, monkeypatch: pytest.Monk
     assert found.fitted.times["match_name"].high >= 0.999 * 2 * MATCH_ALONE
 
 
-def test_the_band_is_of_whole_answers_and_at_least_a_recorded_storms() -> None:
+def test_the_band_is_of_whole_answers_and_at_least_the_recorded_band() -> None:
     def band(listed: float, matched: float) -> float:
         steady = Figure(1e-6, 1e-6, 1e-6, 5)
         name, match = (replace(steady, high=high * 1e-6) for high in (listed, matched))
@@ -105,7 +107,9 @@ def test_the_band_is_of_whole_answers_and_at_least_a_recorded_storms() -> None:
     assert band(5, 2) == pytest.approx(4)
 
 
-def test_a_scenario_takes_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scenario_reads_the_written_service_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = find(tmp_path, monkeypatch, FakeExperiment(rows, server_version="4.2.4"))
     file = tmp_path / "times.yaml"
     file.write_text(found.text())
@@ -115,7 +119,7 @@ def test_a_scenario_takes_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "server_version: 4.2.4" in found.text()
 
 
-def test_each_probe_asks_the_broker_that_runs_and_samples_nothing(tmp_path, monkeypatch) -> None:
+def test_each_probe_uses_the_running_broker_and_takes_no_samples(tmp_path, monkeypatch) -> None:
     # A metrics page of many topics takes a broker longer than the measured work.
     fake = FakeExperiment(rows, server_version="4.2.4")
     find(tmp_path, monkeypatch, fake)
@@ -123,7 +127,7 @@ def test_each_probe_asks_the_broker_that_runs_and_samples_nothing(tmp_path, monk
     assert not any(options.admin_urls for _, options in fake.run)
 
 
-def test_requests_one_at_a_time_are_measured_before_any_crowd() -> None:
+def test_sequential_requests_are_measured_before_concurrent_requests() -> None:
     def at_once(document: Document) -> int:
         arrive = document.clients[0].arrive
         return arrive.count if isinstance(arrive, Concurrency) else 1
@@ -132,7 +136,9 @@ def test_requests_one_at_a_time_are_measured_before_any_crowd() -> None:
     assert crowds == sorted(crowds)
 
 
-def test_what_is_refused_is_told_and_too_little_is_no_measurement(tmp_path, monkeypatch) -> None:
+def test_refusals_are_reported_and_too_few_answers_fail_the_measurement(
+    tmp_path, monkeypatch
+) -> None:
     numbers = count()
 
     def refusing(document: Document) -> list[dict[str, Any]]:

@@ -39,7 +39,7 @@ def check(pipe: Pipe, buffers: KernelBuffers) -> None:
 
 
 @given(STEPS, st.sampled_from([0, 4_096, 65_536]), st.sampled_from([0, 4_096, 65_536]))
-def test_no_byte_is_lost_and_no_buffer_overfull_whatever_comes_when(
+def test_no_byte_is_lost_and_no_buffer_overflows_in_any_order_of_events(
     steps: list[tuple[str, int]], so_sndbuf: int, so_rcvbuf: int
 ) -> None:
     buffers = KernelBuffers(so_sndbuf, so_rcvbuf)
@@ -67,7 +67,7 @@ def test_no_byte_is_lost_and_no_buffer_overfull_whatever_comes_when(
     assert pieces == b"".join(size.to_bytes(4, "big") for step, size in steps if step == "send")
 
 
-def test_a_reader_that_reads_nothing_leaves_what_both_kernels_take() -> None:
+def test_for_a_reader_that_never_reads_both_kernels_buffer_the_measured_bytes() -> None:
     # Measured on the loopback, after a small frame: 258,652 bytes
     async def main() -> tuple[int, int]:
         pipe, _ = joined(loop(), KernelBuffers(65_536, 65_536))
@@ -84,7 +84,7 @@ def test_a_reader_that_reads_nothing_leaves_what_both_kernels_take() -> None:
 @pytest.mark.parametrize(
     ("size", "rate", "last_write"), [(1_020_000, 100_000, 8.21), (1_013_956, 30_000, 27.48)]
 )
-def test_a_slow_reader_s_last_bytes_are_written_when_linux_was_measured_to_take_them(
+def test_the_last_bytes_for_a_slow_reader_are_written_at_the_time_measured_on_linux(
     size: int, rate: int, last_write: float
 ) -> None:
     async def main() -> float:
@@ -104,7 +104,7 @@ def test_a_slow_reader_s_last_bytes_are_written_when_linux_was_measured_to_take_
     assert run(main()) == pytest.approx(last_write, abs=0.15)
 
 
-def test_a_full_window_opens_again_when_a_whole_packet_was_read() -> None:
+def test_a_full_window_reopens_after_a_whole_packet_is_read() -> None:
     # Measured on the loopback: bytes read before, bytes received, bytes in the sender's kernel
     measured = [
         (40_000, 34_362, 96_630),
@@ -143,7 +143,7 @@ def test_a_reader_that_empties_the_buffer_does_not_wait_for_a_late_acknowledgeme
     assert run(main()) < 0.05
 
 
-def test_an_end_comes_behind_what_was_sent() -> None:
+def test_the_end_of_a_pipe_arrives_after_all_sent_bytes() -> None:
     async def main() -> tuple[int, bool | None]:
         pipe, sink = joined(loop(), KernelBuffers(0, 0))
         pipe.send([b""], 100)
