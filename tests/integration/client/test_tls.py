@@ -31,7 +31,7 @@ async def forwarded(
         yield url
 
 
-async def test_messages_go_to_a_topic_and_back_through_tls(tmp_path: Path) -> None:
+async def test_messages_are_published_and_received_over_tls(tmp_path: Path) -> None:
     certificates = Certificates(tmp_path)
     async with (
         forwarded(certificates) as url,
@@ -54,7 +54,9 @@ async def test_messages_go_to_a_topic_and_back_through_tls(tmp_path: Path) -> No
     ],
     ids=["not trusted", "another host's name"],
 )
-async def test_a_certificate_that_is_not_right_is_refused(tmp_path, arguments, reason) -> None:
+async def test_an_untrusted_certificate_or_a_wrong_host_name_is_refused(
+    tmp_path, arguments, reason
+) -> None:
     certificates = Certificates(tmp_path, server_name="elsewhere.example")
     trusted = certificates.trust if arguments.get("trusts") else None
     hostname = arguments.get("hostname", False)
@@ -67,7 +69,9 @@ async def test_a_certificate_that_is_not_right_is_refused(tmp_path, arguments, r
 
 
 @pytest.mark.parametrize("trusts", [True, False])
-async def test_who_does_not_check_takes_any_certificate(tmp_path: Path, *, trusts: bool) -> None:
+async def test_a_client_without_host_name_or_trust_checks_accepts_any_certificate(
+    tmp_path: Path, *, trusts: bool
+) -> None:
     certificates = Certificates(tmp_path, server_name="elsewhere.example")
     arguments: dict[str, object] = (
         {"tls_trust_certs_file_path": certificates.trust}
@@ -79,7 +83,9 @@ async def test_who_does_not_check_takes_any_certificate(tmp_path: Path, *, trust
 
 
 @pytest.mark.parametrize("how", ["authentication", "files", "none"])
-async def test_a_client_shows_its_own_certificate(tmp_path: Path, how: str) -> None:
+async def test_a_server_that_requires_a_certificate_serves_only_clients_with_it(
+    tmp_path: Path, how: str
+) -> None:
     certificates = Certificates(tmp_path)
     certificate, key = certificates.client
     arguments: dict[str, object] = {
