@@ -76,7 +76,7 @@ def test_every_dialogue_step_is_answered_as_recorded(found: dict[str, Disagreeme
 
 
 @pytest.mark.parametrize("name", STANDING)
-async def test_every_standing_dialogue_is_answered_as_recorded(name: str) -> None:
+async def test_every_timed_dialogue_is_answered_as_recorded(name: str) -> None:
     played = await play_standing(STANDING[name])
     assert not complaint(name, disagreement(STANDING[name], played))
 

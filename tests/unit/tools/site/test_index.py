@@ -26,7 +26,7 @@ Other:
 """
 
 
-def test_headings_groups_and_links_of_the_index_are_the_order_of_the_site() -> None:
+def test_the_site_follows_the_headings_groups_and_links_of_the_index() -> None:
     run = (Entry("Installing", "install.md"), Entry("The proxy", "proxy.md#keys"))
     other = (Entry("Messages", "messages.md"),)
     assert parts(INDEX) == [
