@@ -222,9 +222,7 @@ def test_applied_shows_the_effective_policy_of_the_namespace(broker, namespace) 
     assert asked(broker, "topicPolicies", "get-message-ttl", topic, "--applied") == ["3600"]
 
 
-def test_a_subscription_is_created_changed_inspected_and_deleted(
-    broker: ServerProcess, namespace: str
-) -> None:
+def test_a_subscription_is_changed_shown_and_deleted(broker: ServerProcess, namespace: str) -> None:
     topic = f"{namespace}/t"
     asked(broker, "topics", "create-subscription", topic, "-s", "s", "-m", "earliest")
     assert asked(broker, "topics", "subscriptions", topic) == ["s"]

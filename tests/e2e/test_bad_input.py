@@ -104,9 +104,7 @@ def test_an_unknown_flag_ends_with_status_2_and_is_named(role: str, tmp_path: Pa
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("web", [False, True])
-def test_a_port_in_use_ends_with_status_1_and_names_the_key(
-    role: str, web: bool, tmp_path: Path
-) -> None:
+def test_a_port_in_use_ends_with_status_1_and_its_key(role: str, web: bool, tmp_path: Path) -> None:
     key = "webServicePort" if web else {"broker": "brokerServicePort"}.get(role, "servicePort")
     with taken_port() as port:
         status, output, errors = ended_server([*command(role), "--set", f"{key}={port}"], tmp_path)
@@ -170,9 +168,7 @@ async def test_skip_invalid_imports_only_the_valid_topics(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("content", [b"no database", None])
-def test_a_metadata_store_that_cannot_be_opened_ends_with_status_1_and_a_reason(
-    content: bytes | None, tmp_path
-) -> None:
+def test_a_metadata_store_that_cannot_be_opened_is_named(content: bytes | None, tmp_path) -> None:
     path = tmp_path / "topics.db"
     if content is None:
         path.mkdir()
@@ -202,9 +198,7 @@ def test_a_broker_with_a_zookeeper_store_logs_a_warning_and_starts(tmp_path: Pat
     assert "metadataStoreUrl=zk:a:2181: this store is not supported" in log.read_text()
 
 
-async def test_a_proxy_with_an_unreachable_broker_starts_and_answers_with_an_error(
-    tmp_path,
-) -> None:
+async def test_a_proxy_with_an_unreachable_broker_starts_and_answers_errors(tmp_path) -> None:
     with running_server(command("proxy"), tmp_path / "log") as server:
         async with PulsarClient(server.service_url) as client:
             with pytest.raises(ServerResponseError) as caught:

@@ -89,9 +89,7 @@ def configurations(role: str) -> list[str]:
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_commented_keys_are_a_complete_tls_and_token_configuration(
-    role: str, tmp_path: Path
-) -> None:
+def test_commented_keys_are_complete_for_tls_and_tokens(role: str, tmp_path: Path) -> None:
     for text in configurations(role):
         offered = re.sub(r"^#(?=[a-z]\w+=)", "", text, flags=re.MULTILINE)
         keys = parse_properties(with_store(offered, tmp_path), role)
@@ -156,9 +154,7 @@ def test_the_schemas_refuse_an_unknown_key_and_a_value_of_the_wrong_type(key: st
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_the_termination_grace_period_of_a_pod_exceeds_its_drain_timeout(
-    role: str, tmp_path: Path
-) -> None:
+def test_the_grace_period_of_a_pod_exceeds_its_drain_timeout(role: str, tmp_path: Path) -> None:
     configs = {m["metadata"]["name"]: m["data"] for m in of_kind("ConfigMap")}
     (container,) = pod(role)["containers"]
     drain = drain_seconds(role, configs[f"floodgate-{role}"][f"{role}.conf"], tmp_path)
@@ -263,9 +259,7 @@ def test_systemd_accepts_the_units(role: str, tmp_path: Path) -> None:
 
 @needs_systemd
 @pytest.mark.parametrize("role", ROLES)
-def test_the_units_stay_below_the_exposure_threshold_of_systemd_analyze(
-    role: str, tmp_path: Path
-) -> None:
+def test_the_units_stay_below_the_exposure_bound_of_systemd(role: str, tmp_path: Path) -> None:
     command = ["systemd-analyze", "security", "--offline=true", f"--threshold={EXPOSURE}"]
     done = subprocess.run(
         [*command, "--no-pager", str(on_this_machine(role, tmp_path))],

@@ -76,9 +76,7 @@ async def fill(parts: Cluster) -> None:
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
-async def test_get_topic_partitions_returns_the_names_of_the_partitions(
-    role: str, profile: str
-) -> None:
+async def test_get_topic_partitions_returns_partition_names(role: str, profile: str) -> None:
     async with cluster(profile=profile) as parts:
         await fill(parts)
         found = await with_client(
@@ -97,9 +95,7 @@ async def test_get_topic_partitions_returns_the_names_of_the_partitions(
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
-async def test_get_topic_partitions_in_a_missing_namespace_is_topic_not_found(
-    role, profile
-) -> None:
+async def test_partitions_in_a_missing_namespace_are_topic_not_found(role, profile) -> None:
     async with cluster(profile=profile) as parts:
         with pytest.raises(pulsar.PulsarException) as caught:
             await with_client(

@@ -178,9 +178,7 @@ VALUES: tuple[tuple[Any, dict[str, Any]], ...] = (
 
 
 @pytest.mark.parametrize(("define", "fields"), VALUES)
-def test_each_client_decodes_the_json_of_the_other_client(
-    define: Any, fields: dict[str, Any]
-) -> None:
+def test_each_client_reads_json_of_the_other_client(define: Any, fields: dict[str, Any]) -> None:
     theirs, ours = (package.JsonSchema(define(package)) for package in PACKAGES)
     their_data = theirs.encode(theirs._record_cls(**fields))
     our_data = ours.encode(ours._record_cls(**fields))

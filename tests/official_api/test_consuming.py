@@ -54,9 +54,7 @@ async def test_acknowledged_messages_are_not_redelivered(topic: str, place: Plac
         assert _data(await received(consumer, 1)) == [b"2"]
 
 
-async def test_a_cumulative_acknowledgement_covers_all_earlier_messages(
-    topic: str, place: Place
-) -> None:
+async def test_a_cumulative_ack_covers_all_earlier_messages(topic: str, place: Place) -> None:
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
         await _sent(client, topic, 4)
@@ -137,9 +135,7 @@ async def test_messages_refused_too_often_become_dead_letters(topic: str, place:
         assert "ORIGIN_MESSAGE_ID" in letter.properties()
 
 
-async def test_an_exclusive_subscription_refuses_a_second_consumer(
-    topic: str, place: Place
-) -> None:
+async def test_an_exclusive_subscription_has_a_single_consumer(topic: str, place: Place) -> None:
     async with place.client() as client:
         # The official client closes unreferenced consumers.
         first = await client.subscribe(topic, "s", consumer_name="first")
@@ -165,9 +161,7 @@ async def test_the_next_failover_consumer_takes_over_after_a_close(place: Place)
 
 
 @pytest.mark.parametrize("mode", ["AutoSplit", "Sticky"])
-async def test_a_key_shared_subscription_keeps_each_key_with_its_consumer(
-    topic: str, place: Place, mode: str
-) -> None:
+async def test_each_key_stays_with_its_consumer(topic: str, place: Place, mode: str) -> None:
     api = place.api
     async with place.client() as client:
         consumers = []
@@ -226,9 +220,7 @@ async def test_a_consumer_of_several_topics_receives_from_all_topics(place: Plac
             await within(consumer.acknowledge(message))
 
 
-async def test_a_pattern_subscription_receives_from_all_matching_topics(
-    topic: str, place: Place
-) -> None:
+async def test_a_pattern_subscription_receives_matching_topics(topic: str, place: Place) -> None:
     async with place.client() as client:
         for letter in "ab":
             await _sent(client, f"{topic}-{letter}", 1)
@@ -253,9 +245,7 @@ async def test_closing_a_consumer_ends_a_waiting_receive(place: Place) -> None:
         await within(consumer.close())
 
 
-async def test_closing_the_client_closes_its_producers_consumers_and_readers(
-    topic: str, place: Place
-) -> None:
+async def test_a_closed_client_closes_producers_consumers_readers(topic: str, place: Place) -> None:
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
         producer = await client.create_producer(topic)

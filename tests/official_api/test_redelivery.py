@@ -49,9 +49,7 @@ async def test_a_partly_acknowledged_batch_is_redelivered_whole_unless_by_index(
 
 
 @pytest.mark.parametrize("by_index", [False, True])
-async def test_a_cumulative_acknowledgement_within_a_batch_counts_only_by_index(
-    place: Place, by_index: bool
-) -> None:
+async def test_cumulative_ack_within_a_batch_counts_by_index(place: Place, by_index: bool) -> None:
     topic = new_topic()
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s", batch_index_ack_enabled=by_index)
@@ -69,9 +67,7 @@ async def test_a_cumulative_acknowledgement_within_a_batch_counts_only_by_index(
     ("kind", "counts"),
     [("Exclusive", [0, 0]), ("Failover", [0, 0]), ("Shared", [0, 1]), ("KeyShared", [0, 1])],
 )
-async def test_redeliveries_are_counted_only_in_shared_and_key_shared_subscriptions(
-    place, kind, counts
-) -> None:
+async def test_redeliveries_are_counted_only_in_shared_subscriptions(place, kind, counts) -> None:
     topic = new_topic()
     async with place.client() as client:
         consumer = await client.subscribe(
@@ -102,9 +98,7 @@ async def test_a_waiting_receive_returns_the_first_message_after_a_seek(place: P
 
 
 @pytest.mark.parametrize(("method", "end"), [("PUT", "/unload"), ("DELETE", "?force=true")])
-async def test_clients_continue_after_their_topic_is_unloaded_or_deleted(
-    place, method, end
-) -> None:
+async def test_clients_continue_after_a_topic_is_unloaded_or_deleted(place, method, end) -> None:
     topic = new_topic()
     async with place.client() as client:
         # From the beginning: a producer may reconnect before the consumer.

@@ -48,9 +48,7 @@ def cases_named() -> Iterator[tuple[str, int]]:
         (THROTTLING, 1, set()),
     ],
 )
-def test_every_catalogued_upstream_case_is_named_by_a_test(
-    test_class: str, count: int, not_here: set[int]
-) -> None:
+def test_tests_name_every_upstream_case(test_class: str, count: int, not_here: set[int]) -> None:
     named = {number for name, number in cases_named() if name == test_class}
     assert named == set(range(1, count + 1)) - not_here
 

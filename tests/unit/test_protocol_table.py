@@ -79,18 +79,14 @@ def test_every_command_has_a_row_of_known_words(table: Table) -> None:
 
 
 @pytest.mark.parametrize(("column", "commands"), [("broker", BROKER), ("proxy", PROXY)])
-def test_the_table_lists_exactly_the_commands_handled_or_refused_by_a_server(
-    table, column, commands
-) -> None:
+def test_the_table_lists_exactly_the_commands_of_each_server(table, column, commands) -> None:
     taken = handlers(commands)
     said = {name for name, cells in table.items() if cells[column] & {"handles", "refuses"}}
     assert said == set(taken)
 
 
 @pytest.mark.parametrize("column", ["broker", "proxy"])
-def test_a_command_that_closes_the_connection_is_neither_handled_nor_sent(
-    table: Table, column: str
-) -> None:
+def test_a_command_that_closes_is_neither_handled_nor_sent(table: Table, column: str) -> None:
     both = [name for name, cells in table.items() if {"closes"} < cells[column]]
     assert not both
 

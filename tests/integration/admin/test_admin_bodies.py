@@ -79,9 +79,7 @@ async def test_the_largest_allowed_properties_of_a_topic_are_stored() -> None:
     "body", ["1_0", "1e1", "1.5", "10.", "0x2", "nan", "inf", "1\u00b2", "99999999999", "9" * 5000]
 )
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
-async def test_text_that_java_does_not_parse_as_an_int_is_refused_as_partition_count(
-    body: str, profile: str
-) -> None:
+async def test_text_that_is_no_java_int_is_refused_as_a_count(body: str, profile: str) -> None:
     async with broker(profile) as rest:
         text = json.dumps(body)
         number = await rest.ask("PUT", f"{TOPICS}/t/partitions", text)
@@ -93,7 +91,7 @@ async def test_text_that_java_does_not_parse_as_an_int_is_refused_as_partition_c
 
 
 @pytest.mark.parametrize("body", ["10", " 10 ", "+10", "010", "\u0661\u0660"])
-async def test_text_that_java_parses_as_an_int_is_accepted_as_partition_count(body: str) -> None:
+async def test_text_that_is_a_java_int_is_accepted_as_a_count(body: str) -> None:
     async with broker() as rest:
         await rest.done("PUT", f"{TOPICS}/t/partitions", json.dumps(body))
         assert (await rest.ask("GET", f"{TOPICS}/t/partitions")).value["partitions"] == 10
@@ -125,9 +123,7 @@ async def test_empty_text_counts_as_zero_partitions_and_is_refused(body: str, pr
         (b"9" * 5000, "text/plain"),
     ],
 )
-async def test_with_profile_pulsar_plain_text_that_is_no_number_is_answered_500(
-    body, media_type, caplog
-) -> None:
+async def test_profile_pulsar_answers_500_to_text_without_number(body, media_type, caplog) -> None:
     async with broker("pulsar") as rest:
         answer = await rest.ask("PUT", f"{TOPICS}/t/partitions", body, media_type)
         # Then, as asked of a real broker
@@ -136,7 +132,7 @@ async def test_with_profile_pulsar_plain_text_that_is_no_number_is_answered_500(
 
 
 @pytest.mark.parametrize("body", ["2", "+2", "02", "\u0662"])
-async def test_with_profile_pulsar_a_plain_text_number_sets_the_partition_count(body: str) -> None:
+async def test_profile_pulsar_accepts_a_plain_text_partition_count(body: str) -> None:
     async with broker("pulsar") as rest:
         answer = await rest.ask("PUT", f"{TOPICS}/t/partitions", body.encode(), "text/plain")
         assert answer.status == 204

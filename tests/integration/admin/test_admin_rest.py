@@ -115,9 +115,7 @@ async def test_an_unknown_topic_domain_in_the_path_is_answered_404(domain: str) 
         b"\xff\xfe",
     ],
 )
-async def test_a_body_that_is_no_valid_properties_is_answered_400_in_plain_text(
-    body: str | bytes,
-) -> None:
+async def test_a_body_without_valid_properties_is_400_in_plain_text(body: str | bytes) -> None:
     async with broker() as rest:
         answer = await rest.ask("PUT", f"{TOPICS}/t", body)
         assert (answer.status, answer.headers["Content-Type"]) == (400, "text/plain")
@@ -130,9 +128,7 @@ async def test_a_body_that_is_no_valid_properties_is_answered_400_in_plain_text(
     ("body", "kept"),
     [(None, {}), ("", {}), ("null", {}), ("{}", {}), ('{"a":"b","n":1,"t":true}', None)],
 )
-async def test_properties_in_a_body_are_stored_as_text_and_an_empty_body_is_allowed(
-    body: str | None, kept: object
-) -> None:
+async def test_a_body_may_be_empty_or_hold_properties(body: str | None, kept: object) -> None:
     async with broker() as rest:
         await rest.done("PUT", f"{TOPICS}/t", body)
         properties = (await rest.ask("GET", f"{TOPICS}/t/properties")).value
@@ -186,9 +182,7 @@ async def test_a_body_above_the_size_limit_is_answered_413() -> None:
     ("body", "count"),
     [("3", 3), ('"3"', 3), ("3.7", 3), ('{"partitions":2}', 2), ('{"partitions":2,"x":1}', 2)],
 )
-async def test_the_partition_count_is_accepted_as_number_text_or_metadata(
-    body: str, count: int
-) -> None:
+async def test_a_partition_count_may_be_number_text_or_metadata(body: str, count: int) -> None:
     async with broker() as rest:
         media_type = METADATA_TYPE if body.startswith("{") else "application/json"
         await rest.ask("PUT", f"{TOPICS}/p/partitions", body, media_type)
@@ -240,9 +234,7 @@ async def test_options_lists_the_allowed_methods() -> None:
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", f"{TOPICS}/t"), ("PATCH", TENANTS)])
-async def test_an_unsupported_method_is_answered_405_with_the_allowed_methods(
-    method: str, path: str
-) -> None:
+async def test_an_unsupported_method_is_405_with_allowed_methods(method: str, path: str) -> None:
     async with broker() as rest:
         answer = await rest.ask(method, path)
         assert answer.status == 405
@@ -271,9 +263,7 @@ async def test_a_post_updates_a_tenant_and_is_404_for_a_missing_tenant() -> None
         ('{"allowedClusters":[" "]}', 412, "Clusters cannot be empty or blank"),
     ],
 )
-async def test_a_tenant_without_a_cluster_is_refused(
-    body: str | None, status: int, reason: str
-) -> None:
+async def test_a_tenant_must_have_a_cluster(body: str | None, status: int, reason: str) -> None:
     async with broker() as rest:
         answer = await rest.ask("PUT", f"{TENANTS}/t", body)
         assert (answer.status, answer.reason) == (status, reason)
@@ -454,9 +444,7 @@ def _fail(parts: Cluster) -> None:
         ("GET", "/admin/v2/broker-stats/load-report"),
     ],
 )
-async def test_an_unsupported_operation_is_answered_501_with_a_reason(
-    method: str, path: str
-) -> None:
+async def test_an_unsupported_operation_is_501_with_a_reason(method: str, path: str) -> None:
     async with broker() as rest:
         await rest.done("PUT", f"{TOPICS}/t")
         answer = await rest.ask(method, path)

@@ -96,9 +96,7 @@ async def test_a_request_affects_every_partition_despite_concurrent_unloads(
 
 
 @pytest.mark.parametrize(("method", "path", "_"), CALLS)
-async def test_a_request_during_deletions_of_partitions_succeeds_or_is_404(
-    method, path, _, monkeypatch
-) -> None:
+async def test_a_request_during_deletions_succeeds_or_is_404(method, path, _, monkeypatch) -> None:
     async with partitions() as (rest, loaded):
 
         async def delete_one() -> None:
@@ -111,9 +109,7 @@ async def test_a_request_during_deletions_of_partitions_succeeds_or_is_404(
         assert answer.status in (200, 204, 404), answer
 
 
-async def test_missing_partitions_are_created_though_clients_create_some_concurrently(
-    monkeypatch,
-) -> None:
+async def test_missing_partitions_are_created_beside_clients_creating_some(monkeypatch) -> None:
     async with partitions() as (rest, loaded):
         for index in range(PARTITIONS):
             await rest.done("DELETE", f"{TOPIC}-partition-{index}")
@@ -208,9 +204,7 @@ async def test_a_change_is_answered_only_after_it_is_stored(
 
 
 @pytest.mark.parametrize("path", ["subscription/new", "subscription/s/resetcursor/5"])
-async def test_a_cursor_change_succeeds_though_an_unload_precedes_its_flush(
-    path: str, monkeypatch
-) -> None:
+async def test_a_cursor_change_survives_an_unload_before_its_flush(path: str, monkeypatch) -> None:
     async with partitions() as (rest, loaded):
         flushed = MemoryManagedLedger.flushed
 

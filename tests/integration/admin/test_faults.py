@@ -56,9 +56,7 @@ async def test_a_wait_returns_once_the_fault_has_acted_as_often_as_requested(rol
         ("?timeoutMs=1", 408, "fault-1 acted 0 of 1 times within 1 ms"),
     ],
 )
-async def test_an_unsuccessful_wait_is_answered_with_a_reason(
-    query: str, status: int, sentence: str
-) -> None:
+async def test_an_unsuccessful_wait_states_a_reason(query: str, status: int, sentence: str) -> None:
     async with cluster(both=ON, clock=LoopClock()) as parts, rest_client(parts.broker) as rest:
         await rest.ask("POST", FAULTS, NOT_READY)
         answer = await rest.ask("GET", f"{FAULTS}/fault-1/wait{query}")

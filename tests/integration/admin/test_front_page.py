@@ -17,9 +17,7 @@ async def page(parts: Cluster, role: str, path: str = "/") -> tuple[int, str]:
 
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-async def test_the_front_page_shows_version_role_cluster_and_service_url(
-    role: str, profile: str
-) -> None:
+async def test_the_front_page_shows_version_role_cluster_and_url(role: str, profile: str) -> None:
     async with cluster(profile=profile) as parts:
         status, text = await page(parts, role)
         first, second, *_ = text.splitlines()

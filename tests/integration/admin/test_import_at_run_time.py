@@ -75,9 +75,7 @@ async def test_a_path_outside_the_import_directory_is_refused(allowed: Path, pat
         assert await parts.client().topics_of_namespace("tenant/new")
 
 
-async def test_an_invalid_topic_name_fails_the_import_unless_skip_invalid_is_set(
-    allowed: Path,
-) -> None:
+async def test_an_invalid_name_fails_the_import_unless_skip_invalid_is_set(allowed: Path) -> None:
     (allowed / "some.txt").write_text("\n".join([*NAMES, "broken"]))
     async with cluster(broker={"floodgateImportDirectory": str(allowed)}) as parts:
         refused, told = await post(parts, {"path": str(allowed / "some.txt")})
@@ -111,9 +109,7 @@ TOO_LARGE = {"path": "x" * 65_536}
 
 
 @pytest.mark.parametrize("body", [None, [], {}, {"path": 1}, {"path": "x", "more": 1}, TOO_LARGE])
-async def test_a_malformed_body_is_refused_with_the_expected_form(
-    allowed: Path, body: object
-) -> None:
+async def test_a_malformed_body_is_refused_with_a_valid_form(allowed: Path, body: object) -> None:
     async with cluster(broker={"floodgateImportDirectory": str(allowed)}) as parts:
         status, answer = await post(parts, body)
         assert status == 412
@@ -121,9 +117,7 @@ async def test_a_malformed_body_is_refused_with_the_expected_form(
 
 
 @pytest.mark.parametrize("path", ["bad.txt", "none.txt", "nul\0byte", "x" * 5_000])
-async def test_a_file_that_cannot_be_imported_is_refused_with_a_reason(
-    allowed: Path, path: str
-) -> None:
+async def test_a_file_that_cannot_be_imported_gives_a_reason(allowed: Path, path: str) -> None:
     async with cluster(broker={"floodgateImportDirectory": str(allowed)}) as parts:
         status, answer = await post(parts, {"path": f"{allowed}/{path}"})
         assert status == 412
@@ -141,9 +135,7 @@ async def test_a_failing_metadata_store_is_answered_500_with_its_error(allowed: 
         assert (status, answer["reason"]) == (500, "the disk is full")
 
 
-async def test_a_symlink_out_of_the_import_directory_is_refused(
-    allowed: Path, tmp_path: Path
-) -> None:
+async def test_a_symlink_out_of_the_import_folder_is_refused(allowed: Path, tmp_path: Path) -> None:
     (tmp_path / "secret.parquet").write_bytes(b"PAR1")
     folder = allowed / "corpus"
     folder.mkdir()

@@ -73,9 +73,7 @@ async def test_examining_a_message_returns_the_decompressed_payload(kind: int) -
         (pb.ZLIB, zlib.compress(bytes(100_000_000)), 1 << 31),
     ],
 )
-async def test_examining_a_message_that_cannot_be_decompressed_is_answered_422(
-    kind, payload, size
-) -> None:
+async def test_examining_a_message_with_an_invalid_payload_is_422(kind, payload, size) -> None:
     async with broker() as (parts, rest):
         store(await loaded(parts), payload, compression=kind, uncompressed_size=size)
         answer = await rest.ask("GET", f"{TOPICS}/t/examinemessage")
@@ -118,9 +116,7 @@ async def test_peek_counts_only_unacknowledged_messages() -> None:
         assert (found[3].status, (await rest.ask("GET", f"{peek}/0")).status) == (404, 412)
 
 
-async def test_a_backlog_analysis_is_aborted_at_its_limit_of_entries(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_backlog_analysis_stops_at_its_entry_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(internal_stats, "MOST_ANALYZED", 200)
     async with broker() as (parts, rest):
         topic = await loaded(parts)
@@ -131,9 +127,7 @@ async def test_a_backlog_analysis_is_aborted_at_its_limit_of_entries(
         assert (found["entries"], found["aborted"]) == (200, True)
 
 
-async def test_an_answer_sent_in_pieces_equals_the_whole_answer(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_an_answer_in_pieces_equals_the_whole_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     async with broker() as (_, rest):
         await rest.done("PUT", f"{TOPICS}/parts/partitions", "3")
         path = f"{TOPICS}/parts/internal-info"
@@ -220,9 +214,7 @@ async def test_the_message_id_of_time_0_is_the_earliest_position() -> None:
     ],
 )
 @pytest.mark.parametrize(("profile", "status"), [("floodgate", 405), ("pulsar", 500)])
-async def test_skipping_and_compaction_of_a_non_persistent_topic_are_refused(
-    method, path, profile, status
-) -> None:
+async def test_a_non_persistent_topic_cannot_skip_or_compact(method, path, profile, status) -> None:
     topic = "/admin/v2/non-persistent/public/default/t"
     async with broker(profile) as (_, rest):
         await rest.done("PUT", topic)

@@ -38,7 +38,7 @@ async def test_a_policy_applies_to_a_loaded_topic_once_it_is_answered() -> None:
         assert (of_namespace, of_topic, topic.policies.max_producers) == (3, 2, 3)
 
 
-async def test_a_policy_set_on_one_broker_is_in_force_on_another(postgresql_url: str) -> None:
+async def test_a_policy_set_on_a_broker_applies_on_another_broker(postgresql_url: str) -> None:
     config = broker_config({"metadataStoreUrl": postgresql_url})
     async with (
         BrokerService(config) as one,
@@ -123,7 +123,7 @@ def includes(kept: Any, expected: Any) -> bool:
     return all(name in kept and includes(kept[name], one) for name, one in expected.items())
 
 
-async def test_partitions_have_the_policies_of_their_topic_and_none_of_their_own() -> None:
+async def test_partitions_have_the_policies_of_their_topic_only() -> None:
     async with cluster() as parts, rest_client(parts.broker) as rest:
         await rest.done("PUT", f"{TOPICS}/p/partitions", "2")
         await rest.done("POST", f"{TOPICS}/p/messageTTL?messageTTL=9")
@@ -180,9 +180,7 @@ async def test_auto_creation_of_topics_follows_the_policy_of_the_namespace() -> 
         (',"defaultNumPartitions":0', "cannot be less than 1 for partition type."),
     ],
 )
-async def test_auto_creation_of_partitioned_topics_requires_a_partition_count(
-    partitions, problem
-) -> None:
+async def test_auto_created_partitioned_topics_require_a_count(partitions, problem) -> None:
     async with cluster() as parts, rest_client(parts.broker) as rest:
         body = f'{{"allowAutoTopicCreation":true,"topicType":"partitioned"{partitions}}}'
         refused = await rest.ask("POST", f"{NAMESPACE}/autoTopicCreation", body)
@@ -248,9 +246,7 @@ async def test_with_profile_pulsar_showing_applied_quotas_stores_quotas_in_the_n
         (f"{NAMESPACE}/backlogQuota", "", 400),
     ],
 )
-async def test_an_invalid_policy_value_is_refused_and_not_stored(
-    path: str, body: str, status: int
-) -> None:
+async def test_an_invalid_policy_is_refused_and_not_set(path: str, body: str, status: int) -> None:
     async with cluster() as parts, rest_client(parts.broker) as rest:
         answer = await rest.ask("POST", path, body)
         assert answer.status == status

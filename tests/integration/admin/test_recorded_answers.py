@@ -60,9 +60,7 @@ async def answer(rest: RestClient, line: dict[str, Any]) -> tuple[int, Any]:
 
 
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
-async def test_disabled_features_and_missing_resources_are_answered_as_recorded(
-    profile: str,
-) -> None:
+async def test_disabled_features_and_missing_resources_answer_as_recorded(profile: str) -> None:
     async with cluster(profile=profile) as parts, rest_client(parts.broker) as rest:
         for line in RECORDED:
             if "/made-" not in line["path"] and line["path"] not in OTHERWISE:

@@ -76,9 +76,7 @@ async def test_a_reset_that_failed_to_delete_messages_is_completed_by_the_next_r
         assert not store.names()
 
 
-async def test_a_reset_clears_the_topics_of_all_brokers_of_a_metadata_store(
-    postgresql_url: str,
-) -> None:
+async def test_a_reset_clears_topics_of_all_brokers_of_a_store(postgresql_url: str) -> None:
     # Topics of both brokers, with messages
     config = broker_config({"metadataStoreUrl": postgresql_url, **ON})
     async with AsyncExitStack() as stack:

@@ -111,9 +111,7 @@ async def test_producers_and_consumers_lose_no_message_when_a_broker_is_killed(
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_a_reader_continues_after_its_last_read_message_when_a_broker_restarts(
-    tmp_path: Path,
-) -> None:
+async def test_a_reader_continues_after_its_last_message_on_a_restart(tmp_path: Path) -> None:
     with restarted_broker(tmp_path) as broker:
         async with Client(broker.server.service_url) as client:
             # A subscription keeps the messages

@@ -74,9 +74,7 @@ class Failing(ProducerInterceptor, ConsumerInterceptor):
         raise RuntimeError("on_close")
 
 
-async def test_interceptors_are_called_at_each_event_of_a_message(
-    client: Client, topic: str
-) -> None:
+async def test_interceptors_are_called_at_every_message_event(client: Client, topic: str) -> None:
     producing, consuming = Producing(), Consuming()
     consumer = await client.subscribe(
         topic,
@@ -95,9 +93,7 @@ async def test_interceptors_are_called_at_each_event_of_a_message(
     assert consuming.seen == [before, "refused 1", before, "acknowledged", "closed"]
 
 
-async def test_an_error_in_an_interceptor_changes_nothing_and_leaks_no_memory(
-    client: Client, topic: str, caplog
-) -> None:
+async def test_an_interceptor_error_has_no_effect(client: Client, topic: str, caplog) -> None:
     """Upstream ProducerImplTest.testInterceptorError: nothing leaks, whatever the error."""
     caplog.set_level("CRITICAL", "client.interceptors")
     failing = Failing()

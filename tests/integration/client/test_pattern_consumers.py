@@ -129,9 +129,7 @@ async def test_a_pattern_consumer_does_not_recreate_a_deleted_topic() -> None:
 
 @only_here("the broker's memory is taken from within")
 @ROLES
-async def test_all_pattern_consumers_subscribe_after_their_first_listings_are_refused(
-    role, monkeypatch
-) -> None:
+async def test_all_pattern_consumers_subscribe_after_refused_listings(role, monkeypatch) -> None:
     # Given a server that holds memory for one listing, and lets one more wait
     names = [*full("t-a"), *topic_names(NS, 200)]
     size = sum(len(name) + 32 for name in names)
@@ -173,9 +171,7 @@ async def test_all_pattern_consumers_subscribe_after_their_first_listings_are_re
         (BASE + PATTERN, {"retry_enabled": True}, "retry"),
     ],
 )
-async def test_an_invalid_pattern_subscription_raises_invalid_configuration(
-    topic, options, sentence
-) -> None:
+async def test_an_invalid_pattern_subscription_is_refused(topic, options, sentence) -> None:
     async with served() as server, Client(server.service_url) as client:
         with pytest.raises(InvalidConfiguration, match=sentence):
             await client.subscribe(topic, "s", is_pattern_topic=True, **options)

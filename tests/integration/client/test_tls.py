@@ -54,9 +54,7 @@ async def test_messages_are_published_and_received_over_tls(tmp_path: Path) -> N
     ],
     ids=["not trusted", "another host's name"],
 )
-async def test_an_untrusted_certificate_or_a_wrong_host_name_is_refused(
-    tmp_path, arguments, reason
-) -> None:
+async def test_an_untrusted_certificate_or_host_is_refused(tmp_path, arguments, reason) -> None:
     certificates = Certificates(tmp_path, server_name="elsewhere.example")
     trusted = certificates.trust if arguments.get("trusts") else None
     hostname = arguments.get("hostname", False)
@@ -69,9 +67,7 @@ async def test_an_untrusted_certificate_or_a_wrong_host_name_is_refused(
 
 
 @pytest.mark.parametrize("trusts", [True, False])
-async def test_a_client_without_host_name_or_trust_checks_accepts_any_certificate(
-    tmp_path: Path, *, trusts: bool
-) -> None:
+async def test_without_checks_any_certificate_is_accepted(tmp_path: Path, *, trusts: bool) -> None:
     certificates = Certificates(tmp_path, server_name="elsewhere.example")
     arguments: dict[str, object] = (
         {"tls_trust_certs_file_path": certificates.trust}
@@ -83,9 +79,7 @@ async def test_a_client_without_host_name_or_trust_checks_accepts_any_certificat
 
 
 @pytest.mark.parametrize("how", ["authentication", "files", "none"])
-async def test_a_server_that_requires_a_certificate_serves_only_clients_with_it(
-    tmp_path: Path, how: str
-) -> None:
+async def test_a_required_client_certificate_must_be_configured(tmp_path: Path, how: str) -> None:
     certificates = Certificates(tmp_path)
     certificate, key = certificates.client
     arguments: dict[str, object] = {

@@ -63,9 +63,7 @@ async def test_a_broken_frame_closes_its_own_connection_only(role: str, broken: 
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("sent", [1, 3, 4, 7, 8, 20])
-async def test_a_frame_cut_off_by_a_disconnect_does_not_disturb_other_clients(
-    role: str, sent: int
-) -> None:
+async def test_a_frame_cut_off_by_a_disconnect_disturbs_no_client(role: str, sent: int) -> None:
     async with cluster(TOPICS) as parts:
         culprit = await parts.peer(role)
         cnx = parts.cnx(culprit, role)
@@ -109,9 +107,7 @@ def _varint(value: int) -> bytes:
     ],
     ids=lambda command: pb.BaseCommand.Type.Name(command.type),
 )
-async def test_a_command_before_connect_closes_the_connection(
-    role: str, command: pb.BaseCommand
-) -> None:
+async def test_a_command_before_connect_disconnects(role: str, command: pb.BaseCommand) -> None:
     async with cluster(TOPICS) as parts:
         stranger = await parts.stranger(role)
         await stranger.send(command)

@@ -69,9 +69,7 @@ def queued(parts: Cluster, role: str, kind: LimitType) -> Callable[[], bool]:
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("kind", list(LimitType))
-async def test_a_waiter_whose_client_is_lost_leaves_the_queue_immediately(
-    role, profile, kind
-) -> None:
+async def test_a_waiter_of_a_lost_client_is_removed_immediately(role, profile, kind) -> None:
     async with cluster(BIG, profile) as parts, taken(parts, role, kind):
         peer = await parts.peer(role)
         await peer.send(topics_command(1, "public/big"))
@@ -116,9 +114,7 @@ async def test_a_client_lost_with_its_answer_half_written_releases_all_permits(
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_a_waiter_behind_a_lost_client_gets_its_permits_in_the_same_turn(
-    role, profile
-) -> None:
+async def test_a_waiter_behind_a_lost_client_gets_permits_in_the_same_turn(role, profile) -> None:
     keys = {role: {**SMALL_SEND_BUFFER, "floodgateResponseBuffers": "private"}}
     limits = {f"{role}_limits": {"direct_max_bytes": 4_500_000}}
     async with cluster(BIG, profile, **keys, **limits) as parts:
@@ -135,9 +131,7 @@ async def test_a_waiter_behind_a_lost_client_gets_its_permits_in_the_same_turn(
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_all_lookup_permits_of_a_lost_client_are_released_together(
-    role: str, profile: str
-) -> None:
+async def test_lookup_permits_of_a_lost_client_are_all_released(role: str, profile: str) -> None:
     unbounded = {"floodgateMaxInFlightResponseBytesPerConnection": "0"}
     async with cluster({**BIG, **SMALL}, profile, both=unbounded) as parts:
         store = BlockedStore(parts.broker)

@@ -80,9 +80,7 @@ async def test_every_entry_that_the_peer_has_read_completely_is_released(link: L
 
 
 @ALL_LINKS
-async def test_entries_beyond_the_kernel_buffers_stay_pending_until_the_peer_reads(
-    link: Link,
-) -> None:
+async def test_entries_beyond_the_kernel_buffer_stay_pending_until_read(link: Link) -> None:
     async with controlled_peer(link, Flow(MARKS)) as (connection, peer):
         for number in range(20):
             connection.queue(str(number), bytes(100_000))

@@ -37,9 +37,7 @@ async def drained(parts: Cluster, role: str, peer: RawPeer) -> asyncio.Task[None
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_a_drain_answers_requests_in_flight_before_closing_their_connection(
-    role, profile
-) -> None:
+async def test_a_drain_answers_requests_in_flight_before_it_closes(role, profile) -> None:
     async with cluster(TOPICS, profile) as parts:
         store = BlockedStore(parts.broker)
         peer = await parts.peer(role)
@@ -75,9 +73,7 @@ async def test_a_drain_refuses_new_connections_and_starts_no_new_requests(role: 
 
 
 @pytest.mark.parametrize("role", ROLES)
-async def test_no_client_starts_a_request_while_a_drain_waits_for_pending_answers(
-    role: str,
-) -> None:
+async def test_no_client_starts_a_request_while_a_drain_waits_for_answers(role: str) -> None:
     async with cluster({**TOPICS, **SMALL}) as parts:
         store = BlockedStore(parts.broker)
         peers = [await parts.peer(role) for _ in range(5)]

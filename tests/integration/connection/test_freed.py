@@ -41,9 +41,7 @@ async def test_a_lost_connection_is_freed_without_the_garbage_collector(profile,
 
 @pytest.mark.usefixtures("no_collections")
 @pytest.mark.parametrize("forwards", ["false", "true"])
-async def test_a_lost_authenticated_connection_is_freed_without_the_garbage_collector(
-    forwards: str, tmp_path: Path
-) -> None:
+async def test_a_lost_authenticated_connection_is_freed(forwards: str, tmp_path: Path) -> None:
     (tmp_path / "proxy.jwt").write_text(token("proxy"))
     known = {
         "authenticationEnabled": "true",

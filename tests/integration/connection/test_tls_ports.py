@@ -184,9 +184,7 @@ async def test_a_client_without_the_required_certificate_is_refused(pem: PemFile
         assert broker.handshakes.failed_total > 0
 
 
-async def test_renewed_certificates_are_used_without_a_restart(
-    pem: PemFiles, tmp_path: Path
-) -> None:
+async def test_renewed_certificates_are_used_with_no_restart(pem: PemFiles, tmp_path: Path) -> None:
     async with tls_broker(pem, tlsCertRefreshCheckDurationSec="0") as broker:
         await there_and_back(client(broker.urls.service_tls, pem))
         # Another authority signs the same files anew
@@ -322,9 +320,7 @@ async def ended(reader: asyncio.StreamReader) -> None:
 
 
 @pytest.mark.parametrize("port", ["service_tls", "web_tls"])
-async def test_an_unfinished_tls_handshake_is_closed_after_its_timeout(
-    pem: PemFiles, port: str
-) -> None:
+async def test_an_unfinished_tls_handshake_is_timed_out(pem: PemFiles, port: str) -> None:
     clock = ManualClock()
     async with tls_broker(pem, clock, floodgateTlsHandshakeTimeoutMs="50") as broker:
         reader, writer = await connect(getattr(broker.urls, port))
@@ -339,9 +335,7 @@ async def test_an_unfinished_tls_handshake_is_closed_after_its_timeout(
     assert broker.connection_counters.closed_total == 0
 
 
-async def test_plain_bytes_on_the_tls_port_are_closed_and_other_clients_served(
-    pem: PemFiles,
-) -> None:
+async def test_plain_bytes_at_a_tls_port_close_only_that_connection(pem: PemFiles) -> None:
     async with tls_broker(pem) as broker:
         reader, writer = await connect(broker.urls.service_tls)
         writer.write(b"GET / HTTP/1.1\r\n\r\n")

@@ -75,9 +75,7 @@ async def test_profile_pulsar_does_not_limit_unfinished_frames(role: str) -> Non
 
 @ROLES
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
-async def test_connections_before_connect_share_a_limit_of_unfinished_bytes(
-    role: str, profile: str
-) -> None:
+async def test_connections_before_connect_share_a_byte_limit(role: str, profile: str) -> None:
     async with cluster(profile=profile) as parts:
         limits = parts.part(role).flow.limits
         limits.first.max_bytes = 10 * KEPT

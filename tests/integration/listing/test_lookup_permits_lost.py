@@ -127,9 +127,7 @@ async def test_the_sixth_lookup_is_answered_when_every_refusal_is_answered() -> 
     [{}, {"topics_pattern": "public/big/none"}, {"topics_hash": "deadbeef"}, {"mode": MODE.ALL}],
     ids=str,
 )
-async def test_a_listing_above_the_limit_is_refused_once_and_then_never_answered(
-    first, estimate
-) -> None:
+async def test_a_listing_above_the_limit_is_refused_once_then_unanswered(first, estimate) -> None:
     keys = {"floodgateSizeEstimate": estimate}
     async with cluster(TOPICS, "pulsar", broker=keys, broker_limits=HEAP_LIMIT) as parts:
         peer = await parts.peer("broker")

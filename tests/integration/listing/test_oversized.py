@@ -40,9 +40,7 @@ async def refusal(parts, role: str) -> ServerResponseError:
 
 
 @pytest.mark.parametrize("kind", list(LimitType))
-async def test_an_answer_above_its_reservation_is_requested_again_after_a_wait(
-    kind: LimitType,
-) -> None:
+async def test_an_answer_above_its_reservation_waits_and_is_refetched(kind: LimitType) -> None:
     limits = {"heap_max_bytes": 2 * MEGABYTE, "direct_max_bytes": 2 * MEGABYTE}
     async with cluster(TOPICS, proxy_limits=limits) as parts:
         store = BlockedStore(parts.broker, blocked=False)

@@ -47,9 +47,7 @@ async def fill(parts: Cluster, directory: Path) -> None:
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
-async def test_the_property_index_lists_topics_with_all_requested_properties(
-    tmp_path, role: str, profile: str
-) -> None:
+async def test_the_property_index_matches_all_properties(tmp_path, role: str, profile: str) -> None:
     async with cluster(profile=profile, broker=INDEX) as parts:
         await fill(parts, tmp_path)
         client = parts.client(role)
@@ -66,9 +64,7 @@ async def test_the_property_index_lists_topics_with_all_requested_properties(
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-async def test_a_listing_by_properties_is_also_filtered_by_the_pattern(
-    tmp_path: Path, role: str
-) -> None:
+async def test_a_listing_by_properties_is_filtered_by_pattern(tmp_path: Path, role: str) -> None:
     async with cluster(broker=INDEX) as parts:
         await fill(parts, tmp_path)
         client = parts.client(role)
@@ -141,9 +137,7 @@ async def test_a_disconnected_client_cancels_its_plug_in_call() -> None:
 
 
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
-async def test_a_failing_plug_in_fails_its_request_with_the_name_of_the_plug_in(
-    profile: str,
-) -> None:
+async def test_a_failing_plug_in_fails_its_request_with_the_plug_ins_name(profile: str) -> None:
     async with cluster(profile=profile, broker=SCRIPTED) as parts:
         plug_in = parts.broker.lister.calls._resources
         client = parts.client("broker")

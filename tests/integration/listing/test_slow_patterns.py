@@ -138,9 +138,7 @@ async def test_a_pattern_process_killed_at_work_fails_only_its_request(setup: Se
     assert len(await setup.filter.filter(listing(), "t/n/(?=x).*-2[0-9]")) == 10
 
 
-async def test_a_request_without_a_free_pattern_process_is_refused_after_the_timeout(
-    setup: Setup,
-) -> None:
+async def test_a_request_without_a_free_pattern_process_is_timed_out(setup: Setup) -> None:
     await setup.slow("1")
     await setup.slow("2")
     third = asyncio.ensure_future(setup.filter.filter(listing(), "t/n/(?=x).*"))

@@ -198,9 +198,7 @@ async def test_a_new_connection_is_probed_with_a_ping_while_silent_peers_are_clo
 
 
 @pytest.mark.parametrize("role", ROLES)
-async def test_a_silent_peer_is_not_closed_early_without_a_waiter_for_its_permits(
-    role: str,
-) -> None:
+async def test_a_silent_peer_is_not_closed_early_without_permit_waiters(role: str) -> None:
     clock = ManualClock()
     async with overload("floodgate", clock, role) as parts:
         peer = await stuck_peer(parts, role)
@@ -210,9 +208,7 @@ async def test_a_silent_peer_is_not_closed_early_without_a_waiter_for_its_permit
 
 
 @pytest.mark.parametrize("role", ROLES)
-async def test_a_peer_that_reads_nothing_is_closed_after_a_minute_even_without_waiters(
-    role,
-) -> None:
+async def test_a_peer_that_reads_nothing_is_closed_after_a_minute_without_waiters(role) -> None:
     # Without keep-alive, so that only the rule under test ends it
     clock = ManualClock()
     keys = {"keepAliveIntervalSeconds": "0"}

@@ -67,9 +67,7 @@ def test_tables_of_several_runs_are_combined(session: SparkSession, tmp_path: Pa
 
 
 @pytest.mark.usefixtures("ctrl_c")
-def test_an_interrupt_ends_a_run_with_its_rows_and_a_second_discards_the_run(
-    session, tmp_path
-) -> None:
+def test_an_interrupt_ends_a_run_with_its_rows_and_a_second_aborts(session, tmp_path) -> None:
     steady = {"name": "steady", "do": "list", "count": 2, "every": "100ms"}
     document = {
         "name": "long",

@@ -41,7 +41,7 @@ async def test_own_namespaces_have_the_requested_sizes_and_are_deleted_afterward
             assert TENANT not in await admin.tenants.list()
 
 
-async def test_topics_in_all_parts_of_a_namespace_are_loaded_before_it_is_measured() -> None:
+async def test_topics_across_a_namespace_are_loaded_before_the_measurement() -> None:
     def loaded_within(parts: Cluster) -> int:
         with own_namespaces(parts.broker.web_service_url, {"large": 100}, 100):
             return len(parts.broker.messaging.loaded_topics)

@@ -47,9 +47,7 @@ def as_maps(corpus: Corpus) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("parts", [1, 2, 7])
-def test_a_corpus_written_by_spark_equals_the_corpus_of_one_process(
-    spark: SparkSession, tmp_path, parts: int
-) -> None:
+def test_spark_writes_the_corpus_of_one_process(spark: SparkSession, tmp_path, parts: int) -> None:
     expected = write_corpus(PLAN, tmp_path / "process", 1, HERE)
     told: list[int] = []
     corpus = write_corpus(PLAN, tmp_path / "spark", parts, in_spark(spark, told.append))
@@ -59,16 +57,12 @@ def test_a_corpus_written_by_spark_equals_the_corpus_of_one_process(
     assert told[-1] == parts
 
 
-def test_spark_reads_the_parquet_files_of_a_corpus_directly(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_spark_reads_the_parquet_files_of_a_corpus(spark: SparkSession, tmp_path: Path) -> None:
     corpus = write_corpus(SKEWED, tmp_path / "topics", 3, HERE)
     assert by_topic(spark.read.parquet(str(corpus.directory))) == as_maps(corpus)
 
 
-def test_the_data_source_generates_the_rows_of_a_corpus(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_the_data_source_makes_the_rows_of_a_corpus(spark: SparkSession, tmp_path: Path) -> None:
     expected = write_corpus(SKEWED, tmp_path / "process", 1, HERE)
     register(spark)
     frame = spark.read.format("floodgate").options(
@@ -124,9 +118,7 @@ def test_the_data_source_refuses_invalid_schemas_and_options_with_a_reason(
         (reader.schema(schema) if schema else reader).load().count()
 
 
-def test_a_table_partitioned_by_namespace_becomes_the_same_corpus(
-    spark: SparkSession, tmp_path
-) -> None:
+def test_a_table_by_namespace_becomes_the_same_corpus(spark: SparkSession, tmp_path) -> None:
     source = write_corpus(SKEWED, tmp_path / "source", 3, HERE)
     frame = spark.read.parquet(str(source.directory))
     frame.write.partitionBy("tenant", "namespace").parquet(str(tmp_path / "by_namespace"))

@@ -34,9 +34,7 @@ async def budgets(part: BrokerService | ProxyService, query: str = "") -> dict[s
 
 @PROFILES
 @ROLES
-async def test_a_peer_that_does_not_read_is_shown_as_holder_until_it_disconnects(
-    role: str, profile: str
-) -> None:
+async def test_a_peer_that_does_not_read_is_shown_as_a_holder(role: str, profile: str) -> None:
     async with cluster(TOPICS, profile) as parts:
         part, peer = parts.part(role), await parts.peer(role)
         await peer.send(topics_command(1, NS))

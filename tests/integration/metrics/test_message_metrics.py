@@ -126,9 +126,7 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("topic", [TOPIC, TOPIC.replace("persistent", "non-persistent")])
-async def test_no_counter_decreases_when_its_topic_or_subscription_is_gone(
-    topic: str, way: str
-) -> None:
+async def test_no_counter_decreases_with_a_deletion_or_unload(topic: str, way: str) -> None:
     by = WAYS[way]
     settings = {"exposeTopicLevelMetricsInPrometheus": "false"}
     async with cluster({}, broker=settings) as parts, rest_client(parts.broker) as rest:

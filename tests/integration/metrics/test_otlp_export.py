@@ -96,9 +96,7 @@ async def test_broker_and_proxy_export_a_last_reading_when_they_drain(monkeypatc
         assert [each["x-key"] for each in one.headers] == ["value", "value"]
 
 
-async def test_metrics_are_exported_at_the_configured_interval(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_metrics_are_exported_at_their_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     async with collector() as one:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", f"{one.url}/v1/metrics")
         monkeypatch.setenv("OTEL_METRIC_EXPORT_INTERVAL", "15000")

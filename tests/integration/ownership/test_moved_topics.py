@@ -33,9 +33,7 @@ async def owned_by(one: BrokerService) -> str:
     return next(topic for topic in TOPICS if one.ownership.owns(TopicName.parse(topic)))
 
 
-async def test_a_tls_client_follows_its_topic_to_the_tls_address_of_the_new_owner(
-    postgresql_url: str, tmp_path
-) -> None:
+async def test_a_tls_client_follows_a_topic_to_a_tls_url(postgresql_url: str, tmp_path) -> None:
     pem = PemFiles(tmp_path)
     async with AsyncExitStack() as stack:
         tls = pem.keys(brokerServicePortTls="0")
@@ -76,9 +74,7 @@ async def test_a_move_topic_fault_moves_a_topic_to_the_named_broker(postgresql_u
         peer.close()
 
 
-async def test_a_topic_stays_if_it_cannot_move_to_the_target_of_a_fault(
-    postgresql_url: str, tmp_path, caplog
-) -> None:
+async def test_a_topic_with_an_invalid_target_stays(postgresql_url: str, tmp_path, caplog) -> None:
     # A dead address, and then messages in a database
     async with AsyncExitStack() as stack:
         config = {"metadataStoreUrl": postgresql_url, "floodgateFaultsEnabled": "true"}

@@ -58,9 +58,7 @@ async def test_a_second_broker_names_the_owner_of_a_bundle(postgresql_url: str) 
         assert not one.moved
 
 
-async def test_simultaneous_acquisitions_of_a_bundle_produce_a_single_owner(
-    postgresql_url: str,
-) -> None:
+async def test_simultaneous_acquisitions_have_a_single_owner(postgresql_url: str) -> None:
     async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
         await made(one)
         asked = [owner_seen_by(who) for _ in range(10) for who in (one, other)]
@@ -92,9 +90,7 @@ async def test_a_stopping_broker_hands_over_its_bundle_immediately(postgresql_ur
         assert (other.moved, other.ownership.moved_total) == ([BUNDLE], 1)
 
 
-async def test_a_bundle_of_a_killed_broker_is_taken_over_after_its_lease_expires(
-    postgresql_url,
-) -> None:
+async def test_a_bundle_of_a_killed_broker_moves_after_its_lease_expires(postgresql_url) -> None:
     async with party(postgresql_url, 3) as other:
         await made(other)
         async with party(postgresql_url, 1) as one:
@@ -144,9 +140,7 @@ async def test_an_expired_lease_is_noticed_without_a_request(
         assert await owner_seen_by(one) == one.service_url
 
 
-async def test_a_broker_with_an_expired_lease_can_neither_renew_nor_claim(
-    postgresql_url: str,
-) -> None:
+async def test_a_broker_with_an_expired_lease_cannot_renew_or_claim(postgresql_url: str) -> None:
     async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
         await made(one)
         await owner_seen_by(one)
@@ -159,9 +153,7 @@ async def test_a_broker_with_an_expired_lease_can_neither_renew_nor_claim(
             assert await claim(connection, BUNDLE, other.session.id) is None
 
 
-async def test_a_bundle_stays_with_the_broker_that_stores_its_messages_on_disk(
-    postgresql_url: str,
-) -> None:
+async def test_a_bundle_stays_with_the_broker_of_its_stored_messages(postgresql_url: str) -> None:
     async with party(postgresql_url, 3) as other:
         await made(other)
         async with party(postgresql_url, 1, store="disk-1") as one:
@@ -205,9 +197,7 @@ async def test_a_waiting_lookup_is_refused_when_its_own_broker_stops(postgresql_
             await asking
 
 
-async def test_a_broker_restarted_on_its_disk_does_not_wait_for_its_old_lease(
-    postgresql_url,
-) -> None:
+async def test_a_broker_restarted_on_its_disk_waits_for_no_old_lease(postgresql_url) -> None:
     async with party(postgresql_url, 1, store="disk-1") as one:
         await made(one)
         await owner_seen_by(one)
@@ -246,9 +236,7 @@ async def test_a_recreated_namespace_is_not_bound_to_a_dead_broker_of_its_old_me
         assert other.moved == [BUNDLE]
 
 
-async def test_a_namespace_deletion_waits_until_the_owner_has_forgotten_its_bundle(
-    postgresql_url: str,
-) -> None:
+async def test_a_namespace_deletion_waits_for_the_owner_to_forget(postgresql_url: str) -> None:
     async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
         await made(one)
         await owner_seen_by(one)
@@ -282,9 +270,7 @@ async def test_a_broker_without_the_bundle_forgets_messages_of_a_deleted_namespa
         assert one.moved == [Bundle(SPACE, ALL_HASHES)]
 
 
-async def test_a_namespace_recreated_before_its_deletion_notice_is_kept(
-    postgresql_url: str,
-) -> None:
+async def test_a_namespace_recreated_before_its_deletion_notice_stays(postgresql_url: str) -> None:
     async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
         await made(one)
         await owner_seen_by(one)
@@ -309,9 +295,7 @@ async def test_a_namespace_deletion_times_out_if_a_broker_does_not_forget(
         one.closing.set()
 
 
-async def test_a_bundle_is_not_served_until_its_old_messages_are_forgotten(
-    postgresql_url: str,
-) -> None:
+async def test_a_bundle_is_not_served_until_old_messages_are_deleted(postgresql_url: str) -> None:
     async with party(postgresql_url, 1) as one:
         await made(one)
         async with party(postgresql_url, 3) as other:
@@ -358,9 +342,7 @@ async def test_a_broker_that_reacquires_its_bundle_keeps_its_messages(postgresql
         assert not one.moved
 
 
-async def test_bundles_of_a_recreated_namespace_do_not_overlap_its_old_bundles(
-    postgresql_url,
-) -> None:
+async def test_bundles_of_a_recreated_namespace_do_not_overlap_old_bundles(postgresql_url) -> None:
     async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
         await made(one, 1)
         await owner_seen_by(one)

@@ -111,9 +111,7 @@ async def test_a_client_of_the_proxy_publishes_and_consumes_topics_of_both_broke
         assert len(owners) == 2
 
 
-async def test_a_producer_is_refused_by_a_broker_that_does_not_own_its_topic(
-    postgresql_url: str,
-) -> None:
+async def test_a_broker_refuses_a_producer_of_a_topic_it_does_not_own(postgresql_url: str) -> None:
     async with brokers(postgresql_url) as parts:
         await looked_up(parts.one, TOPICS[0])
         owner = parts.owner(TOPICS[0])
@@ -157,9 +155,7 @@ async def test_a_stopping_broker_names_the_new_owner_to_its_clients(postgresql_u
         peer.close()
 
 
-async def test_unloading_a_namespace_closes_its_producers_and_releases_its_bundles(
-    postgresql_url,
-) -> None:
+async def test_unloading_a_namespace_closes_producers_and_frees_bundles(postgresql_url) -> None:
     async with brokers(postgresql_url) as parts:
         topic = TOPICS[0]
         peer = await parts.through_proxy(topic)
@@ -260,9 +256,7 @@ async def test_a_namespace_recreated_after_deletion_by_another_broker_has_no_old
         peer.close()
 
 
-async def test_topics_in_a_database_are_not_served_until_their_broker_is_back(
-    postgresql_url: str, tmp_path
-) -> None:
+async def test_stored_topics_stay_with_their_stopped_broker(postgresql_url: str, tmp_path) -> None:
     stores = {name: f"sqlite://{tmp_path / name}.db" for name in ("one", "two")}
     async with brokers(postgresql_url, stores) as parts:
         for topic in TOPICS:

@@ -107,9 +107,7 @@ async def test_a_client_with_the_hash_of_the_live_answer_is_answered_unchanged()
     ],
     ids=str,
 )
-async def test_profile_pulsar_and_private_buffers_fetch_a_listing_per_client(
-    keys: dict[str, str],
-) -> None:
+async def test_profile_pulsar_and_private_buffers_share_no_answers(keys: dict[str, str]) -> None:
     async with questioned_proxy(broker_with(NAMES), **keys) as parts:
         await parts.holding()
         await parts.holding()
@@ -146,9 +144,7 @@ async def test_an_answer_without_a_hash_is_not_kept_for_reuse() -> None:
 
 
 @pytest.mark.parametrize("other", [{"topics_pattern": ".*"}, {"mode": 1}], ids=str)
-async def test_a_request_with_another_pattern_or_mode_does_not_reuse_an_answer(
-    other: dict[str, object],
-) -> None:
+async def test_another_pattern_or_mode_does_not_reuse_an_answer(other: dict[str, object]) -> None:
     async with questioned_proxy(broker_with(NAMES)) as parts:
         await parts.holding()
         await parts.asking(**other)

@@ -42,9 +42,7 @@ async def list_in_turn(parts: Cluster) -> list[str]:
 
 
 @pytest.mark.parametrize("silent_at_once", [True, False])
-async def test_two_hundred_silent_clients_share_a_copy_and_delay_no_other_client(
-    silent_at_once: bool,
-) -> None:
+async def test_two_hundred_silent_clients_share_a_copy_of_a_listing(silent_at_once: bool) -> None:
     # Time stands still, so no timeout frees memory
     options = {"proxy": LITTLE_BUFFER, "proxy_limits": ONE_MIB}
     async with cluster({NAMESPACE: NAMES}, **options) as parts:

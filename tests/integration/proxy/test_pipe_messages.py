@@ -62,9 +62,7 @@ async def test_large_messages_pass_simultaneously_in_both_directions(profile: st
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_a_consumer_that_does_not_read_is_paused_and_delays_no_other_consumer(
-    profile: str,
-) -> None:
+async def test_a_consumer_that_does_not_read_is_paused_and_delays_no_other(profile: str) -> None:
     both = {"pulsarChannelPauseReceivingRequestsIfUnwritable": "true"}
     async with cluster(profile=profile, both=both, proxy=SMALL_BUFFERS) as parts:
         await published(parts, COUNT)

@@ -214,9 +214,7 @@ async def test_a_redirect_is_followed_with_the_body(status: int) -> None:
         ("https://127.0.0.1/x", "not http://host:port"),
     ],
 )
-async def test_a_redirect_that_may_not_be_followed_is_answered_502(
-    location: str, words: str
-) -> None:
+async def test_a_redirect_that_is_not_allowed_is_answered_502(location: str, words: str) -> None:
     async def broker(_: web.Request) -> web.Response:
         return web.Response(status=307, headers={"Location": location})
 

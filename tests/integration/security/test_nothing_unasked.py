@@ -129,9 +129,7 @@ async def test_a_topic_grant_covers_its_partitions_but_no_similar_name(servers: 
     await apart(work)
 
 
-async def test_producer_and_consumer_ids_are_valid_only_on_their_connection(
-    servers: Secured,
-) -> None:
+async def test_producer_and_consumer_ids_are_valid_on_one_connection_only(servers: Secured) -> None:
     def work() -> None:
         host, _, port = servers.address.rpartition(":")
         with ExitStack() as exits:
@@ -178,18 +176,14 @@ def stats() -> pb.BaseCommand:
 
 
 @pytest.mark.parametrize("subject", [ORDERS, "persistent://acme/shop/missing"])
-async def test_ending_a_transaction_does_not_reveal_whether_a_topic_exists(
-    servers, subject
-) -> None:
+async def test_ending_a_transaction_does_not_reveal_if_a_topic_exists(servers, subject) -> None:
     command = pb.BaseCommand(type=pb.BaseCommand.END_TXN_ON_PARTITION)
     command.endTxnOnPartition.topic, command.endTxnOnPartition.request_id = subject, 1
     came = await asyncio.to_thread(asked, servers.address, "nobody", command)
     assert came.startswith("END_TXN_ON_PARTITION_RESPONSE NotAllowedError")
 
 
-async def test_a_listing_in_flight_at_the_proxy_is_not_shared_with_an_unauthorized_role(
-    servers,
-) -> None:
+async def test_a_listing_in_flight_at_the_proxy_is_not_shared_without_permission(servers) -> None:
     def work() -> None:
         host, _, port = servers.proxy_address.rpartition(":")
         with ExitStack() as exits:

@@ -19,9 +19,7 @@ async def two_brokers(url: str) -> AsyncIterator[tuple[BrokerService, BrokerServ
         yield one, other
 
 
-async def test_a_dynamic_value_set_on_a_broker_applies_on_another_broker(
-    postgresql_url: str,
-) -> None:
+async def test_a_dynamic_value_set_on_a_broker_applies_on_the_other(postgresql_url: str) -> None:
     async with two_brokers(postgresql_url) as (one, other):
         await one.dynamic.set(LOOKUPS, "7")
         await one.dynamic.set(HEAP_MB, "20")
@@ -30,9 +28,7 @@ async def test_a_dynamic_value_set_on_a_broker_applies_on_another_broker(
         assert other.dynamic.runtime()[LOOKUPS] == "7"
 
 
-async def test_deleting_a_dynamic_value_restores_the_own_value_of_another_broker(
-    postgresql_url: str,
-) -> None:
+async def test_deleting_a_dynamic_value_restores_the_brokers_own_value(postgresql_url: str) -> None:
     async with two_brokers(postgresql_url) as (one, other):
         await one.dynamic.set(LOOKUPS, "7")
         await until(lambda: other.lookups.max_requests == 7)

@@ -107,9 +107,7 @@ async def test_a_changed_import_file_adds_missing_topics(store_url: str, file: P
         assert dict((await broker.store.snapshot(A)).partitioned) == {base("p"): 4}
 
 
-async def test_an_imported_file_can_be_imported_again_explicitly(
-    store_url: str, file: Path
-) -> None:
+async def test_an_imported_file_is_imported_again_on_request(store_url: str, file: Path) -> None:
     async with started(store_url, Imports([file])) as broker:
         await change_at_run_time(broker)
     async with started(store_url, Imports([file], again=True)) as broker:

@@ -35,9 +35,7 @@ async def connected(*stores: MetadataStore, reachable: bool = True) -> None:
     await until(lambda: all(store.connected is reachable for store in stores))
 
 
-async def test_a_topic_created_on_a_broker_is_listed_and_reported_on_another_broker(
-    postgresql_url: str,
-) -> None:
+async def test_a_topic_created_on_a_broker_is_listed_by_the_other(postgresql_url: str) -> None:
     async with two_brokers(postgresql_url) as (one, other):
         await one.apply(A, changes(topic("before")))
         assert await names(other) == [base("before")]
@@ -49,9 +47,7 @@ async def test_a_topic_created_on_a_broker_is_listed_and_reported_on_another_bro
         assert (await other.snapshot(A)).version == version
 
 
-async def test_an_import_on_a_broker_removes_no_partitions_on_another_broker(
-    postgresql_url: str,
-) -> None:
+async def test_an_import_on_a_broker_removes_no_partitions_elsewhere(postgresql_url: str) -> None:
     async with two_brokers(postgresql_url) as (one, other):
         await one.apply(A, changes(topic("t-partition-9"), t=10, u=1))
         await other.snapshot(A)
@@ -61,9 +57,7 @@ async def test_an_import_on_a_broker_removes_no_partitions_on_another_broker(
         assert dict((await other.snapshot(A)).partitioned) == {base("t"): 10, base("u"): 3}
 
 
-async def test_simultaneous_property_updates_of_two_brokers_are_both_kept(
-    postgresql_url: str,
-) -> None:
+async def test_simultaneous_property_updates_of_both_brokers_are_kept(postgresql_url: str) -> None:
     async with two_brokers(postgresql_url) as (one, other):
         await one.apply(A, TopicChanges([topic("p-partition-0")], partitioned={base("p"): 1}))
         name, grown = TopicName.parse(base("p")), TopicService(other, lambda _: TopicRules())
@@ -96,9 +90,7 @@ async def test_both_brokers_report_all_changes_in_the_same_order(postgresql_url:
         assert len({(await store.snapshot(A)).listing(ALL).hash for store in stores}) == 1
 
 
-async def test_of_two_simultaneous_creations_of_a_topic_only_one_succeeds(
-    postgresql_url: str,
-) -> None:
+async def test_of_two_simultaneous_creations_of_a_topic_one_succeeds(postgresql_url: str) -> None:
     async with two_brokers(postgresql_url) as stores:
         await stores[0].create_namespace(A)
         for number in range(20):
@@ -111,9 +103,7 @@ async def test_of_two_simultaneous_creations_of_a_topic_only_one_succeeds(
             assert {type(one) for one in done} == {int, TopicExistsError}
 
 
-async def test_a_large_change_is_reported_as_incomplete_without_its_names(
-    postgresql_url: str,
-) -> None:
+async def test_a_large_change_is_reported_as_incomplete_with_no_names(postgresql_url: str) -> None:
     async with two_brokers(postgresql_url) as (one, other):
         await one.apply(A, changes(topic("before")))
         await other.snapshot(A)
@@ -133,9 +123,7 @@ async def test_creation_of_a_previously_requested_namespace_is_reported(postgres
         assert await names(other, NEW) == [topic("a", NEW).decode()]
 
 
-async def test_a_namespace_deleted_and_recreated_by_another_broker_is_reported(
-    postgresql_url: str,
-) -> None:
+async def test_deletion_and_recreation_of_a_namespace_are_reported(postgresql_url: str) -> None:
     async with two_brokers(postgresql_url) as (one, other):
         await one.apply(A, changes(topic("__change_events")))
         await other.snapshot(A)
@@ -151,9 +139,7 @@ async def test_a_namespace_deleted_and_recreated_by_another_broker_is_reported(
         assert await names(other) == [base("again")]
 
 
-async def test_changes_missing_in_the_log_are_reported_as_one_incomplete_change(
-    postgresql_url: str,
-) -> None:
+async def test_changes_missing_in_the_log_are_reported_as_incomplete(postgresql_url: str) -> None:
     async with two_brokers(postgresql_url) as (one, other):
         await one.apply(A, changes(topic("a")))
         await other.snapshot(A)
@@ -169,9 +155,7 @@ async def test_changes_missing_in_the_log_are_reported_as_one_incomplete_change(
         assert await names(other) == [base(name) for name in "abcd"]
 
 
-async def test_a_configuration_change_is_reported_to_the_other_broker_only(
-    postgresql_url: str,
-) -> None:
+async def test_a_configuration_change_is_reported_to_the_other_only(postgresql_url: str) -> None:
     async with two_brokers(postgresql_url) as (one, other):
         told, own = asyncio.Event(), asyncio.Event()
         other.on_configuration(told.set)
@@ -182,9 +166,7 @@ async def test_a_configuration_change_is_reported_to_the_other_broker_only(
         assert not own.is_set()
 
 
-async def test_both_brokers_resume_after_a_restart_of_the_database(
-    postgresql, postgresql_url
-) -> None:
+async def test_both_brokers_resume_after_a_database_restart(postgresql, postgresql_url) -> None:
     async with two_brokers(postgresql_url) as (one, other):
         await one.apply(A, changes(topic("before")))
         await other.snapshot(A)

@@ -93,9 +93,7 @@ async def test_a_watch_retries_after_memory_timeouts_until_it_is_answered(profil
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_a_watch_whose_listing_fails_is_answered_with_an_error_and_not_kept(
-    profile: str,
-) -> None:
+async def test_a_watch_whose_listing_fails_is_refused_and_not_registered(profile: str) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         peer = await parts.peer("broker")
 

@@ -48,7 +48,7 @@ async def test_a_disconnect_while_a_watch_is_created_leaves_nothing_behind(profi
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("place", ["heap", "direct"])
-async def test_a_disconnect_between_two_retries_of_a_watch_leaves_nothing_behind(
+async def test_a_disconnect_between_retries_of_a_watch_leaves_nothing_behind(
     profile, place
 ) -> None:
     clock = ManualClock()

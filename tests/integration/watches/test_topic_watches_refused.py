@@ -64,9 +64,7 @@ async def refused(peer: RawPeer, command: pb.BaseCommand) -> tuple[int, str]:
     ],
     ids=["too long", "not evaluated", "invalid"],
 )
-async def test_a_refused_pattern_is_answered_with_its_reason_and_leaves_nothing(
-    profile, pattern, keys, code, text
-) -> None:
+async def test_a_pattern_is_refused_with_its_reason(profile, pattern, keys, code, text) -> None:
     async with cluster(TOPICS, profile=profile, broker=keys) as parts:
         error, message = await refused(await parts.peer("broker"), watch(pattern, 5))
         assert error == code
@@ -159,9 +157,7 @@ async def test_a_watch_needs_a_lookup_permit(profile: str) -> None:
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("kind", ["heap", "direct"])
-async def test_a_watch_larger_than_a_memory_limit_is_refused_immediately(
-    profile: str, kind: str
-) -> None:
+async def test_a_watch_larger_than_a_memory_limit_is_refused(profile: str, kind: str) -> None:
     # Limits above the first guess of a size
     limits = {f"{kind}_max_bytes": 20_000}
     async with cluster(MANY, profile=profile, broker_limits=limits) as parts:

@@ -46,9 +46,7 @@ async def test_a_listing_by_team_returns_the_topics_of_the_team() -> None:
         assert await listed(modes.PERSISTENT, build="17") == [PAID, SENT]
 
 
-async def test_a_broker_without_a_catalogue_file_names_the_variable_to_set(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_broker_without_a_file_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(PATH_VARIABLE, raising=False)
     with pytest.raises(StartError, match=f"ValueError: set {PATH_VARIABLE}"):
         async with cluster(broker=KEYS):

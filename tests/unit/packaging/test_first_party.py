@@ -30,9 +30,7 @@ def made(source: str, name: str = "x.py") -> str:
         ('x = "\u00e9"; from client import a', 'x = "\u00e9"; from mine import a'),
     ],
 )
-def test_an_import_of_an_own_package_is_rewritten_to_the_wheel_package(
-    before: str, after: str
-) -> None:
+def test_an_import_of_an_own_package_becomes_the_wheels_package(before: str, after: str) -> None:
     assert made(before) == after
 
 

@@ -58,9 +58,7 @@ def refusal(said: bytes) -> urllib.error.HTTPError:
         ("proxy", "DELETE http://h:2/admin/v2/floodgate/faults"),
     ],
 )
-def test_a_server_is_reset_for_each_test_and_reused(
-    tmp_path: Path, web: Web, role: str, request_: str
-) -> None:
+def test_a_server_is_reset_and_reused(tmp_path: Path, web: Web, role: str, request_: str) -> None:
     kept = Kept(role, [], tmp_path)
     assert [kept.empty().pid for _ in range(3)] == [1, 1, 1]
     assert web.asked == [request_] * 2
@@ -116,9 +114,7 @@ def test_a_server_can_run_with_another_interpreter(tmp_path: Path) -> None:
     assert (ready.service_url, ready.web_url) == ("pulsar://h:3", "http://h:4")
 
 
-def test_a_server_that_does_not_start_raises_an_error_with_the_reason(
-    monkeypatch, tmp_path
-) -> None:
+def test_a_server_that_does_not_start_raises_with_the_reason(monkeypatch, tmp_path) -> None:
     monkeypatch.setattr(pytest_plugin, "MODULES", "nowhere.")
     server = KeptServer("proxy", [], tmp_path)
     with pytest.raises(

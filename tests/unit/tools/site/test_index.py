@@ -35,7 +35,7 @@ def test_the_site_follows_the_headings_groups_and_links_of_the_index() -> None:
     ]
 
 
-def test_the_index_has_a_part_for_each_reader_and_one_for_contributors() -> None:
+def test_the_index_has_a_part_for_each_kind_of_reader() -> None:
     text = (REPOSITORY / "docs" / "README.md").read_text(encoding="utf-8")
     assert [(part.title.split()[0], bool(part.children)) for part in parts(text)] == [
         (reader, True)
