@@ -65,7 +65,7 @@ def asked(broker: ServerProcess, *words: str) -> list[str]:
     return out.splitlines()
 
 
-def test_topics_are_listed_once_they_are_created_and_no_more_when_deleted(
+def test_created_topics_are_listed_until_they_are_deleted(
     broker: ServerProcess, namespace: str
 ) -> None:
     asked(broker, "topics", "create", f"{namespace}/plain 1/2".replace("1/2", "½ + %"))
@@ -87,7 +87,7 @@ def test_topics_are_listed_once_they_are_created_and_no_more_when_deleted(
     assert asked(broker, "namespaces", "delete", namespace) == [f"Deleted {namespace}."]
 
 
-def test_topics_are_listed_by_the_properties_they_were_given(broker, namespace) -> None:
+def test_topics_are_listed_by_their_properties(broker, namespace) -> None:
     asked(broker, "topics", "create", f"{namespace}/red", "-p", "team=red,tier=1")
     asked(
         broker, "topics", "create-partitioned-topic", f"{namespace}/blue", "-p", "1", "-m", "tier=1"
@@ -105,7 +105,7 @@ def test_topics_are_listed_by_the_properties_they_were_given(broker, namespace) 
     assert properties == {"tier": "2"}
 
 
-def test_the_bundles_of_a_namespace_divide_its_topics(broker, namespace) -> None:
+def test_each_topic_is_listed_in_exactly_one_bundle_of_its_namespace(broker, namespace) -> None:
     asked(broker, "topics", "create-partitioned-topic", f"{namespace}/parted", "-p", "32")
     every = asked(broker, "topics", "list", namespace, "-td", "persistent")
     bundles = asked(broker, "namespaces", "bundles", namespace)
@@ -119,7 +119,7 @@ def test_the_bundles_of_a_namespace_divide_its_topics(broker, namespace) -> None
     assert every[0] in divided[bundles.index(place[0])]
 
 
-def test_a_key_changes_while_the_broker_runs_until_it_is_taken_back(broker: ServerProcess) -> None:
+def test_a_dynamic_value_applies_until_it_is_deleted(broker: ServerProcess) -> None:
     key = "maxTopicListInFlightHeapMemSizeMB"
     asked(broker, "brokers", "update-dynamic-config", "--config", key, "--value", "7")
     assert asked(broker, "brokers", "get-all-dynamic-config") == [f"{key}  7"]
@@ -140,14 +140,14 @@ def test_topics_are_imported_while_the_broker_runs(broker: ServerProcess, import
     assert len(asked(broker, "topics", "list", "imported/n")) == 2_000
 
 
-def test_invalid_topics_of_an_import_can_be_left_out(broker: ServerProcess, imports: Path) -> None:
+def test_skip_invalid_imports_only_the_valid_topics(broker: ServerProcess, imports: Path) -> None:
     (imports / "some.txt").write_text("persistent://imported/some/t\nbroken\n# comment\n")
     done = asked(broker, "floodgate", "import", "--skip-invalid", str(imports / "some.txt"))
     assert done[0].startswith("Imported 1 topic of 1 namespace in ")
     assert done[1:] == ["Left out 1 invalid topic."]
 
 
-def test_a_pipe_that_closes_early_is_no_error(broker: ServerProcess, imports: Path) -> None:
+def test_an_output_pipe_that_closes_early_is_no_error(broker: ServerProcess, imports: Path) -> None:
     names = "".join(f"persistent://piped/n/t-{number:060}\n" for number in range(5_000))
     (imports / "piped.txt").write_text(names)
     asked(broker, "floodgate", "import", str(imports / "piped.txt"))
@@ -161,7 +161,7 @@ def test_a_pipe_that_closes_early_is_no_error(broker: ServerProcess, imports: Pa
     assert done.stderr == ""
 
 
-def test_a_broker_that_is_well_says_so(broker: ServerProcess) -> None:
+def test_a_healthy_broker_passes_the_health_check_and_is_listed(broker: ServerProcess) -> None:
     assert asked(broker, "brokers", "healthcheck") == ["ok"]
     cluster = asked(broker, "clusters", "list")
     assert asked(broker, "brokers", "list", cluster[0]) == [broker.web_url.removeprefix("http://")]
@@ -179,7 +179,7 @@ def test_a_broker_that_is_well_says_so(broker: ServerProcess) -> None:
         ("floodgate import /etc", "does not lie in floodgateImportDirectory"),
     ],
 )
-def test_a_refusal_is_the_brokers_own_reason(words, reason, broker) -> None:
+def test_a_refusal_is_shown_with_the_reason_of_the_broker(words, reason, broker) -> None:
     status, out, err = run(broker, *words.split())
     assert (status, out) == (1, "")
     assert err.startswith("floodgate-admin: cannot ")
@@ -187,7 +187,7 @@ def test_a_refusal_is_the_brokers_own_reason(words, reason, broker) -> None:
     assert err.count("\n") == 1
 
 
-def test_what_is_set_of_a_policy_is_shown_until_it_is_removed(broker, namespace) -> None:
+def test_a_policy_that_is_set_is_shown_until_it_is_removed(broker, namespace) -> None:
     topic = f"{namespace}/t"
     asked(broker, "topics", "create", topic)
     for group, thing in (("namespaces", namespace), ("topicPolicies", topic)):
@@ -214,7 +214,7 @@ def test_a_backlog_quota_is_shown_until_it_is_removed(broker, namespace) -> None
         assert json.loads(run(broker, group, "get-backlog-quotas", thing, "--json")[1]) == {}
 
 
-def test_a_policy_in_force_is_shown_whoever_has_set_it(broker, namespace) -> None:
+def test_applied_shows_the_effective_policy_of_the_namespace(broker, namespace) -> None:
     topic = f"{namespace}/t"
     asked(broker, "topics", "create", topic)
     asked(broker, "namespaces", "set-message-ttl", namespace, "-t", "1h")
@@ -222,7 +222,7 @@ def test_a_policy_in_force_is_shown_whoever_has_set_it(broker, namespace) -> Non
     assert asked(broker, "topicPolicies", "get-message-ttl", topic, "--applied") == ["3600"]
 
 
-def test_a_subscription_is_moved_and_looked_into(broker: ServerProcess, namespace: str) -> None:
+def test_a_subscription_is_changed_shown_and_deleted(broker: ServerProcess, namespace: str) -> None:
     topic = f"{namespace}/t"
     asked(broker, "topics", "create-subscription", topic, "-s", "s", "-m", "earliest")
     assert asked(broker, "topics", "subscriptions", topic) == ["s"]

@@ -32,7 +32,7 @@ needs_promtool = pytest.mark.skipif(
 
 @needs_promtool
 @pytest.mark.parametrize("name", [storm.name for storm in STORED])
-def test_alerts_fire_in_a_stored_storm_as_it_says(tmp_path: Path, name: str) -> None:
+def test_alerts_fire_in_a_stored_storm_at_its_stored_times(tmp_path: Path, name: str) -> None:
     shutil.copy(DEPLOY / "alerts.yml", tmp_path)
     document = promtool_document([stored(name)])
     (tmp_path / "alerts_test.yml").write_text(json.dumps(document), encoding="utf-8")
@@ -47,17 +47,17 @@ def test_alerts_fire_in_a_stored_storm_as_it_says(tmp_path: Path, name: str) -> 
 
 
 @pytest.mark.parametrize("alert", rules())
-def test_each_alert_fires_in_one_storm_of_a_real_broker_and_is_silent_in_another(alert) -> None:
+def test_each_alert_fires_in_some_but_not_all_storms_of_a_real_broker(alert) -> None:
     real = [storm for storm in STORED if storm.name.endswith("-real")]
     fired = {any(each.alert == alert for each in storm.firing) for storm in real}
     assert fired == {True, False}
 
 
-def test_a_storm_that_the_limits_carry_is_silent() -> None:
+def test_a_storm_within_the_limits_fires_no_alert() -> None:
     assert stored("calm-real").firing == ()
 
 
-def test_nothing_of_a_stored_storm_is_left_out_or_shifted() -> None:
+def test_series_and_phases_of_a_stored_storm_are_complete_and_in_order() -> None:
     for storm in STORED:
         lengths = {len(values) for named in storm.series.values() for values in named.values()}
         assert len(lengths) == 1, storm.name
@@ -67,25 +67,25 @@ def test_nothing_of_a_stored_storm_is_left_out_or_shifted() -> None:
             assert until <= begin, storm.name
 
 
-def test_stored_storms_stay_small() -> None:
+def test_stored_storms_stay_below_their_size_limit() -> None:
     assert sum(path.stat().st_size for path in STORMS.iterdir()) < LARGEST_BYTES
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_pictures_are_those_that_are_drawn_of_the_stored_storms(name: str) -> None:
+def test_pictures_of_the_stored_storms_are_up_to_date(name: str) -> None:
     assert (IMAGES / name).read_text(encoding="utf-8") == drawn(name), (
         "python tools/storm_pictures.py draws them"
     )
 
 
-def test_values_are_stored_shortly_and_read_back() -> None:
+def test_packed_values_are_short_and_unpack_to_the_same_values() -> None:
     values = [None, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 7.5, None, None, None, None]
     text = packed(values)
     assert text == "_ 1 1 0x4 7.5 _x4"
     assert unpacked(text) == values
 
 
-def test_a_scrape_keeps_what_alerts_need_and_adds_groups_up() -> None:
+def test_a_stored_scrape_keeps_the_samples_of_alerts_and_sums_over_groups() -> None:
     page = """# TYPE pulsar_broker_topic_list_heap_queue_size gauge
 pulsar_broker_topic_list_heap_queue_size{cluster="standalone"} 3.0
 pulsar_broker_topic_list_heap_wait_time_ms{cluster="standalone",quantile="0.99"} NaN

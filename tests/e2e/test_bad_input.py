@@ -84,7 +84,7 @@ BOTH_ROLES += [("proxy", case) for case in ("a file that is not there", "malform
 
 
 @pytest.mark.parametrize(("role", "case"), BOTH_ROLES)
-def test_a_configuration_that_cannot_be_used_ends_with_status_2_and_its_sentence(
+def test_an_invalid_configuration_ends_with_status_2_and_a_reason(
     role: str, case: str, tmp_path: Path
 ) -> None:
     arguments, sentence = BAD_CONFIGURATION[case]
@@ -104,7 +104,7 @@ def test_an_unknown_flag_ends_with_status_2_and_is_named(role: str, tmp_path: Pa
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("web", [False, True])
-def test_a_port_in_use_is_one_sentence(role: str, web: bool, tmp_path: Path) -> None:
+def test_a_port_in_use_ends_with_status_1_and_its_key(role: str, web: bool, tmp_path: Path) -> None:
     key = "webServicePort" if web else {"broker": "brokerServicePort"}.get(role, "servicePort")
     with taken_port() as port:
         status, output, errors = ended_server([*command(role), "--set", f"{key}={port}"], tmp_path)
@@ -114,14 +114,14 @@ def test_a_port_in_use_is_one_sentence(role: str, web: bool, tmp_path: Path) -> 
     assert "Traceback" not in errors
 
 
-def test_an_address_of_another_machine_is_one_sentence(tmp_path: Path) -> None:
+def test_a_bind_address_of_another_machine_ends_with_status_1_and_a_reason(tmp_path: Path) -> None:
     elsewhere = ["--set", "bindAddress=192.0.2.1"]
     status, output, errors = ended_server([*command("broker"), *elsewhere], tmp_path)
     assert (status, output) == (1, "")
     assert "is not one of this machine's" in errors.splitlines()[-1]
 
 
-def test_a_proxy_without_a_broker_is_told_which_key_is_missing(tmp_path: Path) -> None:
+def test_a_proxy_without_broker_service_url_ends_and_names_the_key(tmp_path: Path) -> None:
     status, output, errors = ended_server(["-m", "proxy", *ANY_PORTS["proxy"]], tmp_path)
     assert (status, output) == (2, "")
     assert "brokerServiceURL is missing" in errors
@@ -145,7 +145,7 @@ BAD_IMPORTS: dict[str, tuple[Callable[[Path], str], str]] = {
 
 
 @pytest.mark.parametrize("case", BAD_IMPORTS)
-def test_an_import_that_fails_is_said_in_sentences(case: str, tmp_path: Path) -> None:
+def test_a_failed_import_ends_with_status_1_and_a_reason(case: str, tmp_path: Path) -> None:
     path, sentence = BAD_IMPORTS[case]
     status, output, errors = ended_server(command("broker", "--import", path(tmp_path)), tmp_path)
     assert (status, output) == (1, "")
@@ -156,7 +156,7 @@ def test_an_import_that_fails_is_said_in_sentences(case: str, tmp_path: Path) ->
     assert "Traceback" not in errors
 
 
-async def test_invalid_topics_of_an_import_can_be_left_out(tmp_path: Path) -> None:
+async def test_skip_invalid_imports_only_the_valid_topics(tmp_path: Path) -> None:
     topics = write(tmp_path / "t.txt", "hello\npersistent://public/default/t\nworld\n")
     words = command("broker", "--import", topics, "--skip-invalid")
     with running_server(words, tmp_path / "log") as server:
@@ -168,7 +168,7 @@ async def test_invalid_topics_of_an_import_can_be_left_out(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("content", [b"no database", None])
-def test_a_store_that_cannot_be_opened_is_one_sentence(content: bytes | None, tmp_path) -> None:
+def test_a_metadata_store_that_cannot_be_opened_is_named(content: bytes | None, tmp_path) -> None:
     path = tmp_path / "topics.db"
     if content is None:
         path.mkdir()
@@ -183,7 +183,7 @@ def test_a_store_that_cannot_be_opened_is_one_sentence(content: bytes | None, tm
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_a_file_with_every_recorded_key_at_its_default_starts(role: str, tmp_path: Path) -> None:
+def test_a_server_starts_with_every_recorded_key_at_its_default(role: str, tmp_path: Path) -> None:
     log, file = tmp_path / "log", write(tmp_path / "all.conf", file_of_defaults(role, ""))
     with running_server(command(role, file), log) as server:
         metrics = read(f"{server.web_url}/metrics/")
@@ -191,14 +191,14 @@ def test_a_file_with_every_recorded_key_at_its_default_starts(role: str, tmp_pat
     assert "Traceback" not in log.read_text()
 
 
-def test_a_store_of_zookeeper_is_warned_of_and_the_broker_starts(tmp_path: Path) -> None:
+def test_a_broker_with_a_zookeeper_store_logs_a_warning_and_starts(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with running_server(command("broker", "--set", "metadataStoreUrl=zk:a:2181"), log) as server:
         assert server.service_url.startswith("pulsar://127.0.0.1:")
     assert "metadataStoreUrl=zk:a:2181: this store is not supported" in log.read_text()
 
 
-async def test_a_proxy_whose_broker_is_away_starts_and_answers_with_an_error(tmp_path) -> None:
+async def test_a_proxy_with_an_unreachable_broker_starts_and_answers_errors(tmp_path) -> None:
     with running_server(command("proxy"), tmp_path / "log") as server:
         async with PulsarClient(server.service_url) as client:
             with pytest.raises(ServerResponseError) as caught:
@@ -208,7 +208,7 @@ async def test_a_proxy_whose_broker_is_away_starts_and_answers_with_an_error(tmp
     assert "Traceback" not in (tmp_path / "log").read_text()
 
 
-async def test_topics_of_a_store_on_disk_outlive_the_process(tmp_path: Path) -> None:
+async def test_topics_of_a_metadata_store_on_disk_survive_a_restart(tmp_path: Path) -> None:
     topics = write(tmp_path / "t.txt", "persistent://public/default/kept\n")
     kept = ["--set", f"metadataStoreUrl=sqlite:///{tmp_path}/topics.db"]
     with running_server(command("broker", *kept, "--import", topics), tmp_path / "log"):
@@ -219,7 +219,7 @@ async def test_topics_of_a_store_on_disk_outlive_the_process(tmp_path: Path) -> 
     assert listing.topics == ("persistent://public/default/kept",)
 
 
-async def test_a_restart_with_the_same_import_brings_back_nothing_unless_told_to(tmp_path) -> None:
+async def test_a_restart_repeats_an_import_only_with_import_again(tmp_path) -> None:
     name = "persistent://public/default/t"
     topics = write(tmp_path / "t.txt", f"{name}\n")
     kept = ["--set", f"metadataStoreUrl=sqlite:///{tmp_path}/topics.db", "--import", topics]
@@ -234,7 +234,7 @@ async def test_a_restart_with_the_same_import_brings_back_nothing_unless_told_to
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_ready_is_the_only_line_on_output_and_sigterm_ends_with_0(role: str) -> None:
+def test_ready_is_the_only_line_on_stdout_and_sigterm_ends_with_status_0(role: str) -> None:
     with subprocess.Popen(
         [sys.executable, *command(role)],
         stdout=subprocess.PIPE,

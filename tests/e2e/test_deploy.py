@@ -159,7 +159,7 @@ def load(stack: Stack) -> Iterator[None]:
 # --- the files by themselves -----------------------------------------------------------------
 
 
-def test_the_compose_file_has_the_services_and_only_known_keys() -> None:
+def test_the_compose_file_has_the_expected_services() -> None:
     services = COMPOSE.services
     assert {
         "topics",
@@ -176,7 +176,7 @@ def test_the_compose_file_has_the_services_and_only_known_keys() -> None:
     assert [name for name, service in services.items() if service.profiles] == ["loadgen"]
 
 
-def test_floodgates_containers_have_no_rights_and_no_file_system_to_write_to() -> None:
+def test_own_containers_have_no_capabilities_and_a_read_only_file_system() -> None:
     for name, service in COMPOSE.services.items():
         if service.build:
             # Except the short-lived service that creates the folder on the host
@@ -185,7 +185,7 @@ def test_floodgates_containers_have_no_rights_and_no_file_system_to_write_to() -
             assert service.user != "root" or name == "report-folder", name
 
 
-def test_nobody_but_the_broker_reaches_the_database() -> None:
+def test_only_the_broker_reaches_the_database() -> None:
     there = [name for name, service in COMPOSE.services.items() if "database" in service.networks]
     assert there == ["postgresql", "broker"]
     assert COMPOSE.networks["database"] == Network(internal=True)
@@ -193,7 +193,7 @@ def test_nobody_but_the_broker_reaches_the_database() -> None:
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-def test_a_container_is_not_killed_before_its_drain_may_have_ended(role: str) -> None:
+def test_the_stop_grace_period_exceeds_the_drain_timeout(role: str) -> None:
     grace = COMPOSE.services[role].stop_grace_period
     assert grace
     assert int(grace.removesuffix("s")) > DRAINS[role]
@@ -215,7 +215,7 @@ def test_every_dependency_volume_and_mounted_file_exists() -> None:
         assert (unknown, undeclared, missing) == (set(), set(), []), name
 
 
-def test_whoever_is_waited_for_to_be_healthy_has_a_health_check() -> None:
+def test_every_service_that_must_be_healthy_first_has_a_health_check() -> None:
     waited_for = {
         name
         for service in COMPOSE.services.values()
@@ -235,7 +235,7 @@ def dockerfile_words(instruction: str) -> list[list[str]]:
     return [words[1:] for words in lines if words[:1] == [instruction]]
 
 
-def test_the_image_holds_every_package_and_all_it_copies_exists() -> None:
+def test_the_image_copies_every_package_and_only_existing_sources() -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
     listed = project["tool"]["setuptools"]["packages"]["find"]["include"]
     # In a checkout; wheels, made by `packaging`, have other names.
@@ -248,14 +248,14 @@ def test_the_image_holds_every_package_and_all_it_copies_exists() -> None:
     assert copied == {line[1:] for line in let_in if line.startswith("!")}
 
 
-def test_the_image_runs_as_a_plain_user_and_checks_its_health() -> None:
+def test_the_image_runs_as_a_numeric_user_and_has_a_health_check() -> None:
     users, checks = dockerfile_words("USER"), dockerfile_words("HEALTHCHECK")
     # A number, so Kubernetes can verify that the user is not root
     assert users[-1] == ["10001:10001"]
     assert len(checks) == 1
 
 
-def test_servers_in_containers_listen_beyond_their_own_loopback() -> None:
+def test_servers_in_containers_bind_to_all_addresses() -> None:
     image = json.loads(" ".join(*dockerfile_words("CMD")[-1:]))
     commands = [image, *(COMPOSE.services[role].command for role in ("broker", "proxy"))]
     assert [command for command in commands if "bindAddress=0.0.0.0" not in command] == []
@@ -264,7 +264,7 @@ def test_servers_in_containers_listen_beyond_their_own_loopback() -> None:
 # --- the commands as processes ---------------------------------------------------------------
 
 
-def test_the_health_check_tells_a_server_that_answers_from_one_that_does_not(stack: Stack) -> None:
+def test_the_health_check_fails_only_for_a_server_that_does_not_answer(stack: Stack) -> None:
     script = [sys.executable, str(DEPLOY / "healthcheck.py")]
     with socket.create_server(("127.0.0.1", 0)) as taken:
         nobody = f"http://127.0.0.1:{taken.getsockname()[1]}/"
@@ -288,7 +288,7 @@ def test_the_storm_of_the_compose_file_is_answered_through_the_proxy(stack: Stac
     assert (result["clients"], total["answered"], total["wrong"]) == (20, 20, 0)
 
 
-def test_the_comparison_has_a_command_that_the_demo_takes_and_reports_into_a_folder_of_the_host(
+def test_the_comparison_service_has_a_valid_command_and_reports_to_the_host(
     tmp_path: Path,
 ) -> None:
     comparison = COMPOSE.services["comparison"]
@@ -299,7 +299,7 @@ def test_the_comparison_has_a_command_that_the_demo_takes_and_reports_into_a_fol
     assert comparison.command[-1].startswith("/out/")
 
 
-def test_the_servers_know_every_key_that_the_compose_file_sets(stack: Stack) -> None:
+def test_every_key_in_the_compose_file_is_known_to_the_servers(stack: Stack) -> None:
     for log in ("broker.log", "proxy.log"):
         text = (stack.data / log).read_text(encoding="utf-8")
         assert "warning" not in text, text
@@ -329,7 +329,7 @@ def expressions() -> list[tuple[str, str]]:
 
 
 @pytest.mark.usefixtures("load")
-def test_every_metric_that_alerts_and_dashboards_name_is_there(stack: Stack) -> None:
+def test_every_metric_in_alerts_and_dashboards_is_exported(stack: Stack) -> None:
     exposed = metric_names(stack.broker.web_url) | metric_names(stack.proxy.web_url)
     exposed |= names_of_a_run()
     named = {(name, place) for place, text in expressions() for name in METRIC_NAME.findall(text)}
@@ -398,7 +398,7 @@ def test_promtool_accepts_configuration_and_rules(arguments: list[str]) -> None:
 
 @needs_promtool
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-def test_promtool_complains_of_recorded_names_only(stack: Stack, role: str) -> None:
+def test_promtool_complains_only_of_metric_names_of_pulsar(stack: Stack, role: str) -> None:
     url = {"broker": stack.broker, "proxy": stack.proxy}[role].web_url
     with urllib.request.urlopen(f"{url}/metrics/", timeout=60) as answer:
         text = answer.read()

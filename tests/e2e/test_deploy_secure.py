@@ -84,7 +84,7 @@ def healthy(url: str) -> bool:
 
 
 @needs_openssl
-async def test_who_has_a_token_is_served_by_tls_and_nobody_else(secrets: Path) -> None:
+async def test_only_clients_with_an_authorized_token_are_served_over_tls(secrets: Path) -> None:
     async with both(secrets) as (broker, proxy):
         admin = f"file://{secrets}/admin.token"
         for server in (broker, proxy):
@@ -111,14 +111,14 @@ async def test_who_has_a_token_is_served_by_tls_and_nobody_else(secrets: Path) -
 
 
 @needs_openssl
-def test_the_secrets_are_kept_from_other_users(secrets: Path) -> None:
+def test_secret_files_are_not_accessible_to_other_users(secrets: Path) -> None:
     assert secrets.stat().st_mode & 0o777 == 0o700
     for name in ("ca.key", "admin.token"):
         assert (secrets / name).stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-def test_a_service_is_given_the_files_that_its_configuration_names(role: str) -> None:
+def test_a_service_has_exactly_the_secrets_named_in_its_configuration(role: str) -> None:
     text = (SECURE / f"{role}.conf").read_text(encoding="utf-8")
     service = COMPOSE.services[role]
     named = set(re.findall(rf"{MADE}/([\w.-]+)$", text, re.MULTILINE))

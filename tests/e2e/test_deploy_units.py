@@ -89,7 +89,7 @@ def configurations(role: str) -> list[str]:
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_what_is_offered_as_comments_is_tls_and_tokens_complete(role: str, tmp_path: Path) -> None:
+def test_commented_keys_are_complete_for_tls_and_tokens(role: str, tmp_path: Path) -> None:
     for text in configurations(role):
         offered = re.sub(r"^#(?=[a-z]\w+=)", "", text, flags=re.MULTILINE)
         keys = parse_properties(with_store(offered, tmp_path), role)
@@ -114,7 +114,7 @@ def settings(text: str, *, commented: bool) -> dict[str, str]:
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("place", KEYS["places"])
-def test_every_deployment_has_the_keys_of_the_one_table(place: str, role: str) -> None:
+def test_every_deployment_has_the_keys_of_the_shared_table(place: str, role: str) -> None:
     systemd, kubernetes = configurations(role)
     secure = (SECURE / f"{role}.conf").read_text(encoding="utf-8")
     text = {"compose": secure, "systemd": systemd, "kubernetes": kubernetes}[place]
@@ -141,7 +141,7 @@ def problems(document: dict[str, Any]) -> list[str]:
     return []
 
 
-def test_every_manifest_is_one_by_the_schemas_of_kubernetes() -> None:
+def test_every_manifest_conforms_to_the_schemas_of_kubernetes() -> None:
     for place, document in manifests():
         assert problems(document) == [], place
 
@@ -154,7 +154,7 @@ def test_the_schemas_refuse_an_unknown_key_and_a_value_of_the_wrong_type(key: st
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_a_pod_is_not_killed_before_its_drain_may_have_ended(role: str, tmp_path: Path) -> None:
+def test_the_grace_period_of_a_pod_exceeds_its_drain_timeout(role: str, tmp_path: Path) -> None:
     configs = {m["metadata"]["name"]: m["data"] for m in of_kind("ConfigMap")}
     (container,) = pod(role)["containers"]
     drain = drain_seconds(role, configs[f"floodgate-{role}"][f"{role}.conf"], tmp_path)
@@ -163,7 +163,7 @@ def test_a_pod_is_not_killed_before_its_drain_may_have_ended(role: str, tmp_path
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_containers_have_no_rights_and_a_file_system_that_is_read_only(role: str) -> None:
+def test_containers_have_no_capabilities_and_a_read_only_file_system(role: str) -> None:
     assert pod(role)["securityContext"]["runAsNonRoot"]
     for container in pod(role)["containers"] + pod(role).get("initContainers", []):
         context = container["securityContext"]
@@ -174,7 +174,7 @@ def test_containers_have_no_rights_and_a_file_system_that_is_read_only(role: str
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_what_a_container_mounts_is_there_and_its_probes_ask_ports_that_it_has(role: str) -> None:
+def test_mounted_volumes_and_probed_ports_of_a_container_are_declared(role: str) -> None:
     (workload,) = (w for w in of_kind(*WORKLOADS) if w["metadata"]["name"] == f"floodgate-{role}")
     claims = workload["spec"].get("volumeClaimTemplates", [])
     volumes = {v["name"] for v in pod(role)["volumes"]} | {c["metadata"]["name"] for c in claims}
@@ -187,7 +187,7 @@ def test_what_a_container_mounts_is_there_and_its_probes_ask_ports_that_it_has(r
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_probes_need_no_credentials_and_the_one_for_life_passes_in_a_drain(role: str) -> None:
+def test_probes_need_no_credentials_and_liveness_does_not_use_the_status_path(role: str) -> None:
     (container,) = pod(role)["containers"]
     mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
     (configured,) = (m for m in of_kind("ConfigMap") if m["metadata"]["name"].endswith(role))
@@ -215,7 +215,7 @@ def test_services_and_disruption_budgets_select_the_pods(role: str) -> None:
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_a_network_policy_bounds_what_reaches_a_pod_and_what_it_reaches(role: str) -> None:
+def test_a_network_policy_limits_ingress_and_egress_of_the_pods(role: str) -> None:
     name = f"floodgate-{role}"
     (workload,) = (w for w in of_kind(*WORKLOADS) if w["metadata"]["name"] == name)
     (policy,) = (p["spec"] for p in of_kind("NetworkPolicy") if p["metadata"]["name"] == name)
@@ -259,7 +259,7 @@ def test_systemd_accepts_the_units(role: str, tmp_path: Path) -> None:
 
 @needs_systemd
 @pytest.mark.parametrize("role", ROLES)
-def test_the_units_leave_a_service_little_to_do_harm_with(role: str, tmp_path: Path) -> None:
+def test_the_units_stay_below_the_exposure_bound_of_systemd(role: str, tmp_path: Path) -> None:
     command = ["systemd-analyze", "security", "--offline=true", f"--threshold={EXPOSURE}"]
     done = subprocess.run(
         [*command, "--no-pager", str(on_this_machine(role, tmp_path))],
@@ -271,14 +271,14 @@ def test_the_units_leave_a_service_little_to_do_harm_with(role: str, tmp_path: P
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_systemd_kills_no_service_before_its_drain_may_have_ended(role: str, tmp_path) -> None:
+def test_timeout_stop_sec_of_a_unit_exceeds_its_drain_timeout(role: str, tmp_path) -> None:
     drain = drain_seconds(role, (SYSTEMD / f"{role}.conf").read_text(encoding="utf-8"), tmp_path)
     (grace,) = re.findall(r"^TimeoutStopSec=(\d+)s$", unit(role), re.MULTILINE)
     assert int(grace) >= drain + 10
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_a_unit_writes_to_no_folder_but_its_own(role: str) -> None:
+def test_a_unit_uses_only_its_own_state_directory(role: str) -> None:
     parser = configparser.RawConfigParser(strict=False, interpolation=None)
     parser.read_string(unit(role))
     state = f"/var/lib/{parser['Service']['StateDirectory']}"

@@ -176,7 +176,7 @@ def check(words: list[str]) -> None:
     assert not missing, f"{' '.join(module)} has no {' '.join(missing)}"
 
 
-def test_the_numbers_of_the_readme_are_those_of_recordings_and_code() -> None:
+def test_numbers_in_the_readme_equal_recordings_and_code() -> None:
     text = " ".join(PAGES[0].read_text(encoding="utf-8").split())
     calls = len(load_calls(GOLDEN)) + len(ROWS["rest"])
     for claim in (
@@ -188,7 +188,7 @@ def test_the_numbers_of_the_readme_are_those_of_recordings_and_code() -> None:
         assert claim in text
 
 
-def test_the_pages_say_which_keys_a_real_broker_lets_change_at_run_time() -> None:
+def test_pages_agree_with_the_recorded_dynamic_keys_of_a_real_broker() -> None:
     recorded = json.loads((GOLDEN / "broker-keys.json").read_text(encoding="utf-8"))
     dynamic = {each["key"] for each in recorded if each.get("dynamic")}
     page = (REPOSITORY / "docs" / "admin.md").read_text(encoding="utf-8")
@@ -198,7 +198,7 @@ def test_the_pages_say_which_keys_a_real_broker_lets_change_at_run_time() -> Non
     assert "answers 412 to changes at run time" in PAGES[0].read_text(encoding="utf-8")
 
 
-def test_every_command_exists_with_its_flags() -> None:
+def test_every_documented_command_exists_with_its_flags() -> None:
     for block in BLOCKS:
         assert block.set_up in ("", *SET_UPS), f"{block}: unknown set-up {block.set_up}"
         assert block.commands
@@ -361,7 +361,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 
 
 @pytest.mark.parametrize("page", MARKED, ids=lambda page: page.name)
-def test_marked_commands_run_in_their_order(page: Path, desk: Desk) -> None:
+def test_marked_commands_of_a_page_run_in_order(page: Path, desk: Desk) -> None:
     for block in blocks(page):
         if needs_curl(block) and shutil.which("curl") is None:
             continue

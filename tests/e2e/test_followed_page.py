@@ -23,7 +23,7 @@ never
 """
 
 
-def test_steps_share_a_shell_and_end_with_the_first_that_fails(tmp_path: Path) -> None:
+def test_steps_of_a_page_share_a_shell_and_stop_at_the_first_failure(tmp_path: Path) -> None:
     page, folder, records = tmp_path / "page.md", tmp_path / "work", tmp_path / "records"
     folder.mkdir()
     records.mkdir()
@@ -34,7 +34,7 @@ def test_steps_share_a_shell_and_end_with_the_first_that_fails(tmp_path: Path) -
     assert "nothing" in steps[-1].said
 
 
-def test_what_a_page_leaves_running_is_ended(tmp_path: Path) -> None:
+def test_background_processes_of_a_page_are_ended(tmp_path: Path) -> None:
     page, alive = tmp_path / "page.md", tmp_path / "alive"
     page.write_text("```sh\nexec 3> alive\nsleep 1000 &\n```\n")
     os.mkfifo(alive)

@@ -70,13 +70,13 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Disagreement]:
         return {one.dialogue: one for one in asyncio.run(play_all())}
 
 
-def test_every_step_brings_what_was_recorded(found: dict[str, Disagreement]) -> None:
+def test_every_dialogue_step_is_answered_as_recorded(found: dict[str, Disagreement]) -> None:
     complaints = [complaint(one.name, found.get(one.name)) for one in SIDE_BY_SIDE]
     assert not "\n".join(filter(None, complaints))
 
 
 @pytest.mark.parametrize("name", STANDING)
-async def test_every_step_brings_what_was_recorded_in_its_time(name: str) -> None:
+async def test_every_timed_dialogue_is_answered_as_recorded(name: str) -> None:
     played = await play_standing(STANDING[name])
     assert not complaint(name, disagreement(STANDING[name], played))
 

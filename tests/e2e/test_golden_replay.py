@@ -70,7 +70,7 @@ def test_every_recorded_field_agrees(case: Case, request: pytest.FixtureRequest)
 
 
 @pytest.mark.parametrize("case", TUNNELLED, ids=lambda case: case.name)
-def test_watches_agree_through_the_proxys_tunnel(case: Case, broker: Target, proxy: Target) -> None:
+def test_recorded_watches_agree_through_a_tunnel(case: Case, broker: Target, proxy: Target) -> None:
     place = Place(proxy.address, broker.address, broker.web, tunnel_to=broker.address)
     found = replay(replace(case, target="tunnel"), place)
     deviation = None if FOREIGN_BROKER else DEVIATIONS.get((case.name, "broker"))

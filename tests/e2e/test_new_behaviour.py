@@ -42,7 +42,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_page_shows_module_row_and_document_as_they_are(changed: Path) -> None:
+def test_the_page_shows_the_current_module_registry_row_and_document(changed: Path) -> None:
     before = (REPOSITORY / "loadgen" / REGISTRY).read_text(encoding="utf-8").splitlines()
     after = (changed / "loadgen" / REGISTRY).read_text(encoding="utf-8").splitlines()
     lines = [each for each in unified_diff(before, after, n=0) if each[:1] in "+-"][2:]

@@ -62,7 +62,7 @@ def suggestions() -> dict[str, str]:
     return dict(sorted(found))
 
 
-def test_suggestions_are_found_wherever_they_stand() -> None:
+def test_suggested_commands_are_found_in_help_errors_and_pages() -> None:
     suggested = suggestions()
     for command, place in {
         "loadgen advise --topics topics.txt --broker-conf broker.conf": "loadgen/",  # help
@@ -74,7 +74,7 @@ def test_suggestions_are_found_wherever_they_stand() -> None:
         assert suggested[command].startswith(place), suggested[command]
 
 
-def test_every_command_that_a_text_suggests_exists() -> None:
+def test_every_suggested_command_exists() -> None:
     for command, place in suggestions().items():
         # Without placeholders, and quotes that continue in the next line.
         check(PLACEHOLDER.sub("", command.partition(" '")[0]).split())

@@ -72,7 +72,7 @@ def get(url: str, token: str | None) -> str:
 
 
 @pytest.mark.parametrize("module", MODULES, ids=[module["name"] for module in MODULES])
-def test_the_image_becomes_what_each_module_waits_for(
+def test_the_image_meets_the_wait_conditions_of_each_module(
     module: dict[str, Any], tmp_path: Path
 ) -> None:
     root, ports = ImageRoot(tmp_path), Ports()
@@ -108,9 +108,7 @@ def gate(tmp_path: Path) -> Path:
     return path
 
 
-def test_no_line_that_is_waited_for_comes_before_the_ports_answer(
-    gate: Path, tmp_path: Path
-) -> None:
+def test_no_awaited_log_line_is_printed_before_the_ports_answer(gate: Path, tmp_path: Path) -> None:
     root, ports = ImageRoot(tmp_path, gate), Ports()
     module = next(one for one in MODULES if one["name"] == "Rust")
     texts = [text for one in MODULES for text in awaited(one)]
@@ -126,7 +124,7 @@ def test_no_line_that_is_waited_for_comes_before_the_ports_answer(
     assert not texts
 
 
-def test_transactions_are_refused_at_once_and_not_waited_for(tmp_path: Path) -> None:
+def test_a_start_with_transactions_enabled_is_refused_immediately(tmp_path: Path) -> None:
     module = MODULES[0]
     variables = {"PULSAR_PREFIX_transactionCoordinatorEnabled": "true"}
     with ImageRoot(tmp_path).running(module["command"], variables) as output:

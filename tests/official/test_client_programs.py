@@ -16,11 +16,11 @@ LINES = re.findall(
 SHOWN = [tuple(part for part in found if part) for found in LINES]
 
 
-def test_four_clients_are_shown() -> None:
+def test_the_page_shows_spring_reactive_flink_and_rust_programs() -> None:
     assert [Path(path).parts[2] for path, _ in SHOWN] == ["spring", "reactive", "flink", "rust"]
 
 
 @pytest.mark.parametrize(("path", "lines"), SHOWN)
-def test_the_lines_that_are_shown_are_those_of_the_program(path: str, lines: str) -> None:
+def test_every_shown_line_is_in_its_program(path: str, lines: str) -> None:
     program = [line.strip() for line in (ROOT / path).read_text(encoding="utf-8").splitlines()]
     assert [line for line in lines.splitlines() if line not in program] == []

@@ -28,7 +28,7 @@ def block(language: str) -> str:
     return found
 
 
-def test_the_example_and_the_page_work_as_they_are_written(tmp_path: Path) -> None:
+def test_the_tests_of_the_example_and_the_page_pass(tmp_path: Path) -> None:
     shutil.copytree(EXAMPLE, tmp_path, dirs_exist_ok=True)
     shutil.copy(OF_THE_PLUGIN, tmp_path / "test_plugin.py")
     (tmp_path / "test_page.py").write_text(block("python"))

@@ -30,7 +30,7 @@ def servers(
 
 
 @pytest.mark.parametrize("role", ["direct", "through_proxy"])
-def test_every_scenario_gives_what_a_real_broker_gave(servers, client, role, tmp_path) -> None:
+def test_every_scenario_has_the_results_of_a_real_broker(servers, client, role, tmp_path) -> None:
     run = run_client(client, getattr(servers, role), tmp_path)
     assert not run.differences, os.linesep.join(run.differences)
     assert set(run.absent) == client.absent
@@ -38,7 +38,7 @@ def test_every_scenario_gives_what_a_real_broker_gave(servers, client, role, tmp
 
 @pytest.mark.parametrize("servers", ["floodgate"], indirect=True)
 @pytest.mark.parametrize("role", ["direct", "through_proxy"])
-def test_nothing_is_lost_when_the_broker_is_killed_beneath_a_client(
+def test_no_message_is_lost_when_the_broker_of_a_client_is_killed(
     servers: Servers, client: OfficialClient, role: str, tmp_path: Path
 ) -> None:
     run = run_restart(client, getattr(servers, role), tmp_path, servers.kill_and_start)

@@ -120,7 +120,7 @@ async def client_cnx(parts: Cluster) -> ClientCnx:
 
 @pytest.mark.parametrize("batching", [False, True])
 @pytest.mark.parametrize("compression", COMPRESSIONS)
-async def test_entries_of_the_official_client_are_read(compression, batching) -> None:
+async def test_our_client_reads_entries_of_the_official_client(compression, batching) -> None:
     # GIVEN messages of every kind that the official client sent
     async with cluster() as parts:
         ids = await with_client(
@@ -153,7 +153,7 @@ async def test_entries_of_the_official_client_are_read(compression, batching) ->
     ]
 
 
-async def test_chunks_of_the_official_client_are_put_together() -> None:
+async def test_our_client_assembles_chunks_of_the_official_client() -> None:
     # GIVEN a message that the official client sent in chunks
     async with cluster() as parts:
         await with_client(
@@ -232,7 +232,7 @@ async def test_the_official_client_reads_our_entries(compression, batching) -> N
         assert [(one.batch_index(), one.batch_size) for one in theirs] == [(0, 3), (1, 3), (2, 3)]
 
 
-async def test_the_official_client_puts_our_chunks_together() -> None:
+async def test_the_official_client_assembles_our_chunks() -> None:
     # GIVEN a message that this client sent in chunks
     chunked = ChunkedMessage(
         OutgoingMessage(LARGE, 7, {"a": "1"}),

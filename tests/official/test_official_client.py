@@ -76,7 +76,7 @@ async def fill(parts: Cluster) -> None:
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
-async def test_the_partitions_of_a_topic_are_answered(role: str, profile: str) -> None:
+async def test_get_topic_partitions_returns_partition_names(role: str, profile: str) -> None:
     async with cluster(profile=profile) as parts:
         await fill(parts)
         found = await with_client(
@@ -95,7 +95,7 @@ async def test_the_partitions_of_a_topic_are_answered(role: str, profile: str) -
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
-async def test_partitions_in_a_namespace_that_does_not_exist_are_not_found(role, profile) -> None:
+async def test_partitions_in_a_missing_namespace_are_topic_not_found(role, profile) -> None:
     async with cluster(profile=profile) as parts:
         with pytest.raises(pulsar.PulsarException) as caught:
             await with_client(
@@ -106,7 +106,7 @@ async def test_partitions_in_a_namespace_that_does_not_exist_are_not_found(role,
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
-async def test_a_regex_subscription_looks_up_each_topic_and_attaches(
+async def test_a_regex_subscription_looks_up_each_topic_and_subscribes(
     role: str, profile: str, received: list[int]
 ) -> None:
     pattern = re.compile("persistent://public/official/alpha.*")

@@ -31,7 +31,7 @@ async def until_said(reader: asyncio.StreamReader, words: bytes) -> None:
         said = said[-1000:] + more
 
 
-async def test_keys_that_change_on_the_way_change_nothing_else(tmp_path: Path) -> None:
+async def test_tls_key_updates_do_not_disturb_a_connection(tmp_path: Path) -> None:
     pem = PemFiles(tmp_path)
     connect = pb.CommandConnect(client_version="openssl", protocol_version=21)
     frame = encode_command(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=connect))

@@ -137,19 +137,19 @@ RECORDS = (flat, required, defaults, enums, nested, sorted_fields, derived, name
 
 
 @pytest.mark.parametrize("define", RECORDS)
-def test_a_record_has_the_official_definition(define: Any) -> None:
+def test_a_record_definition_equals_the_official_definition(define: Any) -> None:
     theirs, ours = (define(package).schema() for package in PACKAGES)
     assert json.dumps(ours) == json.dumps(theirs)
 
 
 @pytest.mark.parametrize("define", RECORDS)
-def test_the_broker_is_told_the_same_bytes(define: Any) -> None:
+def test_the_schema_info_of_json_equals_the_official_schema_info(define: Any) -> None:
     theirs, ours = (package.JsonSchema(define(package)).schema_info() for package in PACKAGES)
     assert ours.schema_data.decode() == theirs.schema()
     assert (ours.name, ours.type) == (theirs.name(), pb.Schema.Json)
 
 
-def test_text_and_protobuf_have_the_official_definition() -> None:
+def test_the_schema_info_of_text_and_protobuf_equals_the_official_schema_info() -> None:
     for name, arguments in {"StringSchema": (), "ProtobufNativeSchema": (pb.Schema,)}.items():
         theirs, ours = (getattr(one, name)(*arguments).schema_info() for one in PACKAGES)
         assert (ours.name, ours.schema_data.decode()) == (theirs.name(), theirs.schema())
@@ -178,7 +178,7 @@ VALUES: tuple[tuple[Any, dict[str, Any]], ...] = (
 
 
 @pytest.mark.parametrize(("define", "fields"), VALUES)
-def test_each_reads_the_json_of_the_other(define: Any, fields: dict[str, Any]) -> None:
+def test_each_client_reads_json_of_the_other_client(define: Any, fields: dict[str, Any]) -> None:
     theirs, ours = (package.JsonSchema(define(package)) for package in PACKAGES)
     their_data = theirs.encode(theirs._record_cls(**fields))
     our_data = ours.encode(ours._record_cls(**fields))
@@ -206,13 +206,13 @@ WRONG: tuple[tuple[Any, dict[str, Any]], ...] = (
 
 
 @pytest.mark.parametrize(("define", "fields"), WRONG)
-def test_both_refuse_a_value_of_another_type(define: Any, fields: dict[str, Any]) -> None:
+def test_both_clients_refuse_a_value_of_another_type(define: Any, fields: dict[str, Any]) -> None:
     for package in PACKAGES:
         with pytest.raises(TypeError):
             define(package)(**fields)
 
 
-def test_both_refuse_a_field_that_is_not_there_and_a_record_of_another_class() -> None:
+def test_both_clients_refuse_unknown_fields_and_values_of_another_class() -> None:
     for package in PACKAGES:
         record = flat(package)()
         with pytest.raises(AttributeError):
@@ -248,7 +248,7 @@ ONE, TWO = (
         ({"type": "map", "values": ["null", "boolean"]}, {"a": None, "b": True}),
     ],
 )
-def test_avro_by_a_definition_is_what_the_official_client_writes(kind: Any, value: Any) -> None:
+def test_avro_encoded_by_a_definition_equals_the_official_bytes(kind: Any, value: Any) -> None:
     fields = [{"name": "a", "type": kind}, {"name": "b", "type": ["null", "int"]}]
     definition = {"type": "record", "name": "R", "fields": fields}
     theirs, ours = (package.AvroSchema(None, definition) for package in PACKAGES)
@@ -257,7 +257,7 @@ def test_avro_by_a_definition_is_what_the_official_client_writes(kind: Any, valu
     assert ours.decode(encoded) == theirs.decode(encoded) == {"a": value, "b": None}
 
 
-def test_every_official_name_is_there() -> None:
+def test_every_official_schema_name_is_exported() -> None:
     official = {name for name in vars(pulsar.schema) if not name.startswith("_")}
     modules = {"definition", "schema", "schema_avro", "schema_protobuf"}
     assert official - modules <= set(client.schema.__all__)
@@ -286,7 +286,7 @@ SENT: dict[str, tuple[Any, Any]] = {
 
 
 @pytest.mark.parametrize("name", SENT)
-async def test_values_go_from_each_client_to_the_other_under_one_version(name: str) -> None:
+async def test_values_pass_between_both_clients_with_the_same_schema_version(name: str) -> None:
     define, value_of = SENT[name]
     theirs, ours = (define(package) for package in PACKAGES)
     topic = f"persistent://public/default/schemas-{name}"

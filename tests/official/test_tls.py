@@ -39,7 +39,7 @@ def _there_and_back(url: str, pem: PemFiles, shows: tuple[str, str] | None, seco
         client.close()
 
 
-async def test_messages_go_by_tls_to_the_broker_and_through_the_proxy(tmp_path: Path) -> None:
+async def test_messages_pass_over_tls_to_the_broker_and_through_the_proxy(tmp_path: Path) -> None:
     pem = PemFiles(tmp_path)
     async with (
         tls_broker(pem) as broker,
@@ -49,7 +49,7 @@ async def test_messages_go_by_tls_to_the_broker_and_through_the_proxy(tmp_path: 
             assert await there_and_back(url, pem) == b"in secret"
 
 
-async def test_a_client_that_must_show_a_certificate_does(tmp_path: Path) -> None:
+async def test_only_a_client_with_the_required_certificate_is_served(tmp_path: Path) -> None:
     pem = PemFiles(tmp_path)
     strict = {"tlsTrustCertsFilePath": pem.trust, "tlsRequireTrustedClientCertOnConnect": "true"}
     async with tls_broker(pem, brokerServicePort="", **strict) as broker:

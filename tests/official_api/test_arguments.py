@@ -25,7 +25,7 @@ async def _taken(name: str, value: object, doing: Callable[..., Any], *arguments
     return True
 
 
-async def test_a_client_refuses(place: Place) -> None:
+async def test_a_client_refuses_invalid_arguments(place: Place) -> None:
     for name, value in (
         ("authentication", "token:x"),
         ("operation_timeout_seconds", "1"),
@@ -43,7 +43,7 @@ async def test_a_client_refuses(place: Place) -> None:
             place.api.Client(url)
 
 
-async def test_a_producer_refuses(place: Place) -> None:
+async def test_create_producer_refuses_invalid_arguments(place: Place) -> None:
     api = place.api
     async with place.client() as client:
         wrong = {
@@ -61,7 +61,7 @@ async def test_a_producer_refuses(place: Place) -> None:
         assert not await _taken("topic", None, client.create_producer)
 
 
-async def test_a_send_refuses(place: Place) -> None:
+async def test_send_refuses_invalid_arguments(place: Place) -> None:
     topic = new_topic()
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
@@ -85,7 +85,7 @@ async def test_a_send_refuses(place: Place) -> None:
         assert (await received(consumer, 1))[0].data() == b"well"
 
 
-async def test_a_consumer_refuses(place: Place) -> None:
+async def test_subscribe_and_create_reader_refuse_invalid_arguments(place: Place) -> None:
     api = place.api
     async with place.client() as client:
         for name, value in (
@@ -109,7 +109,7 @@ async def test_a_consumer_refuses(place: Place) -> None:
             assert not await _taken("start_message_id", start, client.create_reader, "t"), start
 
 
-async def test_a_seek_that_is_refused_drops_nothing(place: Place) -> None:
+async def test_a_refused_seek_drops_no_received_messages(place: Place) -> None:
     topic = new_topic()
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
@@ -121,7 +121,7 @@ async def test_a_seek_that_is_refused_drops_nothing(place: Place) -> None:
         assert (await received(consumer, 1))[0].data() == b"two"
 
 
-def test_policies_refuse(place: Place) -> None:
+def test_policies_refuse_invalid_arguments(place: Place) -> None:
     api = place.api
     for count in (0, -1, None):
         with pytest.raises(ValueError, match="max_redeliver_count"):
@@ -142,7 +142,7 @@ def test_policies_refuse(place: Place) -> None:
         api.AuthenticationToken(b"bytes")
 
 
-async def test_what_is_closed_says_so(place: Place) -> None:
+async def test_closed_producers_consumers_and_readers_raise_already_closed(place: Place) -> None:
     topic = new_topic()
     async with place.client() as client:
         producer = await client.create_producer(topic)

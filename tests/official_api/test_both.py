@@ -37,7 +37,9 @@ async def _both(
 
 
 @DIRECTIONS
-async def test_each_reads_batches_singles_and_chunks(cluster_urls, writing, reading) -> None:
+async def test_each_client_reads_batches_singles_and_chunks_of_the_other_client(
+    cluster_urls, writing, reading
+) -> None:
     async with _both(cluster_urls, writing, reading) as (writer, reader):
 
         async def go(name: str, size: int, **options: object) -> None:
@@ -81,7 +83,9 @@ def _place(found: Any) -> tuple[int, int, int, int]:
 
 @DIRECTIONS
 @pytest.mark.parametrize("kind", ["StringSchema", "JsonSchema", "AvroSchema"])
-async def test_each_reads_the_values_of_the_other(cluster_urls, writing, reading, kind) -> None:
+async def test_each_client_reads_schema_values_of_the_other_client(
+    cluster_urls, writing, reading, kind
+) -> None:
     def defined(api: Any) -> tuple[Any, Any]:
         if kind == "StringSchema":
             return api.schema.StringSchema(), "größe"
@@ -118,7 +122,7 @@ async def test_each_reads_the_values_of_the_other(cluster_urls, writing, reading
 
 
 @DIRECTIONS
-async def test_ids_are_understood_by_the_other(cluster_urls, writing, reading) -> None:
+async def test_message_ids_are_equal_in_both_clients(cluster_urls, writing, reading) -> None:
     topic = new_topic()
     async with _both(cluster_urls, writing, reading) as (writer, reader):
         readers = [
@@ -140,7 +144,7 @@ async def test_ids_are_understood_by_the_other(cluster_urls, writing, reading) -
         assert (await within(behind.read_next())).data() == b"2"
 
 
-async def test_both_choose_the_same_partition(cluster_urls: tuple[str, str]) -> None:
+async def test_both_clients_choose_equal_partitions_for_keys(cluster_urls: tuple[str, str]) -> None:
     topic = await Place(OURS, *cluster_urls).partitioned(7)
     keys = ["a", "key-1", "日本", "x" * 300, "\0", "é", "0"]
     async with _both(cluster_urls, OFFICIAL, OURS) as clients:

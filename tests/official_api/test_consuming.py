@@ -29,7 +29,7 @@ def topic() -> str:
 
 
 @pytest.mark.parametrize("position", ["Latest", "Earliest"])
-async def test_a_subscription_starts_where_it_was_told(place: Place, position: str) -> None:
+async def test_a_subscription_starts_at_its_initial_position(place: Place, position: str) -> None:
     topic = new_topic()
     async with place.client() as client:
         await _sent(client, topic, 2)
@@ -42,7 +42,7 @@ async def test_a_subscription_starts_where_it_was_told(place: Place, position: s
         assert (consumer.topic(), consumer.subscription_name()) == (topic, "s")
 
 
-async def test_acknowledged_messages_do_not_come_again(topic: str, place: Place) -> None:
+async def test_acknowledged_messages_are_not_redelivered(topic: str, place: Place) -> None:
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
         await _sent(client, topic, 3)
@@ -54,7 +54,7 @@ async def test_acknowledged_messages_do_not_come_again(topic: str, place: Place)
         assert _data(await received(consumer, 1)) == [b"2"]
 
 
-async def test_acknowledging_cumulatively_takes_all_before(topic: str, place: Place) -> None:
+async def test_a_cumulative_ack_covers_all_earlier_messages(topic: str, place: Place) -> None:
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
         await _sent(client, topic, 4)
@@ -77,7 +77,7 @@ async def test_shared_subscriptions_refuse_cumulative_acknowledgements(place: Pl
 
 
 @pytest.mark.parametrize("batched", [True, False])
-async def test_a_negative_acknowledgement_brings_a_message_again(topic, place, batched) -> None:
+async def test_a_negatively_acknowledged_message_is_redelivered(topic, place, batched) -> None:
     async with place.client() as client:
         consumer = await client.subscribe(
             topic,
@@ -95,7 +95,7 @@ async def test_a_negative_acknowledgement_brings_a_message_again(topic, place, b
         assert again.message_id() == first.message_id()
 
 
-async def test_messages_that_were_not_acknowledged_come_again(topic: str, place: Place) -> None:
+async def test_unacknowledged_messages_are_redelivered_on_request(topic: str, place: Place) -> None:
     async with place.client() as client:
         consumer = await client.subscribe(
             topic,
@@ -111,7 +111,7 @@ async def test_messages_that_were_not_acknowledged_come_again(topic: str, place:
         assert _data(await received(consumer, 1)) == [b"0"]
 
 
-async def test_messages_refused_often_become_dead_letters(topic: str, place: Place) -> None:
+async def test_messages_refused_too_often_become_dead_letters(topic: str, place: Place) -> None:
     dead = f"{topic}-dead"
     async with place.client() as client:
         letters = await client.subscribe(dead, "letters")
@@ -135,7 +135,7 @@ async def test_messages_refused_often_become_dead_letters(topic: str, place: Pla
         assert "ORIGIN_MESSAGE_ID" in letter.properties()
 
 
-async def test_an_exclusive_subscription_has_one_consumer(topic: str, place: Place) -> None:
+async def test_an_exclusive_subscription_has_a_single_consumer(topic: str, place: Place) -> None:
     async with place.client() as client:
         # The official client closes unreferenced consumers.
         first = await client.subscribe(topic, "s", consumer_name="first")
@@ -145,7 +145,7 @@ async def test_an_exclusive_subscription_has_one_consumer(topic: str, place: Pla
         assert first.consumer_name() == "first"
 
 
-async def test_the_next_consumer_takes_over(place: Place) -> None:
+async def test_the_next_failover_consumer_takes_over_after_a_close(place: Place) -> None:
     # The first consumer by name has the first partition; on other topics the topic's name decides.
     topic = await place.partitioned(1)
     async with place.client() as client:
@@ -161,7 +161,7 @@ async def test_the_next_consumer_takes_over(place: Place) -> None:
 
 
 @pytest.mark.parametrize("mode", ["AutoSplit", "Sticky"])
-async def test_a_key_stays_with_its_consumer(topic: str, place: Place, mode: str) -> None:
+async def test_each_key_stays_with_its_consumer(topic: str, place: Place, mode: str) -> None:
     api = place.api
     async with place.client() as client:
         consumers = []
@@ -206,7 +206,7 @@ async def test_a_key_stays_with_its_consumer(topic: str, place: Place, mode: str
         assert all(isinstance(one.exception(), api.AnyError) for one in consuming)
 
 
-async def test_several_topics_are_one_consumer(place: Place) -> None:
+async def test_a_consumer_of_several_topics_receives_from_all_topics(place: Place) -> None:
     topics = [new_topic(), new_topic()]
     async with place.client() as client:
         consumer = await client.subscribe(topics, "s")
@@ -220,7 +220,7 @@ async def test_several_topics_are_one_consumer(place: Place) -> None:
             await within(consumer.acknowledge(message))
 
 
-async def test_a_pattern_finds_topics(topic: str, place: Place) -> None:
+async def test_a_pattern_subscription_receives_matching_topics(topic: str, place: Place) -> None:
     async with place.client() as client:
         for letter in "ab":
             await _sent(client, f"{topic}-{letter}", 1)
@@ -234,7 +234,7 @@ async def test_a_pattern_finds_topics(topic: str, place: Place) -> None:
         assert {one.topic_name() for one in messages} == {f"{topic}-a", f"{topic}-b"}
 
 
-async def test_closing_ends_a_receive(place: Place) -> None:
+async def test_closing_a_consumer_ends_a_waiting_receive(place: Place) -> None:
     async with place.client() as client:
         consumer = await client.subscribe(new_topic(), "s")
         waiting = asyncio.ensure_future(consumer.receive())
@@ -245,7 +245,7 @@ async def test_closing_ends_a_receive(place: Place) -> None:
         await within(consumer.close())
 
 
-async def test_closing_the_client_closes_all(topic: str, place: Place) -> None:
+async def test_a_closed_client_closes_producers_consumers_readers(topic: str, place: Place) -> None:
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
         producer = await client.create_producer(topic)
@@ -258,7 +258,7 @@ async def test_closing_the_client_closes_all(topic: str, place: Place) -> None:
         assert await refusal(client.subscribe(topic, "t")) == "AlreadyClosed"
 
 
-async def test_an_unsubscribed_subscription_is_gone(topic: str, place: Place) -> None:
+async def test_an_unsubscribed_subscription_keeps_no_messages(topic: str, place: Place) -> None:
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
         await within(consumer.unsubscribe())

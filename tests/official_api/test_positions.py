@@ -38,7 +38,9 @@ async def _read(reader: Any) -> list[bytes]:
         ("second", True, [b"1", b"2", b"3"]),
     ],
 )
-async def test_a_reader_starts_where_it_was_told(place, batched, start, inclusive, wanted) -> None:
+async def test_a_reader_starts_at_its_start_message_id(
+    place, batched, start, inclusive, wanted
+) -> None:
     topic = new_topic()
     async with place.client() as client:
         ids = await _sent(client, topic, 4, batched=batched)
@@ -54,7 +56,7 @@ async def test_a_reader_starts_where_it_was_told(place, batched, start, inclusiv
         assert not reader.is_connected()
 
 
-async def test_a_reader_of_an_empty_topic_has_nothing(place: Place) -> None:
+async def test_a_reader_of_an_empty_topic_has_no_message_available(place: Place) -> None:
     async with place.client() as client:
         for where in (place.api.MessageId.earliest, place.api.MessageId.latest):
             reader = await client.create_reader(new_topic(), where)
@@ -62,7 +64,7 @@ async def test_a_reader_of_an_empty_topic_has_nothing(place: Place) -> None:
 
 
 @pytest.mark.parametrize("batched", [True, False])
-async def test_a_consumer_seeks_a_message(place: Place, batched: bool) -> None:
+async def test_a_consumer_seeks_to_a_message_id(place: Place, batched: bool) -> None:
     topic = new_topic()
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
@@ -74,7 +76,7 @@ async def test_a_consumer_seeks_a_message(place: Place, batched: bool) -> None:
         assert (await within(consumer.receive())).data() == b"0"
 
 
-async def test_a_consumer_seeks_a_time(place: Place) -> None:
+async def test_a_consumer_seeks_to_a_publish_time(place: Place) -> None:
     topic = new_topic()
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
@@ -90,7 +92,7 @@ async def test_a_consumer_seeks_a_time(place: Place) -> None:
 
 
 @pytest.mark.parametrize("batched", [True, False])
-async def test_a_reader_seeks(place: Place, batched: bool) -> None:
+async def test_a_reader_seeks_to_a_message_id(place: Place, batched: bool) -> None:
     topic = new_topic()
     async with place.client() as client:
         ids = await _sent(client, topic, 4, batched=batched)
@@ -102,7 +104,7 @@ async def test_a_reader_seeks(place: Place, batched: bool) -> None:
         assert await _read(reader) == []
 
 
-async def test_the_last_message_id(place: Place) -> None:
+async def test_get_last_message_id_returns_the_id_of_the_last_message(place: Place) -> None:
     topic = new_topic()
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
@@ -126,7 +128,7 @@ async def test_message_ids_compare_and_serialize(place: Place) -> None:
         assert (earliest.ledger_id(), earliest.entry_id()) == (-1, -1)
 
 
-async def test_partitions_are_listed(place: Place) -> None:
+async def test_get_topic_partitions_lists_partitions_or_the_topic_itself(place: Place) -> None:
     topic = await place.partitioned(3)
     plain = new_topic()
     async with place.client() as client:
@@ -135,7 +137,7 @@ async def test_partitions_are_listed(place: Place) -> None:
         assert await within(client.get_topic_partitions(plain)) == [plain]
 
 
-async def test_messages_go_to_all_partitions_in_turn(place: Place) -> None:
+async def test_messages_without_keys_are_spread_evenly_over_partitions(place: Place) -> None:
     topic = await place.partitioned(3)
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
@@ -153,7 +155,7 @@ async def test_messages_go_to_all_partitions_in_turn(place: Place) -> None:
         assert producer.is_connected()
 
 
-async def test_a_key_has_its_partition(place: Place) -> None:
+async def test_a_key_determines_its_partition(place: Place) -> None:
     topic = await place.partitioned(5)
     async with place.client() as client:
         producer = await client.create_producer(topic)
@@ -162,7 +164,7 @@ async def test_a_key_has_its_partition(place: Place) -> None:
         assert [one.partition() for one in ids] == [3, 2, 4, 2, 4, 2]
 
 
-async def test_a_router_chooses_the_partition(place: Place) -> None:
+async def test_a_custom_router_chooses_the_partition(place: Place) -> None:
     topic = await place.partitioned(3)
     async with place.client() as client:
         producer = await client.create_producer(
@@ -174,7 +176,7 @@ async def test_a_router_chooses_the_partition(place: Place) -> None:
         assert [one.partition() for one in ids] == [0, 1, 2, 0, 1, 2]
 
 
-async def test_one_partition_takes_all_without_keys(place: Place) -> None:
+async def test_single_partition_routing_uses_only_one_partition(place: Place) -> None:
     topic = await place.partitioned(3)
     async with place.client() as client:
         producer = await client.create_producer(
@@ -186,7 +188,7 @@ async def test_one_partition_takes_all_without_keys(place: Place) -> None:
         assert len({one.partition() for one in ids}) == 1
 
 
-async def test_a_partitioned_consumer_seeks_the_beginning(place: Place) -> None:
+async def test_a_consumer_of_a_partitioned_topic_seeks_to_the_beginning(place: Place) -> None:
     topic = await place.partitioned(2)
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
@@ -196,7 +198,7 @@ async def test_a_partitioned_consumer_seeks_the_beginning(place: Place) -> None:
         assert {one.data() for one in await received(consumer, 4)} == {b"0", b"1", b"2", b"3"}
 
 
-async def test_a_reader_of_partitions_reads_all(place: Place) -> None:
+async def test_a_reader_of_a_partitioned_topic_reads_all_partitions(place: Place) -> None:
     topic = await place.partitioned(2)
     async with place.client() as client:
         await _sent(client, topic, 4, batched=False)

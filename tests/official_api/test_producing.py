@@ -55,13 +55,13 @@ async def test_a_chunked_message_arrives_whole(topic: str, place: Place) -> None
         await within(consumer.acknowledge(message))
 
 
-async def test_a_message_beyond_the_largest_size_is_refused(place: Place) -> None:
+async def test_a_message_above_the_maximum_size_is_refused(place: Place) -> None:
     async with place.client() as client:
         producer = await client.create_producer(new_topic(), batching_enabled=False)
         assert await refusal(producer.send(LARGE)) == "MessageTooBig"
 
 
-async def test_all_that_a_message_carries_arrives(topic: str, place: Place) -> None:
+async def test_all_fields_of_a_message_arrive(topic: str, place: Place) -> None:
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
         producer = await client.create_producer(topic, producer_name="who")
@@ -93,7 +93,7 @@ async def test_all_that_a_message_carries_arrives(topic: str, place: Place) -> N
         assert producer.is_connected()
 
 
-async def test_a_message_without_anything_has_empty_fields(topic: str, place: Place) -> None:
+async def test_an_empty_message_has_empty_fields(topic: str, place: Place) -> None:
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
         producer = await client.create_producer(topic)
@@ -106,7 +106,7 @@ async def test_a_message_without_anything_has_empty_fields(topic: str, place: Pl
         assert (producer.last_sequence_id(), message.schema_version()) == (0, "")
 
 
-async def test_delayed_messages_come_later(topic: str, place: Place) -> None:
+async def test_delayed_messages_are_delivered_after_their_delay(topic: str, place: Place) -> None:
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s", consumer_type=place.api.ConsumerType.Shared)
         producer = await client.create_producer(topic)
@@ -142,7 +142,7 @@ async def test_key_based_batches_keep_keys_together(topic: str, place: Place) ->
         assert len(entries) == len({entry for entry, _ in entries}) == 2
 
 
-async def test_an_exclusive_producer_keeps_others_out(topic: str, place: Place) -> None:
+async def test_an_exclusive_producer_excludes_other_producers(topic: str, place: Place) -> None:
     modes = place.api.ProducerAccessMode
     async with place.client() as client:
         first = await client.create_producer(topic, access_mode=modes.Exclusive)
@@ -161,7 +161,7 @@ async def test_an_exclusive_producer_keeps_others_out(topic: str, place: Place) 
         await within(third.send(b"now mine"))
 
 
-async def test_two_producers_of_one_name_are_refused(topic: str, place: Place) -> None:
+async def test_a_second_producer_of_the_same_name_is_refused(topic: str, place: Place) -> None:
     async with place.client() as client:
         first = await client.create_producer(topic, producer_name="one")
         assert await refusal(client.create_producer(topic, producer_name="one")) == "ProducerBusy"
@@ -169,7 +169,7 @@ async def test_two_producers_of_one_name_are_refused(topic: str, place: Place) -
 
 
 @pytest.mark.parametrize("topic", ["", "persistent://public", "no://such/kind/of-topic"])
-async def test_a_broken_topic_name_is_refused(place: Place, topic: str) -> None:
+async def test_an_invalid_topic_name_is_refused(place: Place, topic: str) -> None:
     async with place.client() as client:
         assert await refusal(client.create_producer(topic)) == "InvalidTopicName"
         assert await refusal(client.subscribe(topic, "s")) == "InvalidTopicName"
@@ -181,14 +181,14 @@ async def test_an_unknown_namespace_is_refused(place: Place) -> None:
         assert refused in ("TopicNotFound", "AuthorizationError", "BrokerMetadataError")
 
 
-async def test_nobody_listening_is_an_error_in_time(place: Place) -> None:
+async def test_an_unreachable_broker_is_an_error_within_the_timeout(place: Place) -> None:
     nowhere = Place(place.api, "pulsar://127.0.0.1:1", "")
     async with nowhere.client(operation_timeout_seconds=1) as client:
         refused = await refusal(client.create_producer(new_topic()))
         assert refused in ("ConnectError", "Timeout", "Retryable")
 
 
-async def test_sends_beyond_the_queue_fail(place: Place) -> None:
+async def test_sends_above_max_pending_messages_fail(place: Place) -> None:
     async with place.client() as client:
         producer = await client.create_producer(
             new_topic(),
@@ -204,7 +204,7 @@ async def test_sends_beyond_the_queue_fail(place: Place) -> None:
         }
 
 
-async def test_flush_sends_what_waits(place: Place) -> None:
+async def test_flush_sends_pending_messages(place: Place) -> None:
     async with place.client() as client:
         producer = await client.create_producer(new_topic(), batching_max_publish_delay_ms=HOUR_MS)
         send = asyncio.ensure_future(producer.send(b"x"))
@@ -213,7 +213,7 @@ async def test_flush_sends_what_waits(place: Place) -> None:
         await within(send)
 
 
-async def test_a_closed_producer_refuses(topic: str, place: Place) -> None:
+async def test_a_closed_producer_refuses_to_send(topic: str, place: Place) -> None:
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
         producer = await client.create_producer(topic, batching_max_publish_delay_ms=10_000)
@@ -224,7 +224,7 @@ async def test_a_closed_producer_refuses(topic: str, place: Place) -> None:
             await within(consumer.close())
 
 
-async def test_a_terminated_topic_refuses(topic: str, place: Place) -> None:
+async def test_a_terminated_topic_refuses_messages_and_producers(topic: str, place: Place) -> None:
     async with place.client() as client:
         producer = await client.create_producer(topic)
         await within(producer.send(b"x"))

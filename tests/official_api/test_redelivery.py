@@ -31,7 +31,7 @@ async def _rest(client: Any, consumer: Any, topic: str) -> list[bytes]:
 
 @pytest.mark.parametrize("by_index", [False, True])
 @pytest.mark.parametrize("kind", ["Exclusive", "Shared"])
-async def test_a_batch_comes_again_whole_or_without_what_was_acknowledged(
+async def test_a_partly_acknowledged_batch_is_redelivered_whole_unless_by_index(
     place: Place, kind: str, by_index: bool
 ) -> None:
     topic = new_topic()
@@ -49,7 +49,7 @@ async def test_a_batch_comes_again_whole_or_without_what_was_acknowledged(
 
 
 @pytest.mark.parametrize("by_index", [False, True])
-async def test_acknowledging_up_to_the_middle_of_a_batch(place: Place, by_index: bool) -> None:
+async def test_cumulative_ack_within_a_batch_counts_by_index(place: Place, by_index: bool) -> None:
     topic = new_topic()
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s", batch_index_ack_enabled=by_index)
@@ -67,7 +67,7 @@ async def test_acknowledging_up_to_the_middle_of_a_batch(place: Place, by_index:
     ("kind", "counts"),
     [("Exclusive", [0, 0]), ("Failover", [0, 0]), ("Shared", [0, 1]), ("KeyShared", [0, 1])],
 )
-async def test_redeliveries_are_counted_where_the_broker_counts_them(place, kind, counts) -> None:
+async def test_redeliveries_are_counted_only_in_shared_subscriptions(place, kind, counts) -> None:
     topic = new_topic()
     async with place.client() as client:
         consumer = await client.subscribe(
@@ -85,7 +85,7 @@ async def test_redeliveries_are_counted_where_the_broker_counts_them(place, kind
         assert found == counts
 
 
-async def test_a_receive_that_waits_gets_what_a_seek_brings(place: Place) -> None:
+async def test_a_waiting_receive_returns_the_first_message_after_a_seek(place: Place) -> None:
     topic = new_topic()
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
@@ -98,7 +98,7 @@ async def test_a_receive_that_waits_gets_what_a_seek_brings(place: Place) -> Non
 
 
 @pytest.mark.parametrize(("method", "end"), [("PUT", "/unload"), ("DELETE", "?force=true")])
-async def test_a_topic_that_is_moved_or_deleted_beneath_goes_on(place, method, end) -> None:
+async def test_clients_continue_after_a_topic_is_unloaded_or_deleted(place, method, end) -> None:
     topic = new_topic()
     async with place.client() as client:
         # From the beginning: a producer may reconnect before the consumer.
@@ -115,7 +115,7 @@ async def test_a_topic_that_is_moved_or_deleted_beneath_goes_on(place, method, e
             pass  # The acknowledgement may have been in flight.
 
 
-async def test_messages_of_a_topic_that_is_not_persistent(place: Place) -> None:
+async def test_messages_of_a_non_persistent_topic_have_zero_ids(place: Place) -> None:
     topic = new_topic().replace("persistent", "non-persistent")
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
@@ -129,7 +129,7 @@ async def test_messages_of_a_topic_that_is_not_persistent(place: Place) -> None:
         assert message.topic_name() == topic
 
 
-async def test_sequence_ids_go_on_behind_the_first(place: Place) -> None:
+async def test_sequence_ids_continue_after_the_initial_sequence_id(place: Place) -> None:
     async with place.client() as client:
         producer = await client.create_producer(new_topic(), initial_sequence_id=10)
         seen = [producer.last_sequence_id()]
@@ -141,7 +141,7 @@ async def test_sequence_ids_go_on_behind_the_first(place: Place) -> None:
         assert fresh.last_sequence_id() == -1
 
 
-async def test_a_consumer_that_is_not_alone_cannot_unsubscribe(place: Place) -> None:
+async def test_a_consumer_cannot_unsubscribe_while_another_is_connected(place: Place) -> None:
     topic = new_topic()
     async with place.client() as client:
         kind = place.api.ConsumerType.Shared

@@ -7,7 +7,7 @@ from tests.official_api.apis import Place, new_topic, received, refusal, within
 pytestmark = [pytest.mark.official, pytest.mark.processes]
 
 
-async def test_text(place: Place) -> None:
+async def test_a_text_value_is_received_unchanged(place: Place) -> None:
     topic = new_topic()
     schema = place.api.schema.StringSchema()
     async with place.client() as client:
@@ -21,7 +21,7 @@ async def test_text(place: Place) -> None:
 
 
 @pytest.mark.parametrize("kind", ["JsonSchema", "AvroSchema"])
-async def test_records(place: Place, kind: str) -> None:
+async def test_json_and_avro_records_are_received_unchanged(place: Place, kind: str) -> None:
     topic = new_topic()
     schema = place.api.schema
 
@@ -47,7 +47,7 @@ async def test_records(place: Place, kind: str) -> None:
         assert found.address.street == "High"
 
 
-async def test_a_schema_that_does_not_fit_is_refused(place: Place) -> None:
+async def test_an_incompatible_schema_is_refused(place: Place) -> None:
     topic = new_topic()
     schema = place.api.schema
 

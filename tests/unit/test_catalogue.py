@@ -48,12 +48,12 @@ def cases_named() -> Iterator[tuple[str, int]]:
         (THROTTLING, 1, set()),
     ],
 )
-def test_every_case_of_upstream_is_named(test_class: str, count: int, not_here: set[int]) -> None:
+def test_tests_name_every_upstream_case(test_class: str, count: int, not_here: set[int]) -> None:
     named = {number for name, number in cases_named() if name == test_class}
     assert named == set(range(1, count + 1)) - not_here
 
 
-def test_no_case_is_named_of_a_class_that_does_not_exist() -> None:
+def test_tests_name_cases_only_of_known_upstream_classes() -> None:
     assert {test_class for test_class, _ in cases_named()} == {
         "AsyncSemaphoreImplTest",
         "AsyncDualMemoryLimiterImplTest",

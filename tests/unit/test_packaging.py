@@ -36,12 +36,12 @@ def test_no_other_distribution_installs_a_top_level_name(name: str) -> None:
     assert {owner for owner in owners if "floodgate" not in owner} == set()
 
 
-def test_peers_are_told_the_version_of_the_package() -> None:
+def test_the_version_sent_to_peers_equals_the_declared_version() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert declared == VERSION
 
 
-def test_each_package_is_in_one_distribution_by_the_name_that_programs_look_for() -> None:
+def test_each_package_is_in_exactly_one_distribution() -> None:
     assert homes() == IN_WHEELS
     shipped = [name for one in distributions().values() for name in one.packages]
     assert sorted(shipped) == sorted(PACKAGES)
@@ -72,7 +72,7 @@ def needed(name: str) -> set[str]:
 @pytest.mark.parametrize(
     ("name", "most"), [(row.what, row.packages) for row in ROWS if row.packages is not None]
 )
-def test_a_distribution_needs_few_packages(name: str, most: int) -> None:
+def test_a_distribution_needs_no_more_packages_than_its_limit(name: str, most: int) -> None:
     assert len(needed(name)) <= most
 
 
@@ -83,7 +83,7 @@ def test_a_distribution_needs_few_packages(name: str, most: int) -> None:
         (SERVERS, "broker.__main__, broker.service, proxy.__main__, proxy.service"),
     ],
 )
-def test_without_extras_everything_but_what_needs_them_is_imported(name: str, modules: str) -> None:
+def test_modules_without_extras_import_with_the_base_dependencies(name: str, modules: str) -> None:
     there = {*needed(name), "setuptools"}
     refused = [
         top
@@ -115,7 +115,7 @@ def named_extras() -> set[tuple[str, str]]:
     }
 
 
-def test_no_page_and_no_sentence_names_a_distribution_or_extra_that_is_not_ours() -> None:
+def test_pages_and_texts_name_only_existing_distributions_and_extras() -> None:
     known = {
         (name, extra) for name, one in distributions().items() for extra in {*one.extras, "all"}
     }
@@ -124,7 +124,7 @@ def test_no_page_and_no_sentence_names_a_distribution_or_extra_that_is_not_ours(
     assert named <= known
 
 
-def test_every_folder_with_code_and_nothing_else_is_shipped() -> None:
+def test_exactly_the_folders_with_code_are_shipped() -> None:
     find = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
     folders = {path.parent for name in PACKAGES for path in (ROOT / name).rglob("*.py")}
     shipped = set(find_packages(str(ROOT), include=find["find"]["include"]))

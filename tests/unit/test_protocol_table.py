@@ -79,26 +79,26 @@ def test_every_command_has_a_row_of_known_words(table: Table) -> None:
 
 
 @pytest.mark.parametrize(("column", "commands"), [("broker", BROKER), ("proxy", PROXY)])
-def test_what_a_server_takes_is_in_its_table_of_commands(table, column, commands) -> None:
+def test_the_table_lists_exactly_the_commands_of_each_server(table, column, commands) -> None:
     taken = handlers(commands)
     said = {name for name, cells in table.items() if cells[column] & {"handles", "refuses"}}
     assert said == set(taken)
 
 
 @pytest.mark.parametrize("column", ["broker", "proxy"])
-def test_what_closes_is_neither_taken_nor_sent(table: Table, column: str) -> None:
+def test_a_command_that_closes_is_neither_handled_nor_sent(table: Table, column: str) -> None:
     both = [name for name, cells in table.items() if {"closes"} < cells[column]]
     assert not both
 
 
-def test_what_the_broker_refuses_is_about_transactions(table: Table) -> None:
+def test_the_broker_refuses_exactly_the_transaction_commands(table: Table) -> None:
     taken = handlers(BROKER).items()
     refusing = {name for name, one in taken if module_of(one) == transactions.__name__}
     said = {name for name, cells in table.items() if "refuses" in cells["broker"]}
     assert said == refusing
 
 
-def test_the_library_knows_what_the_table_says(table: Table) -> None:
+def test_the_library_knows_and_reads_exactly_the_listed_commands(table: Table) -> None:
     answers = {pb.BaseCommand.Type.Name(kind) for kind in {*_ANSWERS, *FOR_ATTACHED}}
     known = {name for name, cells in table.items() if cells["library"] != {"-"}}
     read = {name for name, cells in table.items() if "reads" in cells["library"]}

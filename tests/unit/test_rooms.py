@@ -16,12 +16,12 @@ NAMED_PATH = re.compile(rf"`((?:{'|'.join(PACKAGES)}|tests|tools)/[\w/.]*)`")
 TESTS = sorted(path for path in UNIT.rglob("test_*.py") if path.parent != UNIT)
 
 
-def test_a_unit_test_stands_where_its_module_stands() -> None:
+def test_a_unit_test_is_in_the_folder_of_its_module() -> None:
     lost = [str(path.relative_to(UNIT)) for path in TESTS if not stands_with_its_module(path)]
     assert not lost, "named for no module of the folder, and importing none"
 
 
-def test_a_test_named_for_a_module_stands_beside_it() -> None:
+def test_a_test_file_named_after_a_module_mirrors_its_folder() -> None:
     places = {}
     for package in PACKAGES:
         for path in (ROOT / package).rglob("*.py"):
@@ -35,7 +35,7 @@ def test_a_test_named_for_a_module_stands_beside_it() -> None:
     assert not lost
 
 
-def test_every_page_of_the_documentation_can_be_found() -> None:
+def test_every_page_of_the_documentation_is_linked() -> None:
     linked = {
         (page.parent / target).resolve()
         for page in (ROOT / "README.md", ROOT / "docs" / "README.md")
@@ -44,7 +44,7 @@ def test_every_page_of_the_documentation_can_be_found() -> None:
     assert not set((ROOT / "docs").glob("*.md")) - linked
 
 
-def test_a_path_that_a_page_names_is_there() -> None:
+def test_every_path_named_in_a_page_exists() -> None:
     named = {
         (page.name, path)
         for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]

@@ -24,7 +24,7 @@ def document(path: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_a_step_is_a_make_target_or_speaks_to_the_forge(path: Path) -> None:
+def test_a_step_runs_a_make_target_or_creates_a_release(path: Path) -> None:
     commands = [
         step["run"]
         for job in document(path)["jobs"].values()
@@ -41,7 +41,7 @@ def test_a_step_is_a_make_target_or_speaks_to_the_forge(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_a_workflow_may_only_read_but_for_jobs_that_publish(path: Path) -> None:
+def test_only_publishing_jobs_have_write_permissions(path: Path) -> None:
     read = document(path)
     writes = {
         right
@@ -54,7 +54,7 @@ def test_a_workflow_may_only_read_but_for_jobs_that_publish(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_a_job_ends_and_keeps_no_credentials_in_its_checkout(path: Path) -> None:
+def test_a_job_has_a_timeout_and_keeps_no_credentials_in_its_checkout(path: Path) -> None:
     jobs = document(path)["jobs"].values()
     assert all("timeout-minutes" in job for job in jobs)
     checkouts = [
@@ -66,7 +66,7 @@ def test_a_job_ends_and_keeps_no_credentials_in_its_checkout(path: Path) -> None
     assert all(given == {"persist-credentials": False} for given in checkouts)
 
 
-def test_the_index_gets_wheels_alone() -> None:
+def test_the_publish_job_uploads_only_wheels() -> None:
     jobs = document(ROOT / ".github" / "workflows" / "release.yml")["jobs"]
     fetched = [step["with"].get("name") for step in jobs["publish"]["steps"][:-1]]
     kept = {
@@ -77,6 +77,6 @@ def test_the_index_gets_wheels_alone() -> None:
     assert [kept[name] for name in fetched] == ["dist/*.whl"]
 
 
-def test_the_forge_tests_every_supported_python() -> None:
+def test_the_test_workflow_runs_every_supported_python() -> None:
     matrix = document(ROOT / ".github" / "workflows" / "tests.yml")["jobs"]["test"]["strategy"]
     assert [f"python{one}" for one in matrix["matrix"]["python"]] == list(PYTHONS)

@@ -39,14 +39,14 @@ async def broker(profile: str = "floodgate") -> AsyncIterator[RestClient]:
     ],
     ids=["numbers", "behind escapes", "arrays", "behind a quote's byte", "an object", "strings"],
 )
-async def test_a_body_of_very_many_values_is_not_parsed(body: str, encoding: str) -> None:
+async def test_a_body_with_more_than_10000_values_is_refused(body: str, encoding: str) -> None:
     async with broker() as rest:
         answer = await rest.ask("PUT", TENANT, body.encode(encoding))
         assert (answer.status, answer.text) == (400, "the body has more than 10000 values")
 
 
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
-async def test_null_properties_of_a_partitioned_topic_are_left_out(profile: str) -> None:
+async def test_null_properties_of_a_partitioned_topic_are_omitted(profile: str) -> None:
     async with broker(profile) as rest:
         body = '{"partitions": 3, "properties": {"a": null, "b": "c"}}'
         answer = await rest.ask("PUT", f"{TOPICS}/parts/partitions", body, METADATA_TYPE)
@@ -55,7 +55,7 @@ async def test_null_properties_of_a_partitioned_topic_are_left_out(profile: str)
         assert found == {"partitions": 3, "deleted": False, "properties": {"b": "c"}}
 
 
-async def test_a_body_of_many_values_is_taken() -> None:
+async def test_a_body_with_just_under_10000_values_is_accepted() -> None:
     async with broker() as rest:
         roles = [f'{number},"\\' for number in range(MANY - 10)]
         body = {"allowedClusters": ["standalone"], "adminRoles": roles}
@@ -63,7 +63,7 @@ async def test_a_body_of_many_values_is_taken() -> None:
         assert (await rest.ask("GET", TENANT)).value["adminRoles"] == roles
 
 
-async def test_the_largest_properties_of_a_topic_are_taken() -> None:
+async def test_the_largest_allowed_properties_of_a_topic_are_stored() -> None:
     async with broker() as rest:
         keys = [f"{number:02}" for number in range(MAX_PROPERTIES)]
         # Most of the bound, the rest is the name's.
@@ -79,7 +79,7 @@ async def test_the_largest_properties_of_a_topic_are_taken() -> None:
     "body", ["1_0", "1e1", "1.5", "10.", "0x2", "nan", "inf", "1\u00b2", "99999999999", "9" * 5000]
 )
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
-async def test_text_that_java_takes_for_no_number_is_none(body: str, profile: str) -> None:
+async def test_text_that_is_no_java_int_is_refused_as_a_count(body: str, profile: str) -> None:
     async with broker(profile) as rest:
         text = json.dumps(body)
         number = await rest.ask("PUT", f"{TOPICS}/t/partitions", text)
@@ -91,7 +91,7 @@ async def test_text_that_java_takes_for_no_number_is_none(body: str, profile: st
 
 
 @pytest.mark.parametrize("body", ["10", " 10 ", "+10", "010", "\u0661\u0660"])
-async def test_text_that_java_takes_for_a_number_is_one(body: str) -> None:
+async def test_text_that_is_a_java_int_is_accepted_as_a_count(body: str) -> None:
     async with broker() as rest:
         await rest.done("PUT", f"{TOPICS}/t/partitions", json.dumps(body))
         assert (await rest.ask("GET", f"{TOPICS}/t/partitions")).value["partitions"] == 10
@@ -99,7 +99,7 @@ async def test_text_that_java_takes_for_a_number_is_one(body: str) -> None:
 
 @pytest.mark.parametrize("body", ["", " "])
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
-async def test_empty_text_is_zero_partitions(body: str, profile: str) -> None:
+async def test_empty_text_counts_as_zero_partitions_and_is_refused(body: str, profile: str) -> None:
     async with broker(profile) as rest:
         answer = await rest.ask("PUT", f"{TOPICS}/t/partitions", json.dumps(body))
         assert (answer.status, answer.reason) == (
@@ -123,7 +123,7 @@ async def test_empty_text_is_zero_partitions(body: str, profile: str) -> None:
         (b"9" * 5000, "text/plain"),
     ],
 )
-async def test_plain_text_that_is_no_number_is_500_as_shipped(body, media_type, caplog) -> None:
+async def test_profile_pulsar_answers_500_to_text_without_number(body, media_type, caplog) -> None:
     async with broker("pulsar") as rest:
         answer = await rest.ask("PUT", f"{TOPICS}/t/partitions", body, media_type)
         # Then, as asked of a real broker
@@ -132,7 +132,7 @@ async def test_plain_text_that_is_no_number_is_500_as_shipped(body, media_type, 
 
 
 @pytest.mark.parametrize("body", ["2", "+2", "02", "\u0662"])
-async def test_plain_text_that_is_a_number_is_taken_as_shipped(body: str) -> None:
+async def test_profile_pulsar_accepts_a_plain_text_partition_count(body: str) -> None:
     async with broker("pulsar") as rest:
         answer = await rest.ask("PUT", f"{TOPICS}/t/partitions", body.encode(), "text/plain")
         assert answer.status == 204
@@ -144,7 +144,7 @@ async def test_plain_text_that_is_a_number_is_taken_as_shipped(body: str) -> Non
     [('{"a": "b"}', 406), ('{"a": null}', 406), ("NaN", 400), ('{"a": {}}', 400), ("[", 400)],
 )
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
-async def test_a_body_is_read_before_a_non_persistent_topic_is_refused_properties(
+async def test_properties_of_a_non_persistent_topic_are_parsed_before_they_are_refused(
     profile: str, body: str, status: int
 ) -> None:
     async with broker(profile) as rest:

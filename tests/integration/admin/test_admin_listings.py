@@ -33,7 +33,7 @@ async def listing_of(names: list[str], **keys: str) -> AsyncIterator[Cluster]:
         yield parts
 
 
-async def test_a_listing_of_many_blocks_is_whole() -> None:
+async def test_a_listing_of_many_blocks_is_complete() -> None:
     async with listing_of(NAMES) as parts, rest_client(parts.broker) as rest:
         listed = await rest.ask("GET", PATH)
         by_mode = await rest.ask("GET", f"/admin/v2/namespaces/{NAMESPACE}/topics?mode=ALL")
@@ -42,7 +42,7 @@ async def test_a_listing_of_many_blocks_is_whole() -> None:
         assert parts.broker._admin_listings.active == 0
 
 
-async def test_the_bundles_together_are_the_whole() -> None:
+async def test_the_topics_of_all_bundles_together_are_the_whole_namespace() -> None:
     async with listing_of(NAMES) as parts, rest_client(parts.broker) as rest:
         edges = (await rest.ask("GET", f"/admin/v2/namespaces/{NAMESPACE}/bundles")).value
         found = []
@@ -52,14 +52,14 @@ async def test_the_bundles_together_are_the_whole() -> None:
         assert sorted(found) == NAMES
 
 
-async def test_a_bundle_of_many_blocks_may_hold_nothing() -> None:
+async def test_with_profile_pulsar_an_unknown_bundle_lists_no_topics() -> None:
     async with cluster(profile="pulsar") as parts, rest_client(parts.broker) as rest:
         await fill(parts.broker, {NAMESPACE: NAMES})
         answer = await rest.ask("GET", f"{PATH}?bundle=bogus")
         assert (answer.status, answer.value) == (200, [])
 
 
-async def test_a_bundle_that_is_none_is_named() -> None:
+async def test_an_unknown_bundle_is_refused_with_its_name() -> None:
     async with listing_of(NAMES[:3]) as parts, rest_client(parts.broker) as rest:
         answer = await rest.ask("GET", f"{PATH}?bundle=bogus")
         assert answer.status == 412
@@ -69,7 +69,7 @@ async def test_a_bundle_that_is_none_is_named() -> None:
         )
 
 
-async def test_system_topics_are_listed_in_their_place_if_asked_for() -> None:
+async def test_system_topics_are_listed_in_order_only_if_requested() -> None:
     start = f"persistent://{NAMESPACE}/"
     names = [f"{start}A", f"{start}__change_events", f"{start}a"]
     async with listing_of(names) as parts, rest_client(parts.broker) as rest:
@@ -83,7 +83,7 @@ async def test_system_topics_are_listed_in_their_place_if_asked_for() -> None:
 
 
 @pytest.mark.parametrize("local", ['quo"te', "back\\slash", "tab\there", "umläut", "😀", "a,b"])
-def test_names_are_written_as_json(local: str) -> None:
+def test_names_with_special_characters_are_escaped_as_json(local: str) -> None:
     names = [f"persistent://a/b/{one}" for one in ("x", local, "y")]
     written = json_names([name.encode() for name in names])
     assert json.loads(b"[" + written + b"]") == names
@@ -92,7 +92,7 @@ def test_names_are_written_as_json(local: str) -> None:
 # -- properties -----------------------------------------------------------------------------------
 
 
-async def test_properties_select_with_the_index_and_not_without() -> None:
+async def test_properties_filter_a_listing_only_with_the_property_index() -> None:
     for keys, expected in (({}, 3), ({"pulsarResourcesExtendedClassName": INDEX}, 1)):
         async with listing_of([], **keys) as parts, rest_client(parts.broker) as rest:
             await rest.done("PUT", f"{PATH}/a", '{"team":"red","odd":"a,b=c"}')
@@ -108,7 +108,7 @@ async def test_properties_select_with_the_index_and_not_without() -> None:
 @pytest.mark.parametrize(
     "query", ["noequals", "a%3Db,noequals", "%3Dvalue", ",".join(f"k{n}%3Dv" for n in range(101))]
 )
-async def test_properties_that_cannot_be_read_are_refused_where_they_matter(query: str) -> None:
+async def test_unreadable_properties_are_refused_only_with_the_property_index(query: str) -> None:
     for keys, status in (({}, 200), ({"pulsarResourcesExtendedClassName": INDEX}, 412)):
         async with listing_of(NAMES[:1], **keys) as parts, rest_client(parts.broker) as rest:
             answer = await rest.ask("GET", f"{PATH}?properties={query}")
@@ -127,11 +127,11 @@ async def test_properties_that_cannot_be_read_are_refused_where_they_matter(quer
         ("%C3%A9=%F0%9F%98%80", {"\xe9": "\U0001f600"}),
     ],
 )
-def test_each_key_and_value_of_properties_is_decoded_by_itself(text, expected) -> None:
+def test_keys_and_values_of_the_properties_filter_are_decoded_separately(text, expected) -> None:
     assert parse_properties(text, UNBOUNDED, skip_unreadable=False) == expected
 
 
-def test_as_shipped_what_cannot_be_read_is_left_out() -> None:
+def test_unreadable_properties_are_omitted_with_skip_unreadable() -> None:
     properties = parse_properties("noequals,=x,a=b", UNBOUNDED, skip_unreadable=True)
     assert properties == {"a": "b"}
 
@@ -171,7 +171,7 @@ class SlowReader:
         return received
 
 
-async def test_a_client_that_leaves_in_the_middle_is_no_error() -> None:
+async def test_a_client_that_disconnects_during_a_listing_logs_no_error() -> None:
     names = topic_names(NAMESPACE, 60_000, 200)
     async with listing_of(names) as parts:
         reader = SlowReader(parts)
@@ -182,7 +182,7 @@ async def test_a_client_that_leaves_in_the_middle_is_no_error() -> None:
         await until(lambda: listings.active == 0, "the listing ended")
 
 
-async def test_a_client_that_takes_nothing_is_cut_off_after_its_time() -> None:
+async def test_a_listing_whose_client_reads_nothing_ends_after_the_write_timeout() -> None:
     clock, names = ManualClock(), topic_names(NAMESPACE, 60_000, 200)
     async with cluster(clock=clock) as parts:
         await fill(parts.broker, {NAMESPACE: names})
@@ -202,7 +202,7 @@ async def test_a_client_that_takes_nothing_is_cut_off_after_its_time() -> None:
         reader.socket.close()
 
 
-async def test_more_listings_than_the_bound_are_refused_for_now() -> None:
+async def test_a_large_listing_above_the_limit_of_listings_is_answered_503() -> None:
     async with listing_of(NAMES) as parts, rest_client(parts.broker) as rest:
         listings = parts.broker._admin_listings
         listings.active = MAX_LISTINGS
@@ -235,12 +235,12 @@ def measured() -> Iterator[Callable[[], int]]:
         tracemalloc.stop()
 
 
-async def test_a_listing_of_many_partitioned_topics_is_whole() -> None:
+async def test_a_listing_of_many_partitioned_topics_is_complete() -> None:
     async with partitioned_topics(NAMES) as parts, rest_client(parts.broker) as rest:
         assert (await rest.ask("GET", f"{PATH}/partitioned")).value == NAMES
 
 
-async def test_a_slow_reader_of_partitioned_topics_holds_a_few_of_their_names() -> None:
+async def test_slow_readers_of_partitioned_topics_keep_few_names_in_memory() -> None:
     async with partitioned_topics(NAMES) as parts:
         listings = parts.broker._admin_listings
         with measured() as most_bytes:
@@ -253,7 +253,7 @@ async def test_a_slow_reader_of_partitioned_topics_holds_a_few_of_their_names() 
         await until(lambda: listings.active == 0, "the listings ended")
 
 
-async def test_a_listing_of_partitioned_topics_beyond_the_bound_costs_none_of_their_names() -> None:
+async def test_a_refused_listing_of_partitioned_topics_copies_no_names() -> None:
     async with partitioned_topics(NAMES) as parts, rest_client(parts.broker) as rest:
         listings = parts.broker._admin_listings
         listings.active = MAX_LISTINGS
@@ -263,7 +263,7 @@ async def test_a_listing_of_partitioned_topics_beyond_the_bound_costs_none_of_th
         listings.active = 0
 
 
-async def test_system_topics_that_are_partitioned_are_listed_if_asked_for() -> None:
+async def test_partitioned_system_topics_are_listed_only_if_requested() -> None:
     # In byte order
     locals_ = ("A", "__change_events", "a", "a-b", "ä", "\uff5e", "\U0001f600")
     names = [f"persistent://{NAMESPACE}/{local}" for local in locals_]
@@ -276,7 +276,7 @@ async def test_system_topics_that_are_partitioned_are_listed_if_asked_for() -> N
         assert (shown.value, others.value) == (names, [other])
 
 
-async def test_a_namespace_that_changes_under_a_listing_leaves_it_as_it_was() -> None:
+async def test_a_listing_in_progress_is_unaffected_by_deletions_in_its_namespace() -> None:
     names = topic_names(NAMESPACE, 60_000, 200)
     async with listing_of(names) as parts:
         # Given a listing that waits for its reader

@@ -49,7 +49,7 @@ async def broker(profile: str = "floodgate", **keys: str) -> AsyncIterator[RestC
         ("partitioned", "partitioned"),
     ],
 )
-async def test_a_topic_is_named_by_its_segment_decoded_once(segment: str, local: str) -> None:
+async def test_the_topic_segment_of_a_path_is_decoded_once(segment: str, local: str) -> None:
     async with broker() as rest:
         created = await rest.ask("PUT", f"{TOPICS}/{segment}")
         listed = await rest.ask("GET", TOPICS)
@@ -69,7 +69,7 @@ async def test_a_topic_is_named_by_its_segment_decoded_once(segment: str, local:
         ("bad%FF", 400, "'/admin/v2/persistent/public/default/bad%FF' in the path is not UTF-8"),
     ],
 )
-async def test_a_name_that_cannot_be_is_refused(segment: str, status: int, reason: str) -> None:
+async def test_an_invalid_topic_name_is_refused(segment: str, status: int, reason: str) -> None:
     async with broker() as rest:
         answer = await rest.ask("PUT", f"{TOPICS}/{segment}")
         assert answer.status == status
@@ -77,7 +77,7 @@ async def test_a_name_that_cannot_be_is_refused(segment: str, status: int, reaso
         assert (await rest.ask("GET", TOPICS)).value == []
 
 
-async def test_a_subscription_with_nul_in_its_name_is_deleted_but_as_shipped_refused() -> None:
+async def test_a_subscription_name_with_nul_is_refused_only_with_profile_pulsar() -> None:
     path = f"{TOPICS}/t/subscription/nul%00"
     async with broker() as rest:
         await rest.done("PUT", path)
@@ -90,7 +90,7 @@ async def test_a_subscription_with_nul_in_its_name_is_deleted_but_as_shipped_ref
 
 
 @pytest.mark.parametrize("domain", ["weird", "Persistent", "persistent:"])
-async def test_a_domain_that_does_not_exist_is_a_path_that_does_not_exist(domain: str) -> None:
+async def test_an_unknown_topic_domain_in_the_path_is_answered_404(domain: str) -> None:
     async with broker() as rest:
         assert (await rest.ask("GET", f"/admin/v2/{domain}/public/default")).status == 404
 
@@ -115,7 +115,7 @@ async def test_a_domain_that_does_not_exist_is_a_path_that_does_not_exist(domain
         b"\xff\xfe",
     ],
 )
-async def test_a_body_that_holds_no_properties_is_400_in_plain_text(body: str | bytes) -> None:
+async def test_a_body_without_valid_properties_is_400_in_plain_text(body: str | bytes) -> None:
     async with broker() as rest:
         answer = await rest.ask("PUT", f"{TOPICS}/t", body)
         assert (answer.status, answer.headers["Content-Type"]) == (400, "text/plain")
@@ -128,7 +128,7 @@ async def test_a_body_that_holds_no_properties_is_400_in_plain_text(body: str | 
     ("body", "kept"),
     [(None, {}), ("", {}), ("null", {}), ("{}", {}), ('{"a":"b","n":1,"t":true}', None)],
 )
-async def test_a_body_holds_properties_or_nothing(body: str | None, kept: object) -> None:
+async def test_a_body_may_be_empty_or_hold_properties(body: str | None, kept: object) -> None:
     async with broker() as rest:
         await rest.done("PUT", f"{TOPICS}/t", body)
         properties = (await rest.ask("GET", f"{TOPICS}/t/properties")).value
@@ -145,13 +145,13 @@ async def test_a_body_holds_properties_or_nothing(body: str | None, kept: object
         ("x", 400),
     ],
 )
-async def test_a_body_says_that_it_is_json(media_type: str, status: int) -> None:
+async def test_a_body_must_be_declared_as_json(media_type: str, status: int) -> None:
     async with broker() as rest:
         assert (await rest.ask("PUT", f"{TOPICS}/t", '{"a":"b"}', media_type)).status == status
 
 
 @pytest.mark.parametrize(("path", "body"), [("p/partitions", "3"), ("t", None), ("t", '{"a":"b"}')])
-async def test_a_slash_at_the_end_of_a_path_says_nothing(path: str, body: str | None) -> None:
+async def test_a_trailing_slash_in_a_path_is_ignored(path: str, body: str | None) -> None:
     async with broker() as rest:
         created = await rest.ask("PUT", f"{TOPICS}/{path}/", body)
         listed = await rest.ask("GET", f"{TOPICS}/")
@@ -160,18 +160,18 @@ async def test_a_slash_at_the_end_of_a_path_says_nothing(path: str, body: str | 
 
 
 @pytest.mark.parametrize("path", ["//t", "/t//partitions", "//partitioned"])
-async def test_an_empty_segment_is_a_path_that_does_not_exist(path: str) -> None:
+async def test_a_path_with_an_empty_segment_is_answered_404(path: str) -> None:
     async with broker() as rest:
         assert (await rest.ask("GET", f"{TOPICS}{path}")).status == 404
 
 
-async def test_who_does_not_accept_json_is_told() -> None:
+async def test_a_request_that_does_not_accept_json_is_answered_406() -> None:
     async with broker() as rest:
         answer = await rest.ask("GET", TOPICS, accept="text/html")
         assert (answer.status, "text/html" in answer.reason) == (406, True)
 
 
-async def test_a_body_beyond_its_bound_is_413() -> None:
+async def test_a_body_above_the_size_limit_is_answered_413() -> None:
     async with broker() as rest:
         answer = await rest.ask("PUT", f"{TOPICS}/t", io.BytesIO(b" " * (MAX_REQUEST_BYTES + 1)))
         assert answer.status == 413
@@ -182,7 +182,7 @@ async def test_a_body_beyond_its_bound_is_413() -> None:
     ("body", "count"),
     [("3", 3), ('"3"', 3), ("3.7", 3), ('{"partitions":2}', 2), ('{"partitions":2,"x":1}', 2)],
 )
-async def test_partitions_are_a_number_however_it_is_written(body: str, count: int) -> None:
+async def test_a_partition_count_may_be_number_text_or_metadata(body: str, count: int) -> None:
     async with broker() as rest:
         media_type = METADATA_TYPE if body.startswith("{") else "application/json"
         await rest.ask("PUT", f"{TOPICS}/p/partitions", body, media_type)
@@ -194,7 +194,7 @@ async def test_partitions_are_a_number_however_it_is_written(body: str, count: i
     "body", [None, "abc", "[3]", "true", "1e999", "99999999999", '{"partitions":2}', '"x"']
 )
 @pytest.mark.parametrize("method", ["PUT", "POST"])
-async def test_what_is_no_number_of_partitions_is_400(method: str, body: str | None) -> None:
+async def test_an_invalid_partition_count_is_answered_400(method: str, body: str | None) -> None:
     async with broker() as rest:
         assert (await rest.ask(method, f"{TOPICS}/p/partitions", body)).status == 400
 
@@ -209,7 +209,7 @@ async def test_head_answers_as_get_without_a_body() -> None:
         assert answer.headers["Content-Type"] == "application/json"
 
 
-async def test_versions_of_a_schema_have_no_body_in_an_answer_to_head() -> None:
+async def test_head_of_the_schema_versions_of_a_topic_has_no_body() -> None:
     async with cluster() as parts:
         host, port = parts.broker.web_service_url.removeprefix("http://").rsplit(":", 1)
         reader, writer = await asyncio.open_connection(host, int(port))
@@ -223,7 +223,7 @@ async def test_versions_of_a_schema_have_no_body_in_an_answer_to_head() -> None:
         assert b"getSchemaResponses" not in answer
 
 
-async def test_options_say_what_is_allowed() -> None:
+async def test_options_lists_the_allowed_methods() -> None:
     async with broker() as rest:
         answer = await rest.ask("OPTIONS", f"{TOPICS}/t")
         assert answer.status == 200
@@ -234,7 +234,7 @@ async def test_options_say_what_is_allowed() -> None:
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", f"{TOPICS}/t"), ("PATCH", TENANTS)])
-async def test_another_method_is_405_with_those_that_are_allowed(method: str, path: str) -> None:
+async def test_an_unsupported_method_is_405_with_allowed_methods(method: str, path: str) -> None:
     async with broker() as rest:
         answer = await rest.ask(method, path)
         assert answer.status == 405
@@ -245,7 +245,7 @@ async def test_another_method_is_405_with_those_that_are_allowed(method: str, pa
 # -- tenants and namespaces -----------------------------------------------------------------------
 
 
-async def test_a_tenant_is_changed() -> None:
+async def test_a_post_updates_a_tenant_and_is_404_for_a_missing_tenant() -> None:
     async with broker() as rest:
         await rest.done("PUT", f"{TENANTS}/t", '{"allowedClusters":["standalone"]}')
         body = '{"allowedClusters":["standalone"],"adminRoles":["a","b"]}'
@@ -263,19 +263,19 @@ async def test_a_tenant_is_changed() -> None:
         ('{"allowedClusters":[" "]}', 412, "Clusters cannot be empty or blank"),
     ],
 )
-async def test_a_tenant_needs_a_cluster(body: str | None, status: int, reason: str) -> None:
+async def test_a_tenant_must_have_a_cluster(body: str | None, status: int, reason: str) -> None:
     async with broker() as rest:
         answer = await rest.ask("PUT", f"{TENANTS}/t", body)
         assert (answer.status, answer.reason) == (status, reason)
 
 
 @pytest.mark.parametrize("body", ['{"allowedClusters":"x"}', '{"allowedClusters":[[]]}', "[]"])
-async def test_a_tenant_of_another_form_is_400(body: str) -> None:
+async def test_a_malformed_tenant_body_is_answered_400(body: str) -> None:
     async with broker() as rest:
         assert (await rest.ask("PUT", f"{TENANTS}/t", body)).status == 400
 
 
-async def test_a_tenant_without_namespaces_is_deleted_once() -> None:
+async def test_deleting_an_empty_tenant_twice_is_204_then_404() -> None:
     async with broker() as rest:
         await rest.done("PUT", f"{TENANTS}/t", '{"allowedClusters":["standalone"]}')
         answers = [await rest.ask("DELETE", f"{TENANTS}/t") for _ in range(2)]
@@ -283,7 +283,7 @@ async def test_a_tenant_without_namespaces_is_deleted_once() -> None:
         assert answers[1].reason == "Tenant doesn't exist"
 
 
-async def test_deletion_with_force_takes_namespaces_and_topics_where_it_is_allowed() -> None:
+async def test_forced_deletion_removes_namespaces_and_topics_where_it_is_allowed() -> None:
     allowed = {"forceDeleteNamespaceAllowed": "true", "forceDeleteTenantAllowed": "true"}
     async with broker(**allowed) as rest:
         await rest.done("PUT", f"{TENANTS}/t", '{"allowedClusters":["standalone"]}')
@@ -301,7 +301,7 @@ async def test_deletion_with_force_takes_namespaces_and_topics_where_it_is_allow
         assert again.status == 404
 
 
-async def test_deletion_of_a_tenant_with_force_is_not_allowed_by_default() -> None:
+async def test_forced_deletion_of_a_tenant_is_refused_by_default() -> None:
     async with broker() as rest:
         answer = await rest.ask("DELETE", f"{TENANTS}/public?force=true")
         reason = "Broker doesn't allow forced deletion of tenants"
@@ -320,7 +320,7 @@ async def test_deletion_of_a_tenant_with_force_is_not_allowed_by_default() -> No
         ('{"replication_clusters":["standalone"],"bundles":null}', 4),
     ],
 )
-async def test_a_namespace_has_the_bundles_that_are_asked_for(body, bundles) -> None:
+async def test_a_namespace_is_created_with_the_requested_bundles(body, bundles) -> None:
     async with broker() as rest:
         await rest.done("PUT", f"{NAMESPACES}/public/n", body)
         answer = (await rest.ask("GET", f"{NAMESPACES}/public/n/bundles")).value
@@ -338,7 +338,7 @@ async def test_a_namespace_has_the_bundles_that_are_asked_for(body, bundles) -> 
         ('{"replication_clusters":["nowhere"]}', 403),
     ],
 )
-async def test_policies_that_cannot_be_kept_are_refused(body: str, status: int) -> None:
+async def test_a_namespace_with_invalid_policies_is_not_created(body: str, status: int) -> None:
     async with broker() as rest:
         answer = await rest.ask("PUT", f"{NAMESPACES}/public/n", body)
         assert answer.status == status
@@ -359,7 +359,7 @@ async def test_the_numbers_of_tenants_and_namespaces_are_limited() -> None:
 # -- clusters, lookups, brokers -------------------------------------------------------------------
 
 
-async def test_the_one_cluster_says_where_it_is() -> None:
+async def test_the_cluster_shows_its_broker_url_and_an_unknown_cluster_is_404() -> None:
     async with broker() as rest:
         there = await rest.ask("GET", "/admin/v2/clusters/standalone")
         missing = await rest.ask("GET", "/admin/v2/clusters/none")
@@ -377,14 +377,14 @@ async def test_the_one_cluster_says_where_it_is() -> None:
         ("persistent/public/none/x/bundle", 404),
     ],
 )
-async def test_a_lookup_that_cannot_be_answered_says_why(path: str, status: int) -> None:
+async def test_a_failed_rest_lookup_has_a_status_and_a_reason(path: str, status: int) -> None:
     async with broker() as rest:
         answer = await rest.ask("GET", f"/lookup/v2/topic/{path}")
         assert answer.status == status
         assert answer.reason
 
 
-async def test_a_topic_tells_its_bundle() -> None:
+async def test_the_bundle_found_for_a_topic_lists_the_topic() -> None:
     async with broker() as rest:
         answer = await rest.ask("GET", "/lookup/v2/topic/persistent/public/default/x/bundle")
         assert answer.text.startswith("0x")
@@ -393,7 +393,7 @@ async def test_a_topic_tells_its_bundle() -> None:
         assert (await rest.ask("GET", f"{TOPICS}?bundle={answer.text}")).value == [topic]
 
 
-async def test_a_client_that_asks_for_partitions_makes_the_topic_where_that_is_allowed() -> None:
+async def test_a_partition_query_creates_the_topic_only_with_check_allow_auto_creation() -> None:
     keys = {"allowAutoTopicCreationType": "partitioned", "defaultNumPartitions": "2"}
     async with broker(**keys) as rest:
         looked = await rest.ask("GET", f"{TOPICS}/p/partitions")
@@ -406,14 +406,14 @@ async def test_a_client_that_asks_for_partitions_makes_the_topic_where_that_is_a
 @pytest.mark.parametrize(
     "path", ["/admin/v2/brokers/health", f"{TOPICS}", f"{NAMESPACES}/public/default", TENANTS]
 )
-async def test_a_store_that_fails_is_a_sentence(path: str) -> None:
+async def test_a_failing_metadata_store_is_answered_500_with_its_error(path: str) -> None:
     async with cluster() as parts, rest_client(parts.broker) as rest:
         _fail(parts)
         answer = await rest.ask("GET", path)
         assert (answer.status, answer.reason) == (500, "the disk is full")
 
 
-async def test_a_broker_that_can_store_no_messages_is_not_healthy() -> None:
+async def test_a_broker_that_cannot_store_messages_is_not_healthy() -> None:
     async def fail() -> None:
         raise MessageStoreError("the message database cannot be written")
 
@@ -444,7 +444,7 @@ def _fail(parts: Cluster) -> None:
         ("GET", "/admin/v2/broker-stats/load-report"),
     ],
 )
-async def test_what_is_not_built_is_501_with_a_sentence(method: str, path: str) -> None:
+async def test_an_unsupported_operation_is_501_with_a_reason(method: str, path: str) -> None:
     async with broker() as rest:
         await rest.done("PUT", f"{TOPICS}/t")
         answer = await rest.ask(method, path)
@@ -462,14 +462,14 @@ async def test_what_is_not_built_is_501_with_a_sentence(method: str, path: str) 
         ("/admin/v2/schemas/public/default/t/schema", "Schema not found"),
     ],
 )
-async def test_what_does_not_exist_is_404_first(path: str, reason: str) -> None:
+async def test_a_request_for_a_missing_resource_is_answered_404(path: str, reason: str) -> None:
     async with broker() as rest:
         answer = await rest.ask("GET", path)
         assert (answer.status, answer.reason) == (404, reason)
 
 
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
-async def test_lookups_by_rest_need_a_place_of_those_of_all_lookups(profile: str) -> None:
+async def test_rest_lookups_count_against_max_concurrent_lookup_request(profile: str) -> None:
     keys, path = {"maxConcurrentLookupRequest": "1"}, "/lookup/v2/topic/persistent/public/default/t"
     async with cluster(profile=profile, broker=keys) as parts, rest_client(parts.broker) as rest:
         with parts.broker.lookups.try_acquire("another"):  # type: ignore[union-attr]
@@ -481,7 +481,7 @@ async def test_lookups_by_rest_need_a_place_of_those_of_all_lookups(profile: str
 # -- configuration at run time --------------------------------------------------------------------
 
 
-async def test_a_limit_set_over_rest_is_in_force_at_once_and_after_a_restart(tmp_path) -> None:
+async def test_a_limit_set_over_rest_applies_immediately_and_after_a_restart(tmp_path) -> None:
     keys = {"metadataStoreUrl": f"sqlite:///{tmp_path}/topics.db"}
     path = "/admin/v2/brokers/configuration"
     async with cluster(broker=keys) as parts, rest_client(parts.broker) as rest:
@@ -503,7 +503,7 @@ async def test_a_limit_set_over_rest_is_in_force_at_once_and_after_a_restart(tmp
         }
 
 
-async def test_a_bad_value_is_412_with_key_value_and_what_is_allowed() -> None:
+async def test_an_invalid_dynamic_value_is_answered_412_with_key_and_allowed_values() -> None:
     async with broker() as rest:
         answer = await rest.ask(
             "POST", "/admin/v2/brokers/configuration/maxTopicListInFlightHeapMemSizeMB/lots"
@@ -513,7 +513,7 @@ async def test_a_bad_value_is_412_with_key_value_and_what_is_allowed() -> None:
         assert answer.reason.startswith(expected)
 
 
-async def test_a_value_with_a_slash_is_encoded() -> None:
+async def test_a_dynamic_value_may_have_an_encoded_slash() -> None:
     async with broker() as rest:
         path = "/admin/v2/brokers/configuration"
         await rest.done("POST", f"{path}/loadBalancerLoadSheddingStrategy/a%2Fb")
@@ -523,7 +523,7 @@ async def test_a_value_with_a_slash_is_encoded() -> None:
         assert runtime["loadBalancerLoadSheddingStrategy"] == "a/b"
 
 
-async def test_a_rule_changed_at_run_time_holds_for_the_next_topic() -> None:
+async def test_a_partition_limit_changed_at_run_time_applies_to_the_next_topic() -> None:
     async with broker() as rest:
         path = "/admin/v2/brokers/configuration/maxNumPartitionsPerPartitionedTopic"
         await rest.done("POST", f"{path}/2")

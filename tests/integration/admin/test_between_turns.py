@@ -84,7 +84,7 @@ CALLS = [
 
 
 @pytest.mark.parametrize(("method", "path", "left"), CALLS)
-async def test_all_is_done_though_topics_are_unloaded_meanwhile(
+async def test_a_request_affects_every_partition_despite_concurrent_unloads(
     method: str, path: str, left: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with partitions() as (rest, loaded):
@@ -96,7 +96,7 @@ async def test_all_is_done_though_topics_are_unloaded_meanwhile(
 
 
 @pytest.mark.parametrize(("method", "path", "_"), CALLS)
-async def test_topics_that_are_deleted_meanwhile_are_missing(method, path, _, monkeypatch) -> None:
+async def test_a_request_during_deletions_succeeds_or_is_404(method, path, _, monkeypatch) -> None:
     async with partitions() as (rest, loaded):
 
         async def delete_one() -> None:
@@ -109,7 +109,7 @@ async def test_topics_that_are_deleted_meanwhile_are_missing(method, path, _, mo
         assert answer.status in (200, 204, 404), answer
 
 
-async def test_missing_partitions_are_made_though_others_make_some_meanwhile(monkeypatch) -> None:
+async def test_missing_partitions_are_created_beside_clients_creating_some(monkeypatch) -> None:
     async with partitions() as (rest, loaded):
         for index in range(PARTITIONS):
             await rest.done("DELETE", f"{TOPIC}-partition-{index}")
@@ -123,7 +123,7 @@ async def test_missing_partitions_are_made_though_others_make_some_meanwhile(mon
         assert await backlogs(loaded) == [-1] * PARTITIONS
 
 
-async def test_a_subscription_that_a_client_made_meanwhile_stays(monkeypatch) -> None:
+async def test_a_subscription_created_concurrently_by_a_client_is_kept(monkeypatch) -> None:
     async with partitions() as (rest, loaded):
         made = {}
 
@@ -142,7 +142,7 @@ async def test_a_subscription_that_a_client_made_meanwhile_stays(monkeypatch) ->
         assert {topic: topic.subscriptions.get("new") for topic in made} == made
 
 
-async def test_a_topic_is_deleted_though_one_of_its_partitions_was_meanwhile(monkeypatch) -> None:
+async def test_a_topic_is_deleted_though_a_partition_was_deleted_concurrently(monkeypatch) -> None:
     async with partitions() as (rest, loaded):
         last = TopicName.parse(f"persistent://public/default/orders-partition-{PARTITIONS - 1}")
 
@@ -155,7 +155,7 @@ async def test_a_topic_is_deleted_though_one_of_its_partitions_was_meanwhile(mon
         assert (await rest.ask("GET", f"{TOPIC}/partitions")).status == 404
 
 
-async def test_a_partition_that_was_deleted_meanwhile_cannot_be_terminated(monkeypatch) -> None:
+async def test_terminating_a_concurrently_deleted_partition_is_answered_404(monkeypatch) -> None:
     async with partitions() as (rest, loaded):
         last = TopicName.parse(f"persistent://public/default/orders-partition-{PARTITIONS - 1}")
 
@@ -185,7 +185,7 @@ async def test_a_partition_that_was_deleted_meanwhile_cannot_be_terminated(monke
         ("POST", f"{NAMESPACE}/unsubscribe/s"),
     ],
 )
-async def test_a_change_is_answered_once_it_is_stored(
+async def test_a_change_is_answered_only_after_it_is_stored(
     method: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with partitions() as (rest, loaded):
@@ -204,7 +204,7 @@ async def test_a_change_is_answered_once_it_is_stored(
 
 
 @pytest.mark.parametrize("path", ["subscription/new", "subscription/s/resetcursor/5"])
-async def test_what_is_not_durable_yet_is_kept_by_an_unload(path: str, monkeypatch) -> None:
+async def test_a_cursor_change_survives_an_unload_before_its_flush(path: str, monkeypatch) -> None:
     async with partitions() as (rest, loaded):
         flushed = MemoryManagedLedger.flushed
 

@@ -17,7 +17,7 @@ async def asked(method: str, url: str) -> tuple[int, Any]:
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-async def test_the_commands_of_a_connection_are_kept_from_when_it_is_asked_for(role: str) -> None:
+async def test_commands_of_a_connection_are_logged_from_put_until_delete(role: str) -> None:
     async with cluster() as parts:
         peer = await parts.peer(role)
         url = f"{parts.part(role).web_service_url}{PATH}"
@@ -37,7 +37,7 @@ async def test_the_commands_of_a_connection_are_kept_from_when_it_is_asked_for(r
         assert found["clientVersion"]
 
 
-async def test_a_connection_that_there_is_not_has_no_commands() -> None:
+async def test_the_command_log_of_an_unknown_connection_is_answered_404() -> None:
     async with cluster() as parts:
         for number in ("0", "x", "9" * 4000, "-1"):
             url = f"{parts.broker.web_service_url}{PATH}/{number}/commands"

@@ -54,7 +54,7 @@ PAGES = {
 
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
 @pytest.mark.parametrize("page", PAGES)
-async def test_a_page_of_another_site_changes_nothing(page: str, profile: str) -> None:
+async def test_a_page_of_another_site_is_refused(page: str, profile: str) -> None:
     async with cluster(profile=profile) as parts:
         for method, path in (
             ("PUT", f"{TOPICS}/t"),
@@ -69,7 +69,7 @@ async def test_a_page_of_another_site_changes_nothing(page: str, profile: str) -
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 @pytest.mark.parametrize("page", PAGES)
-async def test_a_page_of_another_site_makes_no_partition(page: str, method: str) -> None:
+async def test_a_page_of_another_site_creates_no_partition(page: str, method: str) -> None:
     topics = TOPICS.replace("persistent", "non-persistent")
     async with cluster(profile="pulsar") as parts, rest_client(parts.broker) as rest:
         # As shipped, partitions of a non-persistent topic exist after first use
@@ -111,7 +111,7 @@ async def _state(rest: RestClient) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
-async def test_no_get_that_is_described_changes_anything_for_a_page_of_another_site(
+async def test_no_documented_get_changes_state_for_a_page_of_another_site(
     profile: str,
 ) -> None:
     quota = '{"limitSize": 10, "policy": "consumer_backlog_eviction"}'
@@ -155,14 +155,14 @@ async def _ask_for_all(base: str) -> set[int]:
 @pytest.mark.parametrize(
     "form", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]
 )
-async def test_a_form_of_a_browser_that_names_no_origin_changes_nothing(form: str) -> None:
+async def test_a_browser_form_without_an_origin_is_answered_415(form: str) -> None:
     async with cluster() as parts:
         status, text = await answered(parts, "PUT", f"{TOPICS}/t", {"Content-Type": form})
         assert (status, "send Content-Type: application/json" in text) == (415, True)
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-async def test_who_reads_may_be_anybody_that_asks_this_server_by_its_name(role: str) -> None:
+async def test_pages_of_other_sites_may_read_metrics_unless_the_host_is_foreign(role: str) -> None:
     async with cluster() as parts:
         for headers in PAGES.values():
             status, _ = await answered(parts, "GET", "/metrics/", headers, role)
@@ -171,7 +171,7 @@ async def test_who_reads_may_be_anybody_that_asks_this_server_by_its_name(role: 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "PUT", "POST", "DELETE"])
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-async def test_a_foreign_host_is_answered_nothing(role: str, method: str) -> None:
+async def test_a_request_for_a_foreign_host_is_refused(role: str, method: str) -> None:
     async with cluster() as parts:
         for host in ("evil.example", "evil.example:8080", "localhost.evil.example", "", "[::1"):
             assert (await answered(parts, method, "/", {"Host": host}, role))[0] in (400, 403), host
@@ -189,13 +189,13 @@ async def test_a_foreign_host_is_answered_nothing(role: str, method: str) -> Non
         ("", "192.0.2.7", 200),
     ],
 )
-async def test_names_of_a_server_may_be_allowed(allowed: str, host: str, status: int) -> None:
+async def test_only_allowed_hosts_are_served(allowed: str, host: str, status: int) -> None:
     async with cluster(both={"floodgateAllowedHosts": allowed}) as parts:
         for role in ("broker", "proxy"):
             assert (await answered(parts, "GET", "/", {"Host": host}, role))[0] == status
 
 
-async def test_browsers_may_not_take_an_answer_for_another_type() -> None:
+async def test_answers_forbid_content_type_sniffing() -> None:
     async with cluster() as parts, aiohttp.ClientSession() as session:
         for path in ("/", "/metrics/", TOPICS, "/nothing/here"):
             async with session.get(f"{parts.broker.web_service_url}{path}") as answer:
@@ -212,13 +212,13 @@ async def test_browsers_may_not_take_an_answer_for_another_type() -> None:
         {"Origin": "http://[::1]:9", "Host": "[::1]:9"},
     ],
 )
-async def test_programs_and_its_own_pages_change_things(headers: dict[str, str]) -> None:
+async def test_programs_and_same_origin_pages_may_create_topics(headers: dict[str, str]) -> None:
     async with cluster() as parts:
         assert (await answered(parts, "PUT", f"{TOPICS}/t", headers))[0] == 204
         assert (await answered(parts, "GET", TOPICS, {}))[1] == '["persistent://public/default/t"]'
 
 
-async def test_a_page_under_the_advertised_name_changes_things() -> None:
+async def test_a_page_under_the_advertised_address_may_create_topics() -> None:
     async with cluster(broker={"advertisedAddress": "Broker.Example"}) as parts:
         port = parts.broker.web_service_url.rpartition(":")[2]
         parts.broker.urls = ServerUrls(web=f"http://127.0.0.1:{port}")
@@ -227,12 +227,12 @@ async def test_a_page_under_the_advertised_name_changes_things() -> None:
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-async def test_broker_and_proxy_have_the_same_rule(role: str) -> None:
+async def test_a_post_from_another_origin_is_refused_by_broker_and_proxy(role: str) -> None:
     async with cluster() as parts:
         assert (await answered(parts, "POST", "/", {"Origin": EVIL}, role))[0] == 403
 
 
-async def test_an_origin_without_a_host_to_compare_is_refused() -> None:
+async def test_a_request_with_an_origin_but_without_a_host_is_refused() -> None:
     async with cluster() as parts:
         # HTTP 1.0, where Host is optional
         host, port = parts.broker.web_service_url.removeprefix("http://").rsplit(":", 1)

@@ -20,7 +20,7 @@ ROLES = ["broker", "proxy"]
 
 
 @pytest.mark.parametrize("role", ROLES)
-async def test_a_fault_acts_on_a_connection_that_is_open(role: str) -> None:
+async def test_a_fault_acts_on_an_already_open_connection(role: str) -> None:
     async with cluster(both=ON) as parts, rest_client(parts.part(role)) as rest:
         peer = await parts.peer(role)
         fault = (await rest.ask("POST", FAULTS, NOT_READY)).value
@@ -35,7 +35,7 @@ async def test_a_fault_acts_on_a_connection_that_is_open(role: str) -> None:
 
 
 @pytest.mark.parametrize("role", ROLES)
-async def test_a_test_waits_until_a_fault_has_acted(role: str) -> None:
+async def test_a_wait_returns_once_the_fault_has_acted_as_often_as_requested(role: str) -> None:
     twice = NOT_READY.replace('"times":1', '"times":2')
     async with cluster(both=ON) as parts, rest_client(parts.part(role)) as rest:
         fault = (await rest.ask("POST", FAULTS, twice)).value["id"]
@@ -56,14 +56,14 @@ async def test_a_test_waits_until_a_fault_has_acted(role: str) -> None:
         ("?timeoutMs=1", 408, "fault-1 acted 0 of 1 times within 1 ms"),
     ],
 )
-async def test_a_wait_that_cannot_succeed_says_why(query: str, status: int, sentence: str) -> None:
+async def test_an_unsuccessful_wait_states_a_reason(query: str, status: int, sentence: str) -> None:
     async with cluster(both=ON, clock=LoopClock()) as parts, rest_client(parts.broker) as rest:
         await rest.ask("POST", FAULTS, NOT_READY)
         answer = await rest.ask("GET", f"{FAULTS}/fault-1/wait{query}")
         assert (answer.status, answer.reason) == (status, sentence)
 
 
-async def test_a_fault_acts_on_a_tunnel_that_is_open_and_no_more_once_it_is_cleared() -> None:
+async def test_a_fault_acts_on_an_already_open_tunnel_until_it_is_deleted() -> None:
     async with cluster(both=ON) as parts, rest_client(parts.proxy) as rest:
         target = parts.broker.service_url.removeprefix("pulsar://")
         peer = await parts.peer("proxy", target=target)
@@ -77,7 +77,7 @@ async def test_a_fault_acts_on_a_tunnel_that_is_open_and_no_more_once_it_is_clea
 
 
 @pytest.mark.parametrize("role", ROLES)
-async def test_without_the_key_faults_and_reset_are_off(role: str) -> None:
+async def test_faults_and_reset_are_404_without_floodgate_faults_enabled(role: str) -> None:
     async with cluster() as parts, rest_client(parts.part(role)) as rest:
         for method in ("POST", "GET", "DELETE"):
             answer = await rest.ask(method, FAULTS, NOT_READY)
@@ -106,7 +106,7 @@ async def test_without_the_key_faults_and_reset_are_off(role: str) -> None:
         (" " * 70_000, 413, "at most"),
     ],
 )
-async def test_what_is_no_fault_is_refused_with_a_sentence(body, status, sentence) -> None:
+async def test_an_invalid_fault_is_refused_with_a_reason(body, status, sentence) -> None:
     async with cluster(both=ON) as parts, rest_client(parts.broker) as rest:
         answer = await rest.ask("POST", FAULTS, body)
         assert answer.status == status
@@ -114,13 +114,13 @@ async def test_what_is_no_fault_is_refused_with_a_sentence(body, status, sentenc
         assert (await rest.ask("DELETE", f"{FAULTS}/fault-1")).status == 404
 
 
-async def test_a_proxy_moves_no_topic() -> None:
+async def test_a_move_topic_fault_is_refused_by_a_proxy() -> None:
     async with cluster(both=ON) as parts, rest_client(parts.proxy) as rest:
         answer = await rest.ask("POST", FAULTS, '{"do":{"action":"moveTopic"}}')
         assert (answer.status, "at the broker" in answer.reason) == (412, True)
 
 
-async def test_a_reset_broker_is_as_a_new_one() -> None:
+async def test_a_reset_broker_answers_like_a_new_broker() -> None:
     topics = {"acme/orders": topic_names("acme/orders", 10), "public/default": [TOPIC]}
     async with cluster(broker=ON) as new, rest_client(new.broker) as rest:
         before = await _told(rest)

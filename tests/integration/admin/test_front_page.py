@@ -17,7 +17,7 @@ async def page(parts: Cluster, role: str, path: str = "/") -> tuple[int, str]:
 
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-async def test_the_front_page_says_who_answers(role: str, profile: str) -> None:
+async def test_the_front_page_shows_version_role_cluster_and_url(role: str, profile: str) -> None:
     async with cluster(profile=profile) as parts:
         status, text = await page(parts, role)
         first, second, *_ = text.splitlines()
@@ -34,7 +34,7 @@ async def test_the_front_page_says_who_answers(role: str, profile: str) -> None:
         ("proxy", {"/metrics/", "/admin/v2/brokers/ready", "/admin/v2/floodgate/limiter"}),
     ],
 )  # fmt: skip
-async def test_every_path_of_the_front_page_is_there(role: str, expected: set[str]) -> None:
+async def test_every_path_on_the_front_page_is_answered_200(role: str, expected: set[str]) -> None:
     async with cluster() as parts:
         text = (await page(parts, role))[1]
         paths = re.findall(r"^(/\S*)", text, re.MULTILINE)

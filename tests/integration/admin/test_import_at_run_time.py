@@ -43,14 +43,14 @@ async def test_topics_are_imported_and_listed(allowed: Path) -> None:
         assert list(listing.topics) == NAMES
 
 
-async def test_without_a_folder_imports_are_off(allowed: Path) -> None:
+async def test_imports_are_refused_without_floodgate_import_directory(allowed: Path) -> None:
     async with cluster() as parts:
         status, answer = await post(parts, {"path": str(allowed / "t.txt")})
         assert status == 403
         assert "floodgateImportDirectory" in answer["reason"]
 
 
-async def test_a_folder_is_walked_beside_the_loop_and_only_if_it_may_be_read(
+async def test_only_an_allowed_folder_is_walked_and_not_on_the_main_thread(
     allowed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     walked: list[tuple[Path, bool]] = []
@@ -67,7 +67,7 @@ async def test_a_folder_is_walked_beside_the_loop_and_only_if_it_may_be_read(
 
 
 @pytest.mark.parametrize("path", ["../secret.txt", "/etc/passwd", "link.txt", ".."])
-async def test_what_lies_elsewhere_is_not_read(allowed: Path, path: str) -> None:
+async def test_a_path_outside_the_import_directory_is_refused(allowed: Path, path: str) -> None:
     async with cluster(broker={"floodgateImportDirectory": str(allowed)}) as parts:
         status, answer = await post(parts, {"path": str(allowed / path)})
         assert status == 403
@@ -75,7 +75,7 @@ async def test_what_lies_elsewhere_is_not_read(allowed: Path, path: str) -> None
         assert await parts.client().topics_of_namespace("tenant/new")
 
 
-async def test_invalid_topics_are_named_and_can_be_left_out(allowed: Path) -> None:
+async def test_an_invalid_name_fails_the_import_unless_skip_invalid_is_set(allowed: Path) -> None:
     (allowed / "some.txt").write_text("\n".join([*NAMES, "broken"]))
     async with cluster(broker={"floodgateImportDirectory": str(allowed)}) as parts:
         refused, told = await post(parts, {"path": str(allowed / "some.txt")})
@@ -87,7 +87,7 @@ async def test_invalid_topics_are_named_and_can_be_left_out(allowed: Path) -> No
     assert (status, answer["topics"], answer["skipped"]) == (200, 25, 1)
 
 
-async def test_names_that_are_not_utf8_are_a_sentence(allowed: Path) -> None:
+async def test_names_that_are_not_utf8_are_refused_with_their_row(allowed: Path) -> None:
     names = [pa.array([text], pa.binary()).view(pa.string()) for text in (b"tenant/a", b"\xff")]
     pq.write_table(pa.table(names, ["namespace", "topic"]), allowed / "t.parquet")
     async with cluster(broker={"floodgateImportDirectory": str(allowed)}) as parts:
@@ -96,7 +96,7 @@ async def test_names_that_are_not_utf8_are_a_sentence(allowed: Path) -> None:
     assert "row 1: b'\\xff' is not UTF-8" in str(answer["reason"])
 
 
-async def test_an_import_that_is_asked_for_again_is_made_again(allowed: Path) -> None:
+async def test_a_repeated_import_restores_a_deleted_topic(allowed: Path) -> None:
     async with cluster(broker={"floodgateImportDirectory": str(allowed)}) as parts:
         body = {"path": str(allowed / "t.txt")}
         await post(parts, body)
@@ -109,7 +109,7 @@ TOO_LARGE = {"path": "x" * 65_536}
 
 
 @pytest.mark.parametrize("body", [None, [], {}, {"path": 1}, {"path": "x", "more": 1}, TOO_LARGE])
-async def test_a_body_of_another_form_is_told_the_right_one(allowed: Path, body: object) -> None:
+async def test_a_malformed_body_is_refused_with_a_valid_form(allowed: Path, body: object) -> None:
     async with cluster(broker={"floodgateImportDirectory": str(allowed)}) as parts:
         status, answer = await post(parts, body)
         assert status == 412
@@ -117,14 +117,14 @@ async def test_a_body_of_another_form_is_told_the_right_one(allowed: Path, body:
 
 
 @pytest.mark.parametrize("path", ["bad.txt", "none.txt", "nul\0byte", "x" * 5_000])
-async def test_a_file_that_cannot_be_imported_is_a_sentence(allowed: Path, path: str) -> None:
+async def test_a_file_that_cannot_be_imported_gives_a_reason(allowed: Path, path: str) -> None:
     async with cluster(broker={"floodgateImportDirectory": str(allowed)}) as parts:
         status, answer = await post(parts, {"path": f"{allowed}/{path}"})
         assert status == 412
         assert answer["reason"]
 
 
-async def test_a_store_that_fails_is_a_sentence(allowed: Path) -> None:
+async def test_a_failing_metadata_store_is_answered_500_with_its_error(allowed: Path) -> None:
     async with cluster(broker={"floodgateImportDirectory": str(allowed)}) as parts:
 
         async def fail(_: object) -> None:
@@ -135,7 +135,7 @@ async def test_a_store_that_fails_is_a_sentence(allowed: Path) -> None:
         assert (status, answer["reason"]) == (500, "the disk is full")
 
 
-async def test_a_link_in_a_folder_cannot_lead_out_of_it(allowed: Path, tmp_path: Path) -> None:
+async def test_a_symlink_out_of_the_import_folder_is_refused(allowed: Path, tmp_path: Path) -> None:
     (tmp_path / "secret.parquet").write_bytes(b"PAR1")
     folder = allowed / "corpus"
     folder.mkdir()

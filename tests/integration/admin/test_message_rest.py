@@ -52,7 +52,7 @@ def store(topic: PersistentTopic, payload: bytes = PAYLOAD, **more: object) -> N
 
 
 @pytest.mark.parametrize("kind", COMPRESSED)
-async def test_a_message_is_shown_decompressed(kind: int) -> None:
+async def test_examining_a_message_returns_the_decompressed_payload(kind: int) -> None:
     async with broker() as (parts, rest):
         sent = COMPRESSED[kind](PAYLOAD)
         store(await loaded(parts), sent, compression=kind, uncompressed_size=len(PAYLOAD))
@@ -73,7 +73,7 @@ async def test_a_message_is_shown_decompressed(kind: int) -> None:
         (pb.ZLIB, zlib.compress(bytes(100_000_000)), 1 << 31),
     ],
 )
-async def test_a_message_that_cannot_be_decompressed_costs_one_answer(kind, payload, size) -> None:
+async def test_examining_a_message_with_an_invalid_payload_is_422(kind, payload, size) -> None:
     async with broker() as (parts, rest):
         store(await loaded(parts), payload, compression=kind, uncompressed_size=size)
         answer = await rest.ask("GET", f"{TOPICS}/t/examinemessage")
@@ -81,7 +81,7 @@ async def test_a_message_that_cannot_be_decompressed_costs_one_answer(kind, payl
         assert "message" in answer.reason
 
 
-async def test_a_message_that_cannot_be_read_costs_one_answer() -> None:
+async def test_examining_a_message_with_unreadable_metadata_is_answered_422() -> None:
     async with broker() as (parts, rest):
         (await loaded(parts)).ledger.append(b"\0\0\0\1\xff", MessageDigest(1, 1, 0))
         answer = await rest.ask("GET", f"{TOPICS}/t/examinemessage")
@@ -89,7 +89,7 @@ async def test_a_message_that_cannot_be_read_costs_one_answer() -> None:
         assert "metadata" in answer.reason
 
 
-async def test_headers_hold_whatever_a_producer_wrote() -> None:
+async def test_line_breaks_in_keys_and_properties_inject_no_http_headers() -> None:
     async with broker() as (parts, rest):
         odd = pb.KeyValue(key="a\r\nb", value="ü\0\x7f")
         store(await loaded(parts), partition_key="k\r\nInjected: 1", properties=[odd])
@@ -99,7 +99,7 @@ async def test_headers_hold_whatever_a_producer_wrote() -> None:
         assert "Injected" not in answer.headers
 
 
-async def test_peek_counts_what_is_left() -> None:
+async def test_peek_counts_only_unacknowledged_messages() -> None:
     async with broker() as (parts, rest):
         topic = await loaded(parts)
         for number in range(6):
@@ -116,7 +116,7 @@ async def test_peek_counts_what_is_left() -> None:
         assert (found[3].status, (await rest.ask("GET", f"{peek}/0")).status) == (404, 412)
 
 
-async def test_an_analysis_of_a_large_backlog_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_backlog_analysis_stops_at_its_entry_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(internal_stats, "MOST_ANALYZED", 200)
     async with broker() as (parts, rest):
         topic = await loaded(parts)
@@ -127,7 +127,7 @@ async def test_an_analysis_of_a_large_backlog_ends(monkeypatch: pytest.MonkeyPat
         assert (found["entries"], found["aborted"]) == (200, True)
 
 
-async def test_a_large_answer_goes_out_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_answer_in_pieces_equals_the_whole_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     async with broker() as (_, rest):
         await rest.done("PUT", f"{TOPICS}/parts/partitions", "3")
         path = f"{TOPICS}/parts/internal-info"
@@ -174,7 +174,7 @@ async def test_a_partitioned_topic_that_grows_while_it_is_deleted_leaves_no_mess
         assert len(parts.broker.messaging.loaded_topics) == 0
 
 
-async def test_a_subscription_under_a_name_that_is_there_is_not_made_again() -> None:
+async def test_a_subscription_is_created_on_missing_partitions_and_then_is_409() -> None:
     async with broker() as (_, rest):
         await rest.done("PUT", f"{TOPICS}/p/partitions", "2")
         await rest.done("PUT", f"{TOPICS}/p-partition-0/subscription/s")
@@ -184,7 +184,7 @@ async def test_a_subscription_under_a_name_that_is_there_is_not_made_again() -> 
         assert (await rest.ask("GET", f"{TOPICS}/p/subscriptions")).value == ["s"]
 
 
-async def test_the_ids_of_messages_in_a_partition_name_it() -> None:
+async def test_message_ids_of_a_partition_have_its_partition_index() -> None:
     async with broker() as (parts, rest):
         await rest.done("PUT", f"{TOPICS}/p/partitions", "2")
         for name in ("t", "p-partition-1"):
@@ -199,7 +199,7 @@ async def test_the_ids_of_messages_in_a_partition_name_it() -> None:
         assert ended.value["partitionIndex"] == -1  # as recorded
 
 
-async def test_the_message_of_time_0_is_the_earliest() -> None:
+async def test_the_message_id_of_time_0_is_the_earliest_position() -> None:
     async with broker() as (parts, rest):
         store(await loaded(parts))
         found = (await rest.ask("GET", f"{TOPICS}/t/messageid/0")).value
@@ -214,7 +214,7 @@ async def test_the_message_of_time_0_is_the_earliest() -> None:
     ],
 )
 @pytest.mark.parametrize(("profile", "status"), [("floodgate", 405), ("pulsar", 500)])
-async def test_a_topic_that_stores_nothing_says_so(method, path, profile, status) -> None:
+async def test_a_non_persistent_topic_cannot_skip_or_compact(method, path, profile, status) -> None:
     topic = "/admin/v2/non-persistent/public/default/t"
     async with broker(profile) as (_, rest):
         await rest.done("PUT", topic)
@@ -236,7 +236,7 @@ async def test_a_topic_that_stores_nothing_says_so(method, path, profile, status
         ("DELETE", "subscription/s", None, 404, "Subscription s not found for topic"),
     ],
 )
-async def test_of_a_topic_that_stores_nothing_a_subscription_is_not_found(
+async def test_subscription_requests_for_a_non_persistent_topic_are_refused(
     method: str, path: str, body: str | None, status: int, reason: str
 ) -> None:
     topic = "/admin/v2/non-persistent/public/default/t"
@@ -263,7 +263,7 @@ async def test_of_a_topic_that_stores_nothing_a_subscription_is_not_found(
         ("GET", "getMessageIdByIndex?index=0", None, 412),
     ],
 )
-async def test_what_cannot_be_asked_is_refused(method, path, body, status) -> None:
+async def test_requests_with_invalid_arguments_are_refused(method, path, body, status) -> None:
     async with broker() as (parts, rest):
         store(await loaded(parts))
         await rest.done("PUT", f"{TOPICS}/t/subscription/s")
@@ -271,7 +271,7 @@ async def test_what_cannot_be_asked_is_refused(method, path, body, status) -> No
         assert answer.status == status
 
 
-async def test_the_backlog_of_a_topic_is_summed_up_over_its_subscriptions() -> None:
+async def test_the_message_backlog_of_a_topic_is_the_sum_over_its_subscriptions() -> None:
     async with broker() as (parts, rest):
         topic = await loaded(parts)
         for subscription in ("all", "some"):
@@ -295,7 +295,7 @@ async def test_the_backlog_of_a_topic_is_summed_up_over_its_subscriptions() -> N
         assert "none" not in (await rest.ask("GET", TOPICS)).text
 
 
-async def test_backlog_quotas_are_enforced_when_somebody_asks() -> None:
+async def test_a_backlog_quota_check_evicts_messages_immediately() -> None:
     async with broker() as (parts, rest):
         topic = await loaded(parts)
         await rest.done("PUT", f"{TOPICS}/t/subscription/s", '"earliest"')
@@ -316,7 +316,7 @@ async def test_backlog_quotas_are_enforced_when_somebody_asks() -> None:
         ('["persistent://public/default/t"]', 412, "are not copied"),
     ],
 )
-async def test_shadow_topics_are_refused_with_a_sentence(names, status, reason) -> None:
+async def test_invalid_shadow_topics_are_refused_with_a_reason(names, status, reason) -> None:
     async with broker() as (parts, rest):
         await loaded(parts)
         answer = await rest.ask("PUT", f"{TOPICS}/t/shadowTopics", names)
@@ -326,7 +326,7 @@ async def test_shadow_topics_are_refused_with_a_sentence(names, status, reason) 
         await rest.done("DELETE", f"{TOPICS}/t/shadowTopics")
 
 
-async def test_a_topic_that_keeps_nothing_is_not_there_once_it_is_unloaded() -> None:
+async def test_a_non_persistent_topic_is_gone_after_an_unload() -> None:
     async with broker() as (parts, rest):
         topic = TopicName.parse("non-persistent://public/default/t")
         await parts.broker.messaging.loaded_topics.get(topic)
@@ -336,7 +336,9 @@ async def test_a_topic_that_keeps_nothing_is_not_there_once_it_is_unloaded() -> 
 
 
 @pytest.mark.parametrize(("profile", "left"), [("floodgate", 2), ("pulsar", 0)])
-async def test_what_all_subscriptions_lose_compaction_keeps(profile: str, left: int) -> None:
+async def test_bulk_requests_spare_the_compaction_cursor_except_pulsars_clear_backlog(
+    profile: str, left: int
+) -> None:
     async with broker(profile) as (parts, rest):
         subscription = f"{TOPICS}/t/subscription"
         for name in ("s", SUBSCRIPTION):
@@ -357,7 +359,7 @@ async def test_what_all_subscriptions_lose_compaction_keeps(profile: str, left: 
 @pytest.mark.parametrize(
     ("profile", "left", "deleted"), [("floodgate", 1, (204, "")), ("pulsar", 0, (404, "not found"))]
 )
-async def test_a_request_about_a_subscription_of_some_partitions_is_refused_before_it_changes_any(
+async def test_skip_all_is_404_if_a_partition_lacks_the_subscription_but_deletion_removes_it(
     profile: str, left: int, deleted: tuple[int, str]
 ) -> None:
     async with broker(profile) as (parts, rest):
@@ -376,7 +378,7 @@ async def test_a_request_about_a_subscription_of_some_partitions_is_refused_befo
         assert topic.subscriptions.get("s") is None
 
 
-async def test_no_request_makes_a_subscription_of_the_broker_s_own_name() -> None:
+async def test_a_reserved_subscription_name_is_refused() -> None:
     async with broker() as (parts, rest):
         await loaded(parts)
         subscription = f"{TOPICS}/t/subscription/pulsar.dedup"
@@ -386,7 +388,7 @@ async def test_no_request_makes_a_subscription_of_the_broker_s_own_name() -> Non
 
 
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
-async def test_new_partitions_have_the_durable_subscriptions_of_the_first_from_their_start(
+async def test_new_partitions_have_the_durable_subscriptions_of_the_first_partition(
     profile: str,
 ) -> None:
     async with broker(profile) as (parts, rest):
@@ -401,7 +403,7 @@ async def test_new_partitions_have_the_durable_subscriptions_of_the_first_from_t
             assert [(one.name, one.cursor.backlog) for one in topic.subscriptions] == [("s", 1)]
 
 
-async def test_a_growth_that_failed_half_way_is_completed_when_it_is_asked_for_again(
+async def test_a_failed_increase_of_partitions_is_completed_by_a_second_request(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with broker() as (parts, rest):
@@ -420,7 +422,7 @@ async def test_a_growth_that_failed_half_way_is_completed_when_it_is_asked_for_a
             assert [one.name for one in topic.subscriptions] == ["s"]
 
 
-async def test_a_client_that_is_faster_than_the_growth_finds_the_subscriptions() -> None:
+async def test_a_partition_loaded_during_the_increase_already_has_its_subscriptions() -> None:
     async with broker() as (parts, rest):
         await rest.done("PUT", f"{TOPICS}/t/partitions", "2")
         growing = parts.broker.messaging.loaded_topics.growing

@@ -15,7 +15,7 @@ ENTRY = MessageDigest(1, 1, 0)
 
 
 @pytest.mark.parametrize("loaded", [True, False])
-async def test_a_namespace_that_comes_again_is_empty(loaded: bool) -> None:
+async def test_a_recreated_namespace_has_no_messages_of_the_deleted_namespace(loaded: bool) -> None:
     allowed = {"forceDeleteNamespaceAllowed": "true"}
     async with (
         cluster(profile="floodgate", broker=allowed) as parts,

@@ -13,7 +13,7 @@ from tests.support.processes.cluster import cluster
 OBJECT = re.compile(r"<[\w.]+ object|\bat 0x[0-9a-f]{6}")
 
 
-async def test_what_a_description_refers_to_is_in_it() -> None:
+async def test_every_referenced_component_is_defined() -> None:
     async with cluster(both={"floodgateFaultsEnabled": "true"}) as parts:
         for part in (parts.broker, parts.proxy):
             found = await document(part.web_service_url)
@@ -34,7 +34,7 @@ async def described(url: str) -> dict[tuple[str, str], dict[str, Any]]:
     }
 
 
-async def test_every_route_is_described_and_nothing_else() -> None:
+async def test_every_operation_has_a_summary_and_all_own_operations_are_described() -> None:
     own = {(one.method, one.path) for one in OWN_OPERATIONS}
     async with cluster(both={"floodgateFaultsEnabled": "true"}) as parts:
         of_broker = await described(parts.broker.web_service_url)
@@ -46,7 +46,7 @@ async def test_every_route_is_described_and_nothing_else() -> None:
         assert ("GET", "/admin/v2/persistent/{tenant}/{namespace}/{topic}/stats") in of_broker
 
 
-async def test_no_answer_shows_an_object_of_the_program() -> None:
+async def test_no_get_answer_shows_the_repr_of_a_python_object() -> None:
     values = {"domain": "persistent", "tenant": "public", "namespace": "default", "topic": "t"}
     values |= {"cluster": "standalone", "subName": "s", "bundle": "0x00000000_0x40000000"}
     found = []

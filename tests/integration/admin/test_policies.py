@@ -25,7 +25,7 @@ def next_change(policies: PolicyService) -> asyncio.Event:
     return changed
 
 
-async def test_a_policy_is_in_force_once_it_is_answered_also_for_a_loaded_topic() -> None:
+async def test_a_policy_applies_to_a_loaded_topic_once_it_is_answered() -> None:
     async with cluster() as parts, rest_client(parts.broker) as rest:
         await rest.done("PUT", f"{TOPICS}/t")
         topic = await parts.broker.messaging.loaded_topics.get(TOPIC)
@@ -38,7 +38,7 @@ async def test_a_policy_is_in_force_once_it_is_answered_also_for_a_loaded_topic(
         assert (of_namespace, of_topic, topic.policies.max_producers) == (3, 2, 3)
 
 
-async def test_a_policy_set_on_one_broker_is_in_force_on_another(postgresql_url: str) -> None:
+async def test_a_policy_set_on_a_broker_applies_on_another_broker(postgresql_url: str) -> None:
     config = broker_config({"metadataStoreUrl": postgresql_url})
     async with (
         BrokerService(config) as one,
@@ -105,7 +105,7 @@ QUOTA = {"limit": 5, "limitSize": 5, "limitTime": -1, "policy": "producer_except
         ),
     ],
 )
-async def test_a_change_keeps_what_another_broker_stored_a_moment_before(
+async def test_a_policy_change_keeps_entries_just_stored_by_another_broker(
     name: str, key: str, theirs: Any, method: str, path: str, body: str | None, together: Any
 ) -> None:
     async with cluster() as parts, rest_client(parts.broker) as rest:
@@ -123,7 +123,7 @@ def includes(kept: Any, expected: Any) -> bool:
     return all(name in kept and includes(kept[name], one) for name, one in expected.items())
 
 
-async def test_partitions_have_the_policies_of_their_topic_and_none_of_their_own() -> None:
+async def test_partitions_have_the_policies_of_their_topic_only() -> None:
     async with cluster() as parts, rest_client(parts.broker) as rest:
         await rest.done("PUT", f"{TOPICS}/p/partitions", "2")
         await rest.done("POST", f"{TOPICS}/p/messageTTL?messageTTL=9")
@@ -134,7 +134,7 @@ async def test_partitions_have_the_policies_of_their_topic_and_none_of_their_own
 
 
 @pytest.mark.parametrize("partitions", [0, 3])
-async def test_a_topic_that_comes_again_has_no_policies(partitions: int) -> None:
+async def test_a_recreated_topic_has_no_policies(partitions: int) -> None:
     async with cluster() as parts, rest_client(parts.broker) as rest:
         path = f"{TOPICS}/t/partitions" if partitions else f"{TOPICS}/t"
         body = str(partitions) if partitions else None
@@ -146,7 +146,7 @@ async def test_a_topic_that_comes_again_has_no_policies(partitions: int) -> None
         assert await parts.broker.store.policy_documents() == {}
 
 
-async def test_a_namespace_that_comes_again_has_no_policies_and_no_permissions() -> None:
+async def test_a_recreated_namespace_has_no_policies_and_no_permissions() -> None:
     path = "/admin/v2/namespaces/public/n"
     async with cluster() as parts, rest_client(parts.broker) as rest:
         await rest.done("PUT", path)
@@ -158,7 +158,7 @@ async def test_a_namespace_that_comes_again_has_no_policies_and_no_permissions()
         assert (await rest.ask("GET", f"{path}/permissions")).value == {}
 
 
-async def test_a_namespace_says_how_topics_are_made_for_clients() -> None:
+async def test_auto_creation_of_topics_follows_the_policy_of_the_namespace() -> None:
     async with cluster() as parts, rest_client(parts.broker) as rest:
         body = '{"allowAutoTopicCreation":true,"topicType":"partitioned","defaultNumPartitions":3}'
         await rest.done("POST", f"{NAMESPACE}/autoTopicCreation", body)
@@ -180,7 +180,7 @@ async def test_a_namespace_says_how_topics_are_made_for_clients() -> None:
         (',"defaultNumPartitions":0', "cannot be less than 1 for partition type."),
     ],
 )
-async def test_partitioned_topics_made_for_clients_need_a_number(partitions, problem) -> None:
+async def test_auto_created_partitioned_topics_require_a_count(partitions, problem) -> None:
     async with cluster() as parts, rest_client(parts.broker) as rest:
         body = f'{{"allowAutoTopicCreation":true,"topicType":"partitioned"{partitions}}}'
         refused = await rest.ask("POST", f"{NAMESPACE}/autoTopicCreation", body)
@@ -202,7 +202,7 @@ async def test_partitioned_topics_made_for_clients_need_a_number(partitions, pro
         ("DELETE", "retention", None, "Namespace policies"),
     ],
 )
-async def test_a_missing_namespace_is_refused_in_upstreams_words(
+async def test_a_policy_of_a_missing_namespace_is_answered_404_in_upstreams_words(
     method: str, policy: str, body: str | None, missing: str
 ) -> None:
     async with cluster() as parts, rest_client(parts.broker) as rest:
@@ -216,14 +216,14 @@ async def applied_quotas(rest: RestClient) -> tuple[object, object]:
     return sorted(applied), (await rest.ask("GET", f"{NAMESPACE}/backlogQuotaMap")).value
 
 
-async def test_quotas_that_are_only_shown_change_nothing() -> None:
+async def test_showing_applied_quotas_stores_no_quotas_in_the_namespace() -> None:
     async with cluster() as parts, rest_client(parts.broker) as rest:
         shown, of_namespace = await applied_quotas(rest)
         assert shown == ["destination_storage", "message_age"]
         assert of_namespace == {}
 
 
-async def test_as_shipped_quotas_that_were_shown_are_the_namespaces_own() -> None:
+async def test_with_profile_pulsar_showing_applied_quotas_stores_quotas_in_the_namespace() -> None:
     async with cluster(profile="pulsar") as parts, rest_client(parts.broker) as rest:
         shown, of_namespace = await applied_quotas(rest)
         assert sorted(of_namespace) == shown == ["destination_storage", "message_age"]
@@ -246,14 +246,14 @@ async def test_as_shipped_quotas_that_were_shown_are_the_namespaces_own() -> Non
         (f"{NAMESPACE}/backlogQuota", "", 400),
     ],
 )
-async def test_what_a_policy_cannot_be_is_refused(path: str, body: str, status: int) -> None:
+async def test_an_invalid_policy_is_refused_and_not_set(path: str, body: str, status: int) -> None:
     async with cluster() as parts, rest_client(parts.broker) as rest:
         answer = await rest.ask("POST", path, body)
         assert answer.status == status
         assert await parts.broker.store.policy_documents() == {}
 
 
-async def test_a_retention_below_the_backlog_quota_is_refused_and_the_other_way_round() -> None:
+async def test_a_retention_below_the_backlog_quota_is_refused_in_either_order() -> None:
     async with cluster() as parts, rest_client(parts.broker) as rest:
         quota = '{"limitSize":31457280,"policy":"producer_exception"}'
         low = '{"retentionTimeInMinutes":10,"retentionSizeInMB":20}'
@@ -272,7 +272,7 @@ async def test_a_retention_below_the_backlog_quota_is_refused_and_the_other_way_
         ("dispatcherPauseOnAckStatePersistent", None, "false"),
     ],
 )
-async def test_of_some_policies_no_topic_shows_its_namespaces(
+async def test_some_applied_topic_policies_do_not_show_the_value_of_the_namespace(
     path: str, body: str | None, shown: str
 ) -> None:
     async with cluster() as parts, rest_client(parts.broker) as rest:
@@ -283,7 +283,7 @@ async def test_of_some_policies_no_topic_shows_its_namespaces(
 
 @pytest.mark.parametrize("path", ["messageTTL?messageTTL=77", "permissions/eve"])
 @pytest.mark.parametrize("below", [f"{TOPICS}/t", NAMESPACE])
-async def test_a_policy_set_during_a_deletion_is_refused_and_left_to_nobody(
+async def test_a_policy_set_during_a_deletion_is_answered_404_and_not_stored(
     monkeypatch: pytest.MonkeyPatch, below: str, path: str
 ) -> None:
     async with cluster() as parts, rest_client(parts.broker) as rest:

@@ -60,7 +60,7 @@ async def answer(rest: RestClient, line: dict[str, Any]) -> tuple[int, Any]:
 
 
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
-async def test_what_is_switched_off_or_not_there_is_answered_as_recorded(profile: str) -> None:
+async def test_disabled_features_and_missing_resources_answer_as_recorded(profile: str) -> None:
     async with cluster(profile=profile) as parts, rest_client(parts.broker) as rest:
         for line in RECORDED:
             if "/made-" not in line["path"] and line["path"] not in OTHERWISE:
@@ -70,7 +70,7 @@ async def test_what_is_switched_off_or_not_there_is_answered_as_recorded(profile
                 assert found == (line["status"], line["answer"]), line["path"]
 
 
-async def test_a_broker_says_which_bundles_it_serves_and_where_its_metadata_are() -> None:
+async def test_a_broker_shows_its_owned_bundles_and_its_metadata_store_url() -> None:
     async with cluster() as parts, rest_client(parts.broker) as rest:
         own = parts.broker.urls.web_address
         await rest.done("PUT", "/admin/v2/persistent/public/default/t/subscription/s")
@@ -105,7 +105,7 @@ async def test_a_namespace_has_the_policies_that_it_is_created_with(profile: str
 
 
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
-async def test_a_namespace_that_is_made_of_anothers_policies_has_the_same(profile: str) -> None:
+async def test_a_namespace_created_with_copied_policies_shows_equal_policies(profile: str) -> None:
     async with cluster(profile=profile) as parts, rest_client(parts.broker) as rest:
         for created, shown in MADE:
             if (await answer(rest, created))[0] == 204:
@@ -116,7 +116,7 @@ async def test_a_namespace_that_is_made_of_anothers_policies_has_the_same(profil
 
 
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
-async def test_profile_pulsar_fails_where_a_real_broker_does_and_floodgate_nowhere(profile) -> None:
+async def test_profile_pulsar_fails_as_recorded_and_floodgate_never_answers_5xx(profile) -> None:
     async with cluster(profile=profile) as parts, rest_client(parts.broker) as rest:
         for method, path, body in SUBJECTS:
             await rest.done(method, f"/admin/v2/{path}", body or None)

@@ -29,7 +29,7 @@ async def unsized() -> AsyncIterator[bytes]:
 
 
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
-async def test_what_is_too_much_or_too_large_is_answered_as_recorded(profile: str) -> None:
+async def test_oversized_and_too_frequent_requests_are_answered_as_recorded(profile: str) -> None:
     clock = ManualClock()
     requests = {
         "a body of 1000 bytes": ("PUT", f"{TENANTS}/a", BODY.ljust(1000), JSON),

@@ -18,7 +18,7 @@ ON = {"floodgateFaultsEnabled": "true"}
 TOPICS = [f"persistent://public/default/reset-{index}" for index in range(8)]
 
 
-async def test_a_topic_that_comes_at_the_last_moment_goes_with_the_others() -> None:
+async def test_a_topic_created_during_a_reset_is_deleted_as_well() -> None:
     async with cluster(broker=ON) as parts, rest_client(parts.broker) as rest:
         store = parts.broker.store
         delete = store.delete_all
@@ -36,7 +36,7 @@ async def test_a_topic_that_comes_at_the_last_moment_goes_with_the_others() -> N
         assert left.empty
 
 
-async def test_a_tenant_that_others_use_again_is_told_of() -> None:
+async def test_a_reset_is_answered_409_if_a_tenant_is_used_again_meanwhile() -> None:
     async with cluster(broker=ON) as parts, rest_client(parts.broker) as rest:
         store = parts.broker.store
         delete = store.delete_tenant
@@ -52,7 +52,7 @@ async def test_a_tenant_that_others_use_again_is_told_of() -> None:
         assert (await rest.ask("POST", RESET)).status == 204
 
 
-async def test_a_reset_that_cannot_delete_all_messages_is_ended_by_the_next() -> None:
+async def test_a_reset_that_failed_to_delete_messages_is_completed_by_the_next_reset() -> None:
     async with cluster(broker=ON) as parts, rest_client(parts.broker) as rest:
         store = parts.broker.messaging.store
         names = [f"persistent://public/n{number}/t" for number in range(3)]
@@ -76,7 +76,7 @@ async def test_a_reset_that_cannot_delete_all_messages_is_ended_by_the_next() ->
         assert not store.names()
 
 
-async def test_a_reset_is_of_all_brokers_of_a_store(postgresql_url: str) -> None:
+async def test_a_reset_clears_topics_of_all_brokers_of_a_store(postgresql_url: str) -> None:
     # Topics of both brokers, with messages
     config = broker_config({"metadataStoreUrl": postgresql_url, **ON})
     async with AsyncExitStack() as stack:
@@ -99,7 +99,7 @@ async def test_a_reset_is_of_all_brokers_of_a_store(postgresql_url: str) -> None
             assert (await consumer.receive(5_000)).data() == b"after"
 
 
-async def test_what_was_configured_goes_at_once_also_what_needs_each_other() -> None:
+async def test_a_reset_removes_interdependent_dynamic_values_together() -> None:
     # This low mark would exceed the file's high mark; and a key of another version
     values = {
         "pulsarChannelWriteBufferHighWaterMark": "1048576",
@@ -117,7 +117,7 @@ async def test_what_was_configured_goes_at_once_also_what_needs_each_other() -> 
         assert parts.broker.dynamic.config == begun
 
 
-async def test_a_policy_that_is_set_while_its_namespace_goes_goes_with_it() -> None:
+async def test_a_policy_set_during_a_namespace_deletion_is_deleted_with_it() -> None:
     keys = {"forceDeleteNamespaceAllowed": "true"}
     async with cluster(broker=keys) as parts, rest_client(parts.broker) as rest:
         path, store = "/admin/v2/namespaces/public/gone", parts.broker.store

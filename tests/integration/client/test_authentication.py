@@ -26,7 +26,7 @@ async def next_command(connection: ByteBrokerConnection) -> pb.BaseCommand:
     return pb.BaseCommand.FromString(body[GREETING_BYTES:])
 
 
-async def test_a_challenge_is_answered_with_the_newest_token_and_nobody_notices() -> None:
+async def test_each_auth_challenge_during_a_request_is_answered_with_a_fresh_token() -> None:
     tokens = iter(["first", "second", "third"])
     async with ByteBroker(connected_command()) as broker:
         client = Client(broker.url, AuthenticationToken(lambda: next(tokens)))
@@ -54,7 +54,7 @@ async def test_a_challenge_is_answered_with_the_newest_token_and_nobody_notices(
         await client.close()
 
 
-async def test_credentials_that_are_refused_are_an_authentication_error() -> None:
+async def test_refused_credentials_raise_an_authentication_error() -> None:
     refusal = pb.BaseCommand(
         type=pb.BaseCommand.ERROR,
         error=pb.CommandError(request_id=-1 % 2**64, error=pb.AuthenticationError, message="no"),
@@ -69,7 +69,7 @@ async def test_credentials_that_are_refused_are_an_authentication_error() -> Non
         assert (connect.auth_method_name, connect.auth_data) == ("basic", b"me:x")
 
 
-async def test_a_token_that_cannot_be_had_is_an_error_of_its_own() -> None:
+async def test_an_unreadable_token_raises_error_getting_authentication_data() -> None:
     async with (
         ByteBroker(connected_command()) as broker,
         Client(broker.url, AuthenticationToken("file:///not/there")) as client,

@@ -78,7 +78,7 @@ class Received:
 @pytest.mark.parametrize(
     ("through", "kind"), [("broker", ConsumerType.Exclusive), ("proxy", ConsumerType.Shared)]
 )
-async def test_producers_and_consumers_go_on_when_a_killed_broker_is_back(
+async def test_producers_and_consumers_lose_no_message_when_a_broker_is_killed(
     tmp_path: Path, through: str, kind: ConsumerType
 ) -> None:
     async with AsyncExitStack() as stack:
@@ -111,7 +111,7 @@ async def test_producers_and_consumers_go_on_when_a_killed_broker_is_back(
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_a_reader_goes_on_behind_the_message_it_read_last(tmp_path: Path) -> None:
+async def test_a_reader_continues_after_its_last_message_on_a_restart(tmp_path: Path) -> None:
     with restarted_broker(tmp_path) as broker:
         async with Client(broker.server.service_url) as client:
             # A subscription keeps the messages
@@ -127,7 +127,7 @@ async def test_a_reader_goes_on_behind_the_message_it_read_last(tmp_path: Path) 
             assert read == list(range(published.next))
 
 
-async def test_of_several_addresses_those_that_answer_are_used(tmp_path: Path) -> None:
+async def test_a_client_with_several_addresses_uses_the_reachable_broker(tmp_path: Path) -> None:
     with restarted_broker(tmp_path) as broker:
         # No listener at the first and the last
         address = broker.server.service_url.removeprefix("pulsar://")

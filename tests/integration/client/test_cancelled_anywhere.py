@@ -166,7 +166,7 @@ CALLS: dict[str, Callable[[Client], Awaitable[Call]]] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-async def test_a_call_that_is_cancelled_leaves_nothing_behind(name: str, monkeypatch) -> None:
+async def test_a_call_cancelled_at_any_await_leaves_nothing_behind(name: str, monkeypatch) -> None:
     async with cluster(both={"maxMessageSize": str(PART_BYTES)}) as parts:
         namespace = NamespaceName.parse("public/default")
         await parts.broker.store.apply(namespace, TopicChanges((), (), {PARTED: 2}))

@@ -38,7 +38,7 @@ class RecordingClock(LoopClock):
         return [one for one in self._timers if not one.cancelled() and one.when() > self.now()]
 
 
-async def test_a_client_that_is_closed_leaves_no_task_no_timer_and_no_reservation() -> None:
+async def test_a_closed_client_leaves_no_task_timer_or_memory_reservation() -> None:
     async with served() as server:
         topic = server.topic()
         before = asyncio.all_tasks()
@@ -95,7 +95,7 @@ async def _table_view(client: Client, topic: str) -> None:
     await (await client.create_table_view(topic)).close()
 
 
-async def test_a_client_is_closed_while_everything_is_being_opened() -> None:
+async def test_closing_a_client_while_producers_and_consumers_open_leaves_no_task() -> None:
     async with served() as server:
         topic = server.topic()
         before = asyncio.all_tasks()

@@ -49,7 +49,7 @@ def expected(count: int) -> list[bytes]:
 
 
 @ROLES
-async def test_what_is_published_is_received_and_acknowledged(role: str) -> None:
+async def test_published_messages_are_received_in_order_and_acknowledged(role: str) -> None:
     async with client_of(role) as (topic, client):
         consumer = await client.subscribe(topic, "s")
         await publish(client, topic, 2_500)
@@ -86,7 +86,7 @@ async def test_the_consumers_of_a_shared_subscription_get_each_message_once(role
         assert sorted(got, key=int) == expected(300)
 
 
-async def test_a_refused_message_comes_again_and_its_count_rises() -> None:
+async def test_a_negatively_acknowledged_message_is_redelivered_with_a_higher_count() -> None:
     async with client_of() as (topic, client):
         consumer = await client.subscribe(topic, "s", SHARED, negative_ack_redelivery_delay_ms=100)
         await publish(client, topic, 1)
@@ -98,7 +98,7 @@ async def test_a_refused_message_comes_again_and_its_count_rises() -> None:
 
 
 @pytest.mark.parametrize("batched", [False, True])
-async def test_what_is_refused_too_often_is_a_dead_letter(batched: bool) -> None:
+async def test_a_message_refused_too_often_is_sent_to_the_dead_letter_topic(batched: bool) -> None:
     async with client_of() as (topic, client):
         policy = ConsumerDeadLetterPolicy(2, initial_subscription_name="kept")
         consumer = await client.subscribe(
@@ -125,7 +125,7 @@ async def test_what_is_refused_too_often_is_a_dead_letter(batched: bool) -> None
         assert consumer.statistics().dead_letters == 2
 
 
-async def test_a_null_and_a_message_of_chunks_get_to_the_dead_letters_whole() -> None:
+async def test_null_and_chunked_messages_reach_the_dead_letter_topic_unchanged() -> None:
     async with client_of(maxMessageSize="20000") as (topic, client):
         policy = ConsumerDeadLetterPolicy(1, initial_subscription_name="kept")
         consumer = await client.subscribe(
@@ -151,7 +151,7 @@ def origin(message_id: MessageId, *, batched: bool) -> str:
     return f"{text}:0" if batched else text
 
 
-async def test_a_message_that_is_put_off_comes_from_the_retry_topic() -> None:
+async def test_reconsume_later_redelivers_a_message_from_the_retry_topic() -> None:
     async with client_of() as (topic, client):
         consumer = await client.subscribe(
             topic, "s", SHARED, dead_letter_policy=ConsumerDeadLetterPolicy(1), retry_enabled=True
@@ -171,7 +171,7 @@ async def test_a_message_that_is_put_off_comes_from_the_retry_topic() -> None:
 
 
 @pytest.mark.parametrize("compression", list(CompressionType))
-async def test_a_message_in_chunks_is_one(compression: CompressionType) -> None:
+async def test_a_chunked_message_is_received_as_one_message(compression: CompressionType) -> None:
     async with client_of(maxMessageSize="20000") as (topic, client):
         consumer = await client.subscribe(topic, "s", receiver_queue_size=1)
         most = (await client.connection_of(topic)).max_message_size
@@ -192,7 +192,7 @@ async def test_a_message_in_chunks_is_one(compression: CompressionType) -> None:
         assert stats.message_backlog == 0
 
 
-async def test_topics_and_their_partitions_are_merged() -> None:
+async def test_a_consumer_of_several_topics_receives_from_all_their_partitions() -> None:
     async with served() as server, Client(server.service_url) as client:
         await server.create("a", "b", partitions=3)
         names = [server.topic("a"), server.topic("b")]
@@ -208,7 +208,7 @@ async def test_topics_and_their_partitions_are_merged() -> None:
 
 
 @ROLES
-async def test_seek_goes_to_a_message_and_to_a_time(role: str) -> None:
+async def test_seek_moves_a_subscription_to_a_message_or_a_time(role: str) -> None:
     async with client_of(role) as (topic, client):
         consumer = await client.subscribe(topic, "s")
         await publish(client, topic, 10, batching_enabled=False)
@@ -225,7 +225,7 @@ async def test_seek_goes_to_a_message_and_to_a_time(role: str) -> None:
 
 
 @ROLES
-async def test_a_reader_reads_all_there_is(role: str) -> None:
+async def test_a_reader_reads_all_messages_after_its_start_position(role: str) -> None:
     async with client_of(role) as (topic, client):
         ids = await publish(client, topic, 100)
         async with await client.create_reader(topic, ids[49]) as reader:
@@ -242,7 +242,7 @@ async def test_a_reader_reads_all_there_is(role: str) -> None:
         assert await latest.has_message_available()
 
 
-async def test_a_lost_connection_loses_nothing() -> None:
+async def test_a_consumer_receives_every_message_despite_lost_connections() -> None:
     async with client_of() as (topic, client):
         consumer = await client.subscribe(topic, "s", receiver_queue_size=10)
         await publish(client, topic, 100, batching_enabled=False)
@@ -261,7 +261,7 @@ async def test_a_lost_connection_loses_nothing() -> None:
         assert consumer.statistics().topics[0].reconnections >= 1
 
 
-async def test_the_rest_of_a_batch_comes_again_if_single_messages_are_acknowledged() -> None:
+async def test_only_unacknowledged_messages_of_a_batch_are_redelivered() -> None:
     async with client_of() as (topic, client):
         options: dict[str, Any] = {"batch_index_ack_enabled": True, "initial_position": EARLIEST}
         await publish(client, topic, 10)
@@ -273,7 +273,7 @@ async def test_the_rest_of_a_batch_comes_again_if_single_messages_are_acknowledg
         assert payloads(await take(again, 5)) == expected(10)[1::2]
 
 
-async def test_batches_are_received_together() -> None:
+async def test_batch_receive_returns_as_many_messages_as_its_policy_allows() -> None:
     async with client_of() as (topic, client):
         policy = ConsumerBatchReceivePolicy(50, -1, 5_000)
         consumer = await client.subscribe(topic, "s", batch_receive_policy=policy)
@@ -300,7 +300,7 @@ async def test_a_failover_consumer_knows_whether_it_is_active() -> None:
 @pytest.mark.parametrize(
     "by_index", [True, pytest.param(False, marks=only_here("a key of the broker"))]
 )
-async def test_what_one_consumer_left_of_a_batch_the_next_ends(by_index: bool) -> None:
+async def test_the_next_consumer_completes_a_partially_acknowledged_batch(by_index: bool) -> None:
     keys = {"acknowledgmentAtBatchIndexLevelEnabled": str(by_index).lower()}
     async with client_of("broker", **keys) as (_, client):
         # Given a consumer that acknowledges single messages, and one that does not
@@ -320,7 +320,7 @@ async def test_what_one_consumer_left_of_a_batch_the_next_ends(by_index: bool) -
         assert stats.message_backlog == 0
 
 
-async def test_parts_of_a_batch_come_again_when_another_consumer_sets_the_subscription() -> None:
+async def test_a_seek_by_another_consumer_redelivers_acknowledged_messages_of_a_batch() -> None:
     async with client_of() as (topic, client):
         await client.subscribe(topic, "s", SHARED)
         await publish(client, topic, 10)
@@ -332,7 +332,7 @@ async def test_parts_of_a_batch_come_again_when_another_consumer_sets_the_subscr
         assert sorted(payloads(await take(first, 10))) == expected(10)
 
 
-async def test_a_seek_waits_for_no_receipts_that_never_come() -> None:
+async def test_a_seek_does_not_wait_for_outstanding_ack_receipts() -> None:
     async with client_of() as (topic, client):
         await publish(client, topic, 3, batching_enabled=False)
         consumer = await client.subscribe(

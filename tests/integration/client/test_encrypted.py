@@ -52,7 +52,7 @@ async def received(consumer: Consumer, producer_says: bytes) -> list[bytes]:
         (ConsumerCryptoFailureAction.CONSUME, [b"secret", b"plain"], False),
     ],
 )
-async def test_the_program_says_what_becomes_of_them(action, delivered, *, left) -> None:
+async def test_crypto_failure_action_decides_about_delivery(action, delivered, *, left) -> None:
     async with served() as server, Client(server.service_url) as client:
         topic = server.topic()
         consumer = await client.subscribe(topic, "s", crypto_failure_action=action)

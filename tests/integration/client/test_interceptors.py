@@ -74,7 +74,7 @@ class Failing(ProducerInterceptor, ConsumerInterceptor):
         raise RuntimeError("on_close")
 
 
-async def test_interceptors_see_each_moment(client: Client, topic: str) -> None:
+async def test_interceptors_are_called_at_every_message_event(client: Client, topic: str) -> None:
     producing, consuming = Producing(), Consuming()
     consumer = await client.subscribe(
         topic,
@@ -93,7 +93,7 @@ async def test_interceptors_see_each_moment(client: Client, topic: str) -> None:
     assert consuming.seen == [before, "refused 1", before, "acknowledged", "closed"]
 
 
-async def test_interceptor_error(client: Client, topic: str, caplog) -> None:
+async def test_an_interceptor_error_has_no_effect(client: Client, topic: str, caplog) -> None:
     """Upstream ProducerImplTest.testInterceptorError: nothing leaks, whatever the error."""
     caplog.set_level("CRITICAL", "client.interceptors")
     failing = Failing()

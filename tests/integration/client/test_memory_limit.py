@@ -22,7 +22,7 @@ async def drain(consumer: Consumer, count: int) -> int:
 
 
 @pytest.mark.parametrize("limit", [1, 200 * 1024, 1024 * 1024])
-async def test_many_consumers_take_turns_under_a_small_limit(limit: int) -> None:
+async def test_many_consumers_receive_all_messages_under_a_small_memory_limit(limit: int) -> None:
     # A backlog of 10 MB on 20 topics, each read by two consumers.
     async with served() as server:
         url = server.service_url
@@ -46,7 +46,7 @@ async def test_many_consumers_take_turns_under_a_small_limit(limit: int) -> None
         assert memory.current_usage == memory.statistics().reservations == 0
 
 
-async def test_a_task_that_consumes_and_then_produces_goes_on_with_a_limit_of_one_byte() -> None:
+async def test_a_task_that_consumes_and_produces_does_not_block_with_a_limit_of_one_byte() -> None:
     async with served() as server:
         url = server.service_url
         async with Client(url) as filling, Client(url, memory_limit_bytes=1) as client:

@@ -42,7 +42,7 @@ async def subscribed(client: Client, pattern: str = BASE + PATTERN, **options) -
 
 @pytest.mark.parametrize("family", FAMILIES)
 @ROLES
-async def test_topics_that_come_are_found_and_those_that_go_are_left(role, family) -> None:
+async def test_created_topics_are_subscribed_and_deleted_topics_dropped(role, family) -> None:
     async with served(role) as server, Client(server.service_url) as client:
         await server.create("t-a", "t-b", "other")
         consumer = await subscribed(client, server.topic(PATTERN), discovery_schedule=family)
@@ -56,7 +56,7 @@ async def test_topics_that_come_are_found_and_those_that_go_are_left(role, famil
 
 
 @pytest.mark.parametrize("family", ["polite", "java-poll"])
-async def test_a_topic_that_is_deleted_and_made_again_between_two_looks_is_read_again(
+async def test_a_topic_recreated_between_two_listings_is_consumed_again(
     family: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with served("broker") as server, Client(server.service_url) as client:
@@ -78,7 +78,7 @@ async def test_a_topic_that_is_deleted_and_made_again_between_two_looks_is_read_
 
 
 @only_here("the broker must be told to filter no lists")
-async def test_a_list_that_the_broker_did_not_filter_is_filtered_here() -> None:
+async def test_the_client_filters_a_listing_that_the_broker_did_not_filter() -> None:
     keys = {"enableBrokerSideSubscriptionPatternEvaluation": "false"}
     async with (
         cluster({NS: [*full("t-a"), *topic_names(NS, 5_000)]}, broker=keys) as parts,
@@ -93,7 +93,7 @@ async def test_a_list_that_the_broker_did_not_filter_is_filtered_here() -> None:
 
 @pytest.mark.parametrize("family", ["polite", "java-watch"])
 @ROLES
-async def test_what_changed_while_connections_were_lost_is_found(role, family) -> None:
+async def test_topic_changes_during_lost_connections_are_discovered(role, family) -> None:
     async with served(role) as server, Client(server.service_url) as client:
         await server.create("t-a", "t-b")
         consumer = await subscribed(client, server.topic(PATTERN), discovery_schedule=family)
@@ -103,21 +103,21 @@ async def test_what_changed_while_connections_were_lost_is_found(role, family) -
         await until(lambda: topics(consumer) == {"t-b", "t-c"})
 
 
-async def test_partitions_are_one_topic() -> None:
+async def test_all_partitions_of_a_matching_topic_are_subscribed() -> None:
     async with served() as server, Client(server.service_url) as client:
         await server.create("t-p", partitions=3)
         consumer = await subscribed(client, server.topic(PATTERN))
         assert topics(consumer) == {f"t-p-partition-{index}" for index in range(3)}
 
 
-async def test_no_topic_may_match_yet() -> None:
+async def test_a_pattern_without_a_match_subscribes_to_a_topic_created_later() -> None:
     async with served() as server, Client(server.service_url) as client:
         consumer = await subscribed(client, server.topic(PATTERN))
         await server.create("t-a")
         await until(lambda: topics(consumer) == {"t-a"})
 
 
-async def test_a_topic_that_is_gone_is_not_made_again() -> None:
+async def test_a_pattern_consumer_does_not_recreate_a_deleted_topic() -> None:
     async with served() as server, Client(server.service_url) as client:
         await server.create("t-a")
         consumer = await subscribed(client, server.topic(PATTERN))
@@ -129,7 +129,7 @@ async def test_a_topic_that_is_gone_is_not_made_again() -> None:
 
 @only_here("the broker's memory is taken from within")
 @ROLES
-async def test_all_are_subscribed_where_most_are_refused_at_first(role, monkeypatch) -> None:
+async def test_all_pattern_consumers_subscribe_after_refused_listings(role, monkeypatch) -> None:
     # Given a server that holds memory for one listing, and lets one more wait
     names = [*full("t-a"), *topic_names(NS, 200)]
     size = sum(len(name) + 32 for name in names)
@@ -171,7 +171,7 @@ async def test_all_are_subscribed_where_most_are_refused_at_first(role, monkeypa
         (BASE + PATTERN, {"retry_enabled": True}, "retry"),
     ],
 )
-async def test_what_makes_no_sense_is_refused(topic, options, sentence) -> None:
+async def test_an_invalid_pattern_subscription_is_refused(topic, options, sentence) -> None:
     async with served() as server, Client(server.service_url) as client:
         with pytest.raises(InvalidConfiguration, match=sentence):
             await client.subscribe(topic, "s", is_pattern_topic=True, **options)

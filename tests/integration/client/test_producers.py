@@ -57,7 +57,7 @@ async def everything(client: Client, count: int, topic: str) -> list[Message]:
 
 @ROLES
 @pytest.mark.parametrize("compression", CompressionType)
-async def test_batches_arrive_as_they_were_sent(role: str, compression: CompressionType) -> None:
+async def test_batched_messages_arrive_unchanged(role: str, compression: CompressionType) -> None:
     async with client_of(role) as (topic, client):
         producer = await client.create_producer(topic, compression_type=compression)
         ids = await asyncio.gather(
@@ -83,7 +83,7 @@ async def test_batches_arrive_as_they_were_sent(role: str, compression: Compress
         (CompressionType.SNAPPY, 4_500_000),
     ],
 )
-async def test_a_large_message_arrives_whole_beside_batches(compression, size) -> None:
+async def test_a_large_message_between_batched_messages_arrives_complete(compression, size) -> None:
     async with client_of("broker") as (topic, client):
         producer = await client.create_producer(topic, compression_type=compression)
         contents = [b"before", b"0123456789" * (size // 10), b"behind"]
@@ -94,7 +94,7 @@ async def test_a_large_message_arrives_whole_beside_batches(compression, size) -
 
 
 @ROLES
-async def test_a_message_in_parts_arrives_whole(role: str) -> None:
+async def test_a_chunked_message_arrives_complete(role: str) -> None:
     async with client_of(role) as (topic, client):
         producer = await client.create_producer(
             topic, chunking_enabled=True, batching_enabled=False, max_pending_messages=2
@@ -108,7 +108,7 @@ async def test_a_message_in_parts_arrives_whole(role: str) -> None:
 
 
 @ROLES
-async def test_keys_have_their_partition_and_their_order(role: str) -> None:
+async def test_messages_of_a_key_use_the_same_partition_and_keep_their_order(role: str) -> None:
     async with client_of(role, partitions=4) as (topic, client):
         producer = await client.create_producer(topic, batching_type=BatchingType.KeyBased)
         ids = await asyncio.gather(
@@ -122,7 +122,7 @@ async def test_keys_have_their_partition_and_their_order(role: str) -> None:
 
 
 @ROLES
-async def test_a_connection_that_is_lost_costs_no_message(role: str) -> None:
+async def test_a_producer_loses_and_repeats_no_message_on_lost_connections(role: str) -> None:
     async with client_of(role, repeats=False) as (topic, client):
         producer = await client.create_producer(topic, batching_max_messages=10)
 
@@ -144,7 +144,7 @@ async def test_a_connection_that_is_lost_costs_no_message(role: str) -> None:
 
 
 @ROLES
-async def test_exclusive_access_passes_from_one_to_the_next(role: str) -> None:
+async def test_exclusive_access_passes_to_the_next_waiting_producer(role: str) -> None:
     async with client_of(role) as (topic, client):
         first = await client.create_producer(topic, access_mode=ProducerAccessMode.Exclusive)
         with pytest.raises(ProducerFenced):
@@ -168,7 +168,7 @@ async def test_exclusive_access_passes_from_one_to_the_next(role: str) -> None:
 
 
 @ROLES
-async def test_a_producer_that_is_fenced_out_ends(role: str) -> None:
+async def test_a_fenced_producer_can_no_longer_send(role: str) -> None:
     async with client_of(role) as (topic, client):
         first = await client.create_producer(topic, access_mode=ProducerAccessMode.Exclusive)
         await first.send(b"mine")
@@ -181,7 +181,7 @@ async def test_a_producer_that_is_fenced_out_ends(role: str) -> None:
 
 
 @ROLES
-async def test_repetitions_are_dropped_where_the_broker_does_so(role: str) -> None:
+async def test_deduplication_drops_a_repeated_sequence_id(role: str) -> None:
     async with client_of(role, repeats=False) as (topic, client):
         producer = await client.create_producer(topic, "mine")
         await producer.send(b"5", sequence_id=5)
@@ -195,7 +195,7 @@ async def test_repetitions_are_dropped_where_the_broker_does_so(role: str) -> No
         assert [one.data() for one in await everything(client, 2, topic)] == [b"5", b"6"]
 
 
-async def test_batches_by_key_are_no_repetitions_of_each_other() -> None:
+async def test_deduplication_keeps_all_key_based_batches() -> None:
     async with client_of("broker", repeats=False) as (topic, client):
         producer = await client.create_producer(topic, batching_type=BatchingType.KeyBased)
         sends = [producer.send(b"%d" % n, partition_key="ba"[n % 2]) for n in range(4)]
@@ -209,7 +209,7 @@ async def test_batches_by_key_are_no_repetitions_of_each_other() -> None:
 
 
 @ROLES
-async def test_many_sends_stay_within_the_limit(role: str) -> None:
+async def test_pending_sends_stay_within_the_memory_limit(role: str) -> None:
     limit, size = 64 * 1024, 1024
     async with client_of(role, limit) as (topic, client):
         producer = await client.create_producer(
@@ -223,7 +223,7 @@ async def test_many_sends_stay_within_the_limit(role: str) -> None:
 
 
 @ROLES
-async def test_sends_before_a_lazy_producer_is_attached_do_not_block_those_that_wait_for_memory(
+async def test_sends_of_a_lazy_producer_complete_under_a_small_memory_limit(
     role: str,
 ) -> None:
     # Memory for two of four messages

@@ -72,7 +72,7 @@ def version(name: str, *fields: str) -> AvroSchema:
     ],
     ids=lambda value: f"{value}"[:12],
 )
-async def test_what_is_sent_is_received(client, topic, schema, value) -> None:
+async def test_a_value_of_any_schema_is_received_unchanged(client, topic, schema, value) -> None:
     consumer = await client.subscribe(topic, "s", schema=schema)
     producer = await client.create_producer(topic, schema=schema)
     await producer.send(value)
@@ -83,7 +83,7 @@ async def test_what_is_sent_is_received(client, topic, schema, value) -> None:
     assert (await consumer.receive()).value() is None
 
 
-async def test_each_message_is_read_by_the_version_it_was_written_by(client, topic) -> None:
+async def test_each_message_is_decoded_with_its_producers_schema_version(client, topic) -> None:
     older = version("Row", "gone", "kept")
     newer = version("Row", "kept", "added")
     async with await client.create_producer(topic, schema=older) as producer:
@@ -102,7 +102,7 @@ async def test_each_message_is_read_by_the_version_it_was_written_by(client, top
     ]
 
 
-async def test_auto_reads_every_version_by_its_own_definition(client: Client, topic: str) -> None:
+async def test_auto_consume_decodes_with_each_schema_version(client: Client, topic: str) -> None:
     older = version("Row", "kept")
     newer = version("Row", "kept", "added")
     values = {older: {"kept": "a"}, newer: {"kept": "b", "added": "c"}}
@@ -123,14 +123,14 @@ async def test_auto_reads_every_version_by_its_own_definition(client: Client, to
     ],
     ids=["bytes", "text", "json"],
 )
-async def test_auto_reads_what_is_not_avro(client, topic, schema, value, found) -> None:
+async def test_auto_consume_decodes_bytes_text_or_json(client, topic, schema, value, found) -> None:
     consumer = await client.subscribe(topic, "s", schema=AutoConsumeSchema())
     producer = await client.create_producer(topic, schema=schema)
     await producer.send(value)
     assert (await consumer.receive()).value() == found
 
 
-async def test_what_is_not_compatible_is_refused(client: Client, topic: str) -> None:
+async def test_an_incompatible_schema_is_refused(client: Client, topic: str) -> None:
     await client.create_producer(topic, schema=version("Row", "a"))
     incompatible = AvroSchema(
         None, {"type": "record", "name": "Row", "fields": [{"name": "b", "type": "long"}]}
@@ -142,7 +142,7 @@ async def test_what_is_not_compatible_is_refused(client: Client, topic: str) -> 
             await client.subscribe(topic, "s", schema=schema)
 
 
-async def test_a_version_that_is_gone_costs_the_value_and_not_the_message(client, topic) -> None:
+async def test_a_missing_schema_version_fails_the_value_but_not_the_message(client, topic) -> None:
     # The messages name a schema version unknown to the broker
     schema = version("Row", "a")
     producer = await client.create_producer(topic, schema=schema)

@@ -30,7 +30,7 @@ class Changes:
             await self._more.wait()
 
 
-async def test_a_table_has_the_newest_values_and_follows(client: Client, topic: str) -> None:
+async def test_a_table_follows_the_newest_value_of_each_key(client: Client, topic: str) -> None:
     producer = await client.create_producer(topic, schema=StringSchema())
     for key, value in (("a", "1"), ("b", "2"), ("a", "3"), (None, "no key"), ("c", "4")):
         await producer.send(value, partition_key=key)
@@ -56,7 +56,7 @@ async def test_a_table_of_a_new_topic_is_empty(client: Client, topic: str) -> No
         assert table.topic() == topic
 
 
-async def test_a_batch_updates_in_order(client: Client, topic: str) -> None:
+async def test_messages_of_a_batch_update_the_table_in_order(client: Client, topic: str) -> None:
     producer = await client.create_producer(topic, batching_max_publish_delay_ms=50)
     await asyncio.gather(
         *(
@@ -68,7 +68,7 @@ async def test_a_batch_updates_in_order(client: Client, topic: str) -> None:
         assert sorted(table.values()) == sorted(str(number).encode() for number in range(293, 300))
 
 
-async def test_a_listener_that_fails_is_passed_over(client: Client, topic: str, caplog) -> None:
+async def test_a_failing_listener_is_skipped(client: Client, topic: str, caplog) -> None:
     def fails(key: str, value: object) -> None:
         raise RuntimeError("listener")
 
@@ -83,7 +83,7 @@ async def test_a_listener_that_fails_is_passed_over(client: Client, topic: str, 
         assert changes.seen == [("a", b"1")]
 
 
-async def test_a_closed_table_stays_as_it_was(client: Client, topic: str) -> None:
+async def test_a_closed_table_keeps_its_values(client: Client, topic: str) -> None:
     producer = await client.create_producer(topic)
     await producer.send(b"1", partition_key="a")
     table = await client.create_table_view(topic, "my-table")
@@ -94,7 +94,7 @@ async def test_a_closed_table_stays_as_it_was(client: Client, topic: str) -> Non
     assert (await consumer.receive()).data() == b"1"
 
 
-async def test_the_client_closes_its_tables(client: Client, topic: str) -> None:
+async def test_closing_the_client_is_no_failure_of_its_tables(client: Client, topic: str) -> None:
     table = await client.create_table_view(topic)
     await client.close()
     assert table.failure is None
@@ -102,7 +102,7 @@ async def test_the_client_closes_its_tables(client: Client, topic: str) -> None:
         await client.create_table_view(topic)
 
 
-async def test_the_table_of_a_partitioned_topic_is_filled_through_a_small_limit() -> None:
+async def test_the_table_of_a_partitioned_topic_is_filled_under_a_small_memory_limit() -> None:
     async with (
         served() as server,
         Client(server.service_url, memory_limit_bytes=50_000) as client,

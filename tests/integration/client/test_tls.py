@@ -31,7 +31,7 @@ async def forwarded(
         yield url
 
 
-async def test_messages_go_to_a_topic_and_back_through_tls(tmp_path: Path) -> None:
+async def test_messages_are_published_and_received_over_tls(tmp_path: Path) -> None:
     certificates = Certificates(tmp_path)
     async with (
         forwarded(certificates) as url,
@@ -54,7 +54,7 @@ async def test_messages_go_to_a_topic_and_back_through_tls(tmp_path: Path) -> No
     ],
     ids=["not trusted", "another host's name"],
 )
-async def test_a_certificate_that_is_not_right_is_refused(tmp_path, arguments, reason) -> None:
+async def test_an_untrusted_certificate_or_host_is_refused(tmp_path, arguments, reason) -> None:
     certificates = Certificates(tmp_path, server_name="elsewhere.example")
     trusted = certificates.trust if arguments.get("trusts") else None
     hostname = arguments.get("hostname", False)
@@ -67,7 +67,7 @@ async def test_a_certificate_that_is_not_right_is_refused(tmp_path, arguments, r
 
 
 @pytest.mark.parametrize("trusts", [True, False])
-async def test_who_does_not_check_takes_any_certificate(tmp_path: Path, *, trusts: bool) -> None:
+async def test_without_checks_any_certificate_is_accepted(tmp_path: Path, *, trusts: bool) -> None:
     certificates = Certificates(tmp_path, server_name="elsewhere.example")
     arguments: dict[str, object] = (
         {"tls_trust_certs_file_path": certificates.trust}
@@ -79,7 +79,7 @@ async def test_who_does_not_check_takes_any_certificate(tmp_path: Path, *, trust
 
 
 @pytest.mark.parametrize("how", ["authentication", "files", "none"])
-async def test_a_client_shows_its_own_certificate(tmp_path: Path, how: str) -> None:
+async def test_a_required_client_certificate_must_be_configured(tmp_path: Path, how: str) -> None:
     certificates = Certificates(tmp_path)
     certificate, key = certificates.client
     arguments: dict[str, object] = {

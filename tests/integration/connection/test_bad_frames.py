@@ -63,7 +63,7 @@ async def test_a_broken_frame_closes_its_own_connection_only(role: str, broken: 
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("sent", [1, 3, 4, 7, 8, 20])
-async def test_a_frame_cut_off_by_its_senders_end_is_forgotten(role: str, sent: int) -> None:
+async def test_a_frame_cut_off_by_a_disconnect_disturbs_no_client(role: str, sent: int) -> None:
     async with cluster(TOPICS) as parts:
         culprit = await parts.peer(role)
         cnx = parts.cnx(culprit, role)
@@ -75,7 +75,7 @@ async def test_a_frame_cut_off_by_its_senders_end_is_forgotten(role: str, sent: 
 
 
 @pytest.mark.parametrize("role", ROLES)
-async def test_as_shipped_a_command_of_the_largest_size_is_taken(role: str) -> None:
+async def test_profile_pulsar_accepts_a_command_of_the_largest_frame_size(role: str) -> None:
     async with cluster(TOPICS, "pulsar") as parts:
         peer = await parts.peer(role)
         largest = ping()
@@ -107,7 +107,7 @@ def _varint(value: int) -> bytes:
     ],
     ids=lambda command: pb.BaseCommand.Type.Name(command.type),
 )
-async def test_a_command_before_connect_closes(role: str, command: pb.BaseCommand) -> None:
+async def test_a_command_before_connect_disconnects(role: str, command: pb.BaseCommand) -> None:
     async with cluster(TOPICS) as parts:
         stranger = await parts.stranger(role)
         await stranger.send(command)
@@ -124,7 +124,7 @@ async def test_before_connect_ping_is_answered_and_pong_ignored(role: str) -> No
         assert (await stranger.command()).type == pb.BaseCommand.CONNECTED
 
 
-async def test_the_proxy_closes_a_protocol_version_below_10() -> None:
+async def test_the_proxy_closes_a_connection_with_a_protocol_version_below_10() -> None:
     async with cluster(TOPICS) as parts:
         stranger = await parts.stranger("proxy")
         await stranger.send(connect_command(protocol_version=9))
@@ -133,7 +133,7 @@ async def test_the_proxy_closes_a_protocol_version_below_10() -> None:
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("role", ROLES)
-async def test_a_peer_that_is_closed_in_the_middle_of_its_requests_leaves_nothing(
+async def test_a_connection_closed_during_its_requests_leaves_nothing_pending(
     role: str, profile: str
 ) -> None:
     async with cluster({"public/default": topic_names("public/default", 5_000)}, profile) as parts:

@@ -69,7 +69,7 @@ def queued(parts: Cluster, role: str, kind: LimitType) -> Callable[[], bool]:
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("kind", list(LimitType))
-async def test_a_client_that_is_lost_in_a_queue_leaves_it_at_once(role, profile, kind) -> None:
+async def test_a_waiter_of_a_lost_client_is_removed_immediately(role, profile, kind) -> None:
     async with cluster(BIG, profile) as parts, taken(parts, role, kind):
         peer = await parts.peer(role)
         await peer.send(topics_command(1, "public/big"))
@@ -81,7 +81,7 @@ async def test_a_client_that_is_lost_in_a_queue_leaves_it_at_once(role, profile,
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_a_client_that_is_lost_while_its_namespace_is_listed_holds_nothing(
+async def test_a_client_lost_during_its_listing_releases_all_permits_immediately(
     role: str, profile: str
 ) -> None:
     async with cluster(BIG, profile) as parts:
@@ -97,7 +97,7 @@ async def test_a_client_that_is_lost_while_its_namespace_is_listed_holds_nothing
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_a_client_that_is_lost_with_its_answer_half_written_holds_nothing(
+async def test_a_client_lost_with_its_answer_half_written_releases_all_permits(
     role: str, profile: str
 ) -> None:
     async with cluster(BIG, profile, **{role: SMALL_SEND_BUFFER}) as parts:
@@ -114,7 +114,7 @@ async def test_a_client_that_is_lost_with_its_answer_half_written_holds_nothing(
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_who_waited_behind_a_lost_client_is_served_in_the_same_turn(role, profile) -> None:
+async def test_a_waiter_behind_a_lost_client_gets_permits_in_the_same_turn(role, profile) -> None:
     keys = {role: {**SMALL_SEND_BUFFER, "floodgateResponseBuffers": "private"}}
     limits = {f"{role}_limits": {"direct_max_bytes": 4_500_000}}
     async with cluster(BIG, profile, **keys, **limits) as parts:
@@ -131,7 +131,7 @@ async def test_who_waited_behind_a_lost_client_is_served_in_the_same_turn(role, 
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_all_requests_of_a_lost_client_come_back_together(role: str, profile: str) -> None:
+async def test_lookup_permits_of_a_lost_client_are_all_released(role: str, profile: str) -> None:
     unbounded = {"floodgateMaxInFlightResponseBytesPerConnection": "0"}
     async with cluster({**BIG, **SMALL}, profile, both=unbounded) as parts:
         store = BlockedStore(parts.broker)

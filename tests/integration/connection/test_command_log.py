@@ -20,7 +20,7 @@ def words(messages: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
-async def test_both_directions_of_a_client_are_told(profile: str, caplog) -> None:
+async def test_commands_in_both_directions_of_a_client_are_logged(profile: str, caplog) -> None:
     with caplog.at_level(logging.DEBUG, command_log.logger.name):
         async with cluster(TOPICS, profile) as parts:
             peer = await parts.peer("broker")
@@ -42,7 +42,7 @@ async def test_both_directions_of_a_client_are_told(profile: str, caplog) -> Non
     assert "topics=[3: " in caplog.messages[4]
 
 
-async def test_a_proxy_tells_of_its_clients_and_of_its_brokers(caplog) -> None:
+async def test_a_proxy_logs_commands_of_its_client_and_broker_connections(caplog) -> None:
     with caplog.at_level(logging.DEBUG, command_log.logger.name):
         async with cluster(TOPICS) as parts:
             await parts.client("proxy").topics_of_namespace(NAMESPACE)
@@ -53,7 +53,7 @@ async def test_a_proxy_tells_of_its_clients_and_of_its_brokers(caplog) -> None:
     assert [words([line])[0].split(" ")[0] for line in answered] == ["sent", "received"] * 2
 
 
-async def test_who_does_not_read_the_lines_does_not_pay_for_them(monkeypatch) -> None:
+async def test_no_command_line_is_built_unless_debug_logging_is_on(monkeypatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise AssertionError("a line that nobody reads")
 

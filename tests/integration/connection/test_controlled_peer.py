@@ -35,7 +35,7 @@ REQUESTS = 128
 
 
 @ALL_LINKS
-async def test_after_each_read_exactly_the_entries_that_have_not_left_are_pending(link) -> None:
+async def test_after_each_read_pending_bytes_count_exactly_the_unsent_entries(link) -> None:
     async with controlled_peer(link, Flow(MARKS)) as (connection, peer):
         data = [bytes([number + 1]) * size for number, size in enumerate(SIZES)]
         for number, one in enumerate(data):
@@ -69,7 +69,7 @@ def ahead(link: Link) -> int:
 
 
 @ALL_LINKS
-async def test_every_entry_whose_last_byte_was_read_has_left(link: Link) -> None:
+async def test_every_entry_that_the_peer_has_read_completely_is_released(link: Link) -> None:
     async with controlled_peer(link, Flow(MARKS)) as (connection, peer):
         for number, size in enumerate(SIZES):
             connection.queue(str(number), bytes(size))
@@ -80,7 +80,7 @@ async def test_every_entry_whose_last_byte_was_read_has_left(link: Link) -> None
 
 
 @ALL_LINKS
-async def test_what_is_not_read_is_not_handed_to_the_kernel(link: Link) -> None:
+async def test_entries_beyond_the_kernel_buffer_stay_pending_until_read(link: Link) -> None:
     async with controlled_peer(link, Flow(MARKS)) as (connection, peer):
         for number in range(20):
             connection.queue(str(number), bytes(100_000))
@@ -93,7 +93,7 @@ async def test_what_is_not_read_is_not_handed_to_the_kernel(link: Link) -> None:
 
 
 @ALL_LINKS
-async def test_a_paused_connection_takes_requests_when_its_answers_are_read(link: Link) -> None:
+async def test_a_paused_connection_resumes_requests_once_its_answers_are_read(link: Link) -> None:
     async with controlled_peer(link, Flow(MARKS)) as (connection, peer):
         connection.queue("answer", bytes(2_000_000))
         await peer.sends(lookup_frames(1, 2) + PING_FRAME)
@@ -108,7 +108,7 @@ async def test_a_paused_connection_takes_requests_when_its_answers_are_read(link
 
 
 @ALL_LINKS
-async def test_where_frames_are_parked_a_ping_overtakes_lookups(link: Link) -> None:
+async def test_a_ping_overtakes_parked_lookups_on_a_paused_connection(link: Link) -> None:
     async with controlled_peer(link, Flow(MARKS, parks=True)) as (connection, peer):
         connection.queue("answer", bytes(2_000_000))
         await peer.sends(lookup_frames(1, 2) + PING_FRAME)
@@ -122,7 +122,7 @@ async def test_where_frames_are_parked_a_ping_overtakes_lookups(link: Link) -> N
 
 @ALL_LINKS
 @pytest.mark.parametrize("leave", [ControlledPeer.closes, ControlledPeer.resets])
-async def test_a_peer_that_leaves_gives_everything_back_before_anything_else_learns_of_it(
+async def test_a_disconnect_releases_all_pending_entries_before_it_is_reported(
     link: Link, leave: object
 ) -> None:
     async with controlled_peer(link, Flow(MARKS, pauses=False)) as (connection, peer):
@@ -139,7 +139,7 @@ async def test_a_peer_that_leaves_gives_everything_back_before_anything_else_lea
 
 @pytest.mark.parametrize("link", [one for one in LINKS if one.sockets], ids=lambda one: one.name)
 @pytest.mark.parametrize("leave", [ControlledPeer.closes, ControlledPeer.resets])
-async def test_a_peer_that_leaves_while_it_is_not_read_is_noticed_within_half_a_second(
+async def test_a_disconnect_of_a_paused_peer_is_noticed_within_half_a_second(
     link: Link, leave: object
 ) -> None:
     flow = Flow(MARKS)
@@ -158,7 +158,7 @@ async def test_a_peer_that_leaves_while_it_is_not_read_is_noticed_within_half_a_
 
 
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
-async def test_all_listings_of_one_client_arrive_that_pipelines_them_and_reads_late(
+async def test_a_peer_that_reads_late_receives_all_its_pipelined_listings(
     profile: str,
 ) -> None:
     """Upstream: PatternConsumerBackPressureTest case 1, scaled down."""

@@ -37,7 +37,7 @@ async def drained(parts: Cluster, role: str, peer: RawPeer) -> asyncio.Task[None
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_requests_under_way_are_answered_and_the_connection_ends(role, profile) -> None:
+async def test_a_drain_answers_requests_in_flight_before_it_closes(role, profile) -> None:
     async with cluster(TOPICS, profile) as parts:
         store = BlockedStore(parts.broker)
         peer = await parts.peer(role)
@@ -52,7 +52,7 @@ async def test_requests_under_way_are_answered_and_the_connection_ends(role, pro
 
 
 @pytest.mark.parametrize("role", ROLES)
-async def test_while_draining_nobody_new_is_taken_and_nothing_new_is_started(role: str) -> None:
+async def test_a_drain_refuses_new_connections_and_starts_no_new_requests(role: str) -> None:
     async with cluster(TOPICS) as parts:
         store = BlockedStore(parts.broker)
         peer = await parts.peer(role)
@@ -73,7 +73,7 @@ async def test_while_draining_nobody_new_is_taken_and_nothing_new_is_started(rol
 
 
 @pytest.mark.parametrize("role", ROLES)
-async def test_while_one_client_is_waited_for_no_other_starts_anything(role: str) -> None:
+async def test_no_client_starts_a_request_while_a_drain_waits_for_answers(role: str) -> None:
     async with cluster({**TOPICS, **SMALL}) as parts:
         store = BlockedStore(parts.broker)
         peers = [await parts.peer(role) for _ in range(5)]
@@ -95,7 +95,7 @@ async def test_while_one_client_is_waited_for_no_other_starts_anything(role: str
 
 
 @pytest.mark.parametrize("role", ROLES)
-async def test_a_draining_process_says_that_it_is_not_ready(role: str) -> None:
+async def test_a_draining_process_answers_503_to_readiness_probes(role: str) -> None:
     async with cluster(TOPICS) as parts, aiohttp.ClientSession() as session:
         ready = f"{parts.part(role).web_service_url}/admin/v2/brokers/ready"
         async with session.get(ready) as response:
@@ -114,7 +114,7 @@ async def test_a_draining_process_says_that_it_is_not_ready(role: str) -> None:
 
 
 @pytest.mark.parametrize("role", ROLES)
-async def test_a_peer_that_does_not_read_cannot_keep_a_process_for_ever(role: str) -> None:
+async def test_a_drain_ends_after_its_timeout_despite_a_peer_that_does_not_read(role: str) -> None:
     clock = ManualClock()
     small = {"floodgateSocketSendBufferBytes": "4096", "floodgateSlowPeerGraceMs": "0"}
     async with cluster(TOPICS, clock=clock, **{role: small}) as parts:
@@ -134,14 +134,14 @@ async def test_a_peer_that_does_not_read_cannot_keep_a_process_for_ever(role: st
 
 
 @pytest.mark.parametrize("role", ROLES)
-async def test_idle_connections_end_at_once(role: str) -> None:
+async def test_a_drain_closes_idle_connections(role: str) -> None:
     async with cluster(TOPICS) as parts:
         peers = [await parts.peer(role) for _ in range(20)]
         await parts.part(role).__aexit__(None, None, None)
         assert [await peer.rest() for peer in peers] == [b""] * 20
 
 
-async def test_a_broker_that_drains_first_is_an_error_for_the_proxys_clients() -> None:
+async def test_clients_of_a_proxy_get_service_not_ready_from_a_drained_broker() -> None:
     async with cluster(TOPICS) as parts:
         peer = await parts.peer()
         await peer.send(topics_command(1, "public/default"))

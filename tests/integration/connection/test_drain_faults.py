@@ -30,7 +30,7 @@ HOUR_MS = 3_600_000
     ],
     ids=["overtaken", "unread", "slow", "unsaid"],
 )
-async def test_what_a_fault_holds_up_does_not_hold_up_the_end(way, fault, caplog) -> None:
+async def test_a_drain_ends_in_time_despite_commands_held_by_a_fault(way, fault, caplog) -> None:
     async with cluster(both={"floodgateFaultsEnabled": "true"}, clock=LoopClock()) as parts:
         role = "broker" if way == "broker" else "proxy"
         server = parts.part(role)

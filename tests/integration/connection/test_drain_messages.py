@@ -29,7 +29,7 @@ async def kinds_until_the_end(peer: MessagePeer) -> list[int]:
         peer.close()
 
 
-async def test_receipts_leave_before_the_producer_is_closed(tmp_path: Path) -> None:
+async def test_send_receipts_are_sent_before_the_producer_is_closed(tmp_path: Path) -> None:
     store = {"floodgateMessageStore": f"sqlite://{tmp_path}/messages.db"}
     async with cluster(broker=store) as parts:
         peer = await MessagePeer.connect(parts.broker.service_url)
@@ -44,7 +44,7 @@ async def test_receipts_leave_before_the_producer_is_closed(tmp_path: Path) -> N
         ]
 
 
-async def test_consumers_are_told_that_their_broker_goes() -> None:
+async def test_a_drain_sends_close_consumer() -> None:
     async with cluster() as parts:
         peer = await MessagePeer.connect(parts.broker.service_url)
         await peer.subscribe(TOPIC)
@@ -52,7 +52,7 @@ async def test_consumers_are_told_that_their_broker_goes() -> None:
         assert await kinds_until_the_end(peer) == [Type.CLOSE_CONSUMER]
 
 
-async def test_a_drain_tells_what_it_ends_and_what_was_left(caplog) -> None:
+async def test_a_drain_logs_its_connections_producers_and_consumers(caplog) -> None:
     clock = ManualClock()
     async with cluster(clock=clock) as parts:
         peer = await MessagePeer.connect(parts.broker.service_url)
@@ -66,7 +66,7 @@ async def test_a_drain_tells_what_it_ends_and_what_was_left(caplog) -> None:
     ]
 
 
-async def test_while_topics_are_closed_listings_are_answered_and_nothing_is_published(
+async def test_while_topics_close_listings_are_answered_and_messages_not_published(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with cluster() as parts:

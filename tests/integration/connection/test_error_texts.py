@@ -46,7 +46,7 @@ async def test_a_malformed_namespace_of_a_watch_is_answered_with_an_excerpt() ->
         assert len(await peer.frame()) <= MOST_BYTES
 
 
-async def test_as_shipped_the_log_line_of_a_closed_connection_is_an_excerpt(caplog) -> None:
+async def test_profile_pulsar_logs_only_an_excerpt_of_a_malformed_name(caplog) -> None:
     caplog.set_level("INFO")
     async with cluster(profile="pulsar") as parts:
         peer = await parts.peer("broker")

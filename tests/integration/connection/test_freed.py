@@ -33,7 +33,7 @@ def no_collections() -> Iterator[None]:
 @pytest.mark.usefixtures("no_collections")
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
-async def test_nothing_of_a_lost_connection_waits_for_the_collector(profile, role) -> None:
+async def test_a_lost_connection_is_freed_without_the_garbage_collector(profile, role) -> None:
     async with cluster({"public/default": ["orders"]}, profile) as parts:
         used = await used_by(Client(parts.part(role).service_url), parts.part(role))
         await until(lambda: not any(cnx() for cnx in used), "they are freed")
@@ -41,7 +41,7 @@ async def test_nothing_of_a_lost_connection_waits_for_the_collector(profile, rol
 
 @pytest.mark.usefixtures("no_collections")
 @pytest.mark.parametrize("forwards", ["false", "true"])
-async def test_nor_does_one_whose_credentials_are_known(forwards: str, tmp_path: Path) -> None:
+async def test_a_lost_authenticated_connection_is_freed(forwards: str, tmp_path: Path) -> None:
     (tmp_path / "proxy.jwt").write_text(token("proxy"))
     known = {
         "authenticationEnabled": "true",
@@ -80,7 +80,7 @@ async def used_by(
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_what_a_program_forgets_to_close_ends_with_its_event_loop() -> None:
+def test_an_unclosed_connection_is_freed_with_its_event_loop() -> None:
     made = []
 
     def make() -> Connection:
@@ -100,7 +100,7 @@ def test_what_a_program_forgets_to_close_ends_with_its_event_loop() -> None:
     assert not any(cnx() for cnx in made)
 
 
-async def test_a_connection_that_is_not_read_is_kept() -> None:
+async def test_an_open_connection_with_paused_reads_is_not_garbage_collected() -> None:
     loop = asyncio.get_running_loop()
     server = await loop.create_server(asyncio.Protocol, "127.0.0.1", 0)
     _, made = await loop.create_connection(Connection, *server.sockets[0].getsockname())

@@ -44,7 +44,7 @@ def unparsable(kind: int) -> bytes:
 @PROFILES
 @ROLES
 @pytest.mark.parametrize("kind", [Type.CONNECT, Type.PING, Type.ACK], ids=type_name)
-async def test_before_connect_a_large_frame_closes_before_its_body_has_come(
+async def test_before_connect_an_oversized_frame_closes_before_its_body_arrives(
     role: str, profile: str, kind: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -59,7 +59,7 @@ async def test_before_connect_a_large_frame_closes_before_its_body_has_come(
 @PROFILES
 @ROLES
 @pytest.mark.parametrize("kind", [Type.ACK, Type.LOOKUP, Type.SEND, Type.PRODUCER], ids=type_name)
-async def test_before_connect_another_command_closes_unparsed(role, profile, kind, caplog) -> None:
+async def test_before_connect_illegal_commands_close_unparsed(role, profile, kind, caplog) -> None:
     caplog.set_level(logging.INFO)
     async with cluster(TOPICS, profile) as parts:
         stranger = await parts.stranger(role)
@@ -69,7 +69,7 @@ async def test_before_connect_another_command_closes_unparsed(role, profile, kin
 
 
 @ROLES
-async def test_a_connect_of_64_kib_is_taken(role: str) -> None:
+async def test_a_connect_of_64_kib_is_accepted(role: str) -> None:
     async with cluster(TOPICS) as parts:
         stranger = await parts.stranger(role)
         connect = connect_command()
@@ -82,7 +82,7 @@ async def test_a_connect_of_64_kib_is_taken(role: str) -> None:
 
 @ROLES
 @pytest.mark.parametrize("kind", SERVED, ids=type_name)
-async def test_a_command_above_its_bound_closes_before_its_body_has_come(
+async def test_a_command_above_its_size_limit_closes_before_its_body_arrives(
     role: str, kind: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -97,7 +97,7 @@ async def test_a_command_above_its_bound_closes_before_its_body_has_come(
 
 
 @ROLES
-async def test_as_shipped_a_command_may_fill_a_frame(role: str) -> None:
+async def test_profile_pulsar_accepts_a_command_above_64_kib(role: str) -> None:
     async with cluster(TOPICS, "pulsar") as parts:
         peer = await parts.peer(role)
         command = lookup_command(1, NAMES[0])
@@ -107,7 +107,7 @@ async def test_as_shipped_a_command_may_fill_a_frame(role: str) -> None:
 
 
 @ROLES
-async def test_a_payload_is_no_part_of_a_command(role: str) -> None:
+async def test_a_payload_does_not_count_towards_the_size_of_its_command(role: str) -> None:
     async with cluster(TOPICS) as parts:
         peer = await parts.peer(role)
         ping, payload = frame(pb.BaseCommand(type=Type.PING, ping=pb.CommandPing())), bytes(300_000)
@@ -117,7 +117,7 @@ async def test_a_payload_is_no_part_of_a_command(role: str) -> None:
 
 
 @PROFILES
-async def test_a_schema_of_a_megabyte_that_is_no_protobuf_closes(profile: str) -> None:
+async def test_a_large_schema_with_invalid_protobuf_closes_the_connection(profile: str) -> None:
     """With 100,000 properties, the last of them invalid protobuf."""
     async with cluster(TOPICS, profile) as parts:
         peer = await parts.peer("broker")
@@ -129,7 +129,7 @@ async def test_a_schema_of_a_megabyte_that_is_no_protobuf_closes(profile: str) -
 
 
 @pytest.mark.parametrize("where", ["metadata", "properties of the schema"])
-async def test_a_large_command_of_very_many_fields_closes(where: str, caplog) -> None:
+async def test_a_command_with_over_10000_fields_closes_a_connection(where: str, caplog) -> None:
     caplog.set_level(logging.INFO)
     asked = pb.CommandProducer(topic="t", producer_id=1, request_id=7)
     many = [pb.KeyValue(key="a", value="b")] * 60_000
@@ -145,7 +145,7 @@ async def test_a_large_command_of_very_many_fields_closes(where: str, caplog) ->
         assert "a command with more than 10000 fields" in caplog.text
 
 
-async def test_a_command_whose_type_changes_is_what_it_ends_as() -> None:
+async def test_a_command_with_two_types_is_handled_as_its_last_type() -> None:
     """Of a field given twice the last value counts: first LOOKUP, then PRODUCER."""
     async with cluster(TOPICS) as parts:
         peer = await parts.peer("broker")

@@ -45,7 +45,7 @@ async def list_often(client: PulsarClient) -> int:
         ("floodgate", pb.InvalidTopicName, "public; expected tenant/namespace"),
     ],
 )
-async def test_a_thousand_malformed_namespaces_cost_nobody_else_an_error(
+async def test_malformed_namespaces_of_a_client_fail_no_listing_of_other_clients(
     profile: str, code: int, text: str
 ) -> None:
     # A broker that closes connections over a name
@@ -63,7 +63,7 @@ async def test_a_thousand_malformed_namespaces_cost_nobody_else_an_error(
 
 @pytest.mark.parametrize("build", [lookup_command, partitions_command, topics_command])
 @pytest.mark.parametrize("spare_bytes", [0, 1, 2, 4, 8, 16])
-async def test_a_request_at_the_bound_of_commands_ends_no_shared_broker_connection(
+async def test_a_request_of_the_largest_size_closes_no_shared_broker_connection(
     build: Callable[[int, str], pb.BaseCommand], spare_bytes: int
 ) -> None:
     async with cluster(TOPICS) as parts:

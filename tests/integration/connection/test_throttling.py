@@ -27,7 +27,7 @@ TOO_MANY = "Reached the maximum number of connections"
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_a_broker_without_a_free_lookup_place_refuses_each_kind_in_its_own_form(
+async def test_a_broker_without_lookup_permits_refuses_each_kind_with_its_own_response(
     profile: str,
 ) -> None:
     keys = {"maxConcurrentLookupRequest": "1"}
@@ -51,7 +51,7 @@ async def test_a_broker_without_a_free_lookup_place_refuses_each_kind_in_its_own
         assert (await first.command()).getTopicsOfNamespaceResponse.request_id == 1
 
 
-async def test_a_freed_lookup_place_is_used_again() -> None:
+async def test_a_released_lookup_permit_is_reused() -> None:
     async with cluster(TOPICS, broker={"maxConcurrentLookupRequest": "1"}) as parts:
         peer = await parts.peer("broker")
         for number in range(20):
@@ -62,7 +62,7 @@ async def test_a_freed_lookup_place_is_used_again() -> None:
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("peers", [1, 15])
-async def test_a_burst_of_lookups_is_refused_nothing_for_none_waits(profile, peers) -> None:
+async def test_a_burst_of_lookups_above_the_limit_is_never_refused(profile, peers) -> None:
     """Recorded: a real broker with 10 places refuses none of 150 lookups in one write."""
     async with cluster(TOPICS, profile, broker={"maxConcurrentLookupRequest": "1"}) as parts:
         herd = [await parts.peer("broker") for _ in range(peers)]
@@ -79,7 +79,7 @@ async def test_a_burst_of_lookups_is_refused_nothing_for_none_waits(profile, pee
         assert parts.broker.lookups.pending_requests == 0
 
 
-async def test_the_proxy_counts_its_own_lookup_places_until_the_answer() -> None:
+async def test_the_proxy_holds_its_own_lookup_permits_until_the_answer() -> None:
     async with cluster(TOPICS, proxy={"maxConcurrentLookupRequests": "1"}) as parts:
         store = BlockedStore(parts.broker)
         first, second = await parts.peer(), await parts.peer()
@@ -105,7 +105,7 @@ async def test_the_proxy_counts_its_own_lookup_places_until_the_answer() -> None
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_a_full_heap_queue_refuses_at_once(role: str, profile: str) -> None:
+async def test_a_full_heap_queue_refuses_listings_immediately(role: str, profile: str) -> None:
     limits = {f"{role}_limits": {"heap_max_bytes": 2_000_000, "heap_queue_size": 3}}
     keys = {
         "floodgateResponseBuffers": "private",
@@ -139,7 +139,7 @@ async def test_a_full_heap_queue_refuses_at_once(role: str, profile: str) -> Non
     ],
 )
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_a_wait_that_is_too_long_is_refused_and_nothing_stays(
+async def test_a_waiter_is_refused_after_its_timeout_and_holds_no_permits(
     profile: str, role: str, kind: LimitType, text: str
 ) -> None:
     clock = ManualClock()
@@ -164,7 +164,7 @@ async def test_a_wait_that_is_too_long_is_refused_and_nothing_stays(
     "keys",
     [{"maxConcurrentInboundConnections": "2"}, {"maxConcurrentInboundConnectionsPerIp": "2"}],
 )
-async def test_one_connection_too_many_is_refused_until_another_leaves(keys) -> None:
+async def test_a_connection_above_the_limit_is_refused_until_another_closes(keys) -> None:
     async with cluster(TOPICS, proxy=keys) as parts:
         first, second = await parts.peer(), await parts.peer()
         third = await parts.stranger()
@@ -180,7 +180,7 @@ async def test_one_connection_too_many_is_refused_until_another_leaves(keys) -> 
         second.close()
 
 
-async def test_without_a_limit_connections_are_not_counted_against_one() -> None:
+async def test_zero_or_negative_connection_limits_refuse_no_connection() -> None:
     keys = {"maxConcurrentInboundConnections": "0", "maxConcurrentInboundConnectionsPerIp": "-1"}
     async with cluster(TOPICS, proxy=keys) as parts:
         peers: list[RawPeer] = [await parts.stranger() for _ in range(20)]

@@ -93,7 +93,7 @@ async def test_plain_and_tls_ports_serve_side_by_side(pem: PemFiles) -> None:
         assert broker.handshakes.finished_total > 0
 
 
-async def test_what_goes_past_the_queue_is_encrypted_too(pem: PemFiles) -> None:
+async def test_answers_that_bypass_the_outbound_queue_are_encrypted(pem: PemFiles) -> None:
     # A cached listing is answered immediately
     async with (
         tls_broker(pem) as broker,
@@ -105,7 +105,7 @@ async def test_what_goes_past_the_queue_is_encrypted_too(pem: PemFiles) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1:DeprecationWarning")
-async def test_answers_and_refusals_are_a_real_brokers(tmp_path: Path) -> None:
+async def test_answers_and_refusals_equal_the_recording_of_a_real_broker(tmp_path: Path) -> None:
     pem = record_tls.write(tmp_path)
     async with tls_broker(pem, tlsTrustCertsFilePath=pem.trust) as broker:
         urls = broker.urls
@@ -118,7 +118,7 @@ async def test_answers_and_refusals_are_a_real_brokers(tmp_path: Path) -> None:
     assert found == [json.loads(line) for line in RECORDED.read_text().splitlines()]
 
 
-def test_the_web_port_speaks_tls_in_the_loop_that_processes_have(pem: PemFiles) -> None:
+def test_the_web_port_serves_tls_under_uvloop(pem: PemFiles) -> None:
     async def ask() -> None:
         async with tls_broker(pem) as broker:
             await asked(broker.urls.web_tls + LOOKUP, trusting(pem))
@@ -128,7 +128,7 @@ def test_the_web_port_speaks_tls_in_the_loop_that_processes_have(pem: PemFiles) 
     uvloop.run(ask())
 
 
-async def test_a_broker_may_have_no_plain_port(pem: PemFiles) -> None:
+async def test_a_broker_may_have_only_tls_ports(pem: PemFiles) -> None:
     async with tls_broker(pem, **ALONE) as broker:
         assert broker.urls.told() == [broker.urls.service_tls, broker.urls.web_tls]
         await there_and_back(client(broker.service_url, pem))
@@ -137,7 +137,7 @@ async def test_a_broker_may_have_no_plain_port(pem: PemFiles) -> None:
 
 
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
-async def test_a_proxy_speaks_tls_on_both_sides_and_shows_its_certificate(pem, profile) -> None:
+async def test_a_proxy_uses_tls_on_both_sides_and_sends_its_certificate(pem, profile) -> None:
     strict = {"tlsTrustCertsFilePath": pem.trust, "tlsRequireTrustedClientCertOnConnect": "true"}
     certificate, key = pem.pair("proxy", "a-proxy")
     shown = {"brokerClientCertificateFilePath": certificate, "brokerClientKeyFilePath": key}
@@ -158,7 +158,7 @@ async def test_a_proxy_speaks_tls_on_both_sides_and_shows_its_certificate(pem, p
             assert found["brokerUrlTls"] == broker.urls.service_tls
 
 
-async def test_a_proxy_does_not_speak_to_a_broker_it_does_not_trust(pem, tmp_path) -> None:
+async def test_a_proxy_refuses_a_broker_with_an_untrusted_certificate(pem, tmp_path) -> None:
     other = PemFiles(tmp_path / "other")
     async with (
         tls_broker(other) as broker,
@@ -169,7 +169,7 @@ async def test_a_proxy_does_not_speak_to_a_broker_it_does_not_trust(pem, tmp_pat
             await own.get_topic_partitions(TOPIC)
 
 
-async def test_who_must_show_a_certificate_and_has_none_stays_outside(pem: PemFiles) -> None:
+async def test_a_client_without_the_required_certificate_is_refused(pem: PemFiles) -> None:
     strict = {"tlsTrustCertsFilePath": pem.trust, "tlsRequireTrustedClientCertOnConnect": "true"}
     pair = pem.pair("client", "a-client")
     async with tls_broker(pem, **strict) as broker:
@@ -184,7 +184,7 @@ async def test_who_must_show_a_certificate_and_has_none_stays_outside(pem: PemFi
         assert broker.handshakes.failed_total > 0
 
 
-async def test_new_certificates_need_no_restart(pem: PemFiles, tmp_path: Path) -> None:
+async def test_renewed_certificates_are_used_with_no_restart(pem: PemFiles, tmp_path: Path) -> None:
     async with tls_broker(pem, tlsCertRefreshCheckDurationSec="0") as broker:
         await there_and_back(client(broker.urls.service_tls, pem))
         # Another authority signs the same files anew
@@ -194,7 +194,7 @@ async def test_new_certificates_need_no_restart(pem: PemFiles, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("spoken", ["TLSv1.2", "TLSv1.3"])
-async def test_each_port_speaks_the_protocols_and_ciphers_of_its_own_keys(pem, spoken) -> None:
+async def test_each_port_accepts_the_tls_protocols_and_ciphers_of_its_own_keys(pem, spoken) -> None:
     # One port has a single TLS 1.2 cipher, in Java's spelling, and the other only TLS 1.3
     old = {"{}Protocols": "TLSv1.2", "{}Ciphers": "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"}
     of_old, of_new = ("tls", "webServiceTls") if spoken == "TLSv1.2" else ("webServiceTls", "tls")
@@ -254,7 +254,7 @@ class Replaced:
             Path(new).replace(old)
 
 
-async def test_clients_that_come_while_certificates_change_are_all_served(pem, tmp_path) -> None:
+async def test_clients_are_served_without_failures_while_certificates_change(pem, tmp_path) -> None:
     # Clients connect and leave all the time
     files = Replaced(pem, tmp_path)
     context = ssl.create_default_context(cafile=str(files.trust))
@@ -289,7 +289,7 @@ async def test_clients_that_come_while_certificates_change_are_all_served(pem, t
             assert (tls.contexts.failed_total, tls.contexts.refreshed_total) == (1, 2)
 
 
-async def test_a_scrape_tells_of_handshakes_and_certificates(pem: PemFiles) -> None:
+async def test_metrics_show_tls_handshakes_and_certificates(pem: PemFiles) -> None:
     async with tls_broker(pem) as broker:
         await there_and_back(client(broker.urls.service_tls, pem))
         async with (
@@ -320,7 +320,7 @@ async def ended(reader: asyncio.StreamReader) -> None:
 
 
 @pytest.mark.parametrize("port", ["service_tls", "web_tls"])
-async def test_a_handshake_that_stops_half_way_is_ended(pem: PemFiles, port: str) -> None:
+async def test_an_unfinished_tls_handshake_is_timed_out(pem: PemFiles, port: str) -> None:
     clock = ManualClock()
     async with tls_broker(pem, clock, floodgateTlsHandshakeTimeoutMs="50") as broker:
         reader, writer = await connect(getattr(broker.urls, port))
@@ -335,7 +335,7 @@ async def test_a_handshake_that_stops_half_way_is_ended(pem: PemFiles, port: str
     assert broker.connection_counters.closed_total == 0
 
 
-async def test_what_is_no_tls_is_closed_and_disturbs_nobody(pem: PemFiles) -> None:
+async def test_plain_bytes_at_a_tls_port_close_only_that_connection(pem: PemFiles) -> None:
     async with tls_broker(pem) as broker:
         reader, writer = await connect(broker.urls.service_tls)
         writer.write(b"GET / HTTP/1.1\r\n\r\n")

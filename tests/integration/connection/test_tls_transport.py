@@ -96,7 +96,7 @@ async def test_a_command_is_answered_over_tls() -> None:
         writer.close()
 
 
-async def test_an_entry_leaves_when_the_kernel_has_its_last_byte() -> None:
+async def test_an_entry_is_released_once_the_kernel_has_its_last_byte() -> None:
     async with tls_server() as server:
         # Given a peer that reads nothing
         reader, writer = await server.connect()
@@ -121,7 +121,7 @@ async def test_an_entry_leaves_when_the_kernel_has_its_last_byte() -> None:
         writer.close()
 
 
-async def test_a_lost_peer_gives_back_what_an_entry_holds() -> None:
+async def test_a_lost_peer_releases_its_pending_entry() -> None:
     async with tls_server() as server:
         _, writer = await server.connect()
         await server.connections[0].established.wait()

@@ -29,7 +29,7 @@ def all_but_the_end(size_bytes: int) -> bytes:
 
 
 @ROLES
-async def test_the_oldest_of_many_are_closed_and_a_healthy_message_goes_through(
+async def test_the_oldest_unfinished_frames_above_the_limit_close_and_publishing_continues(
     role: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     keys = {"floodgateMaxUnfinishedFramesMB": str(BOUND_MB)}
@@ -65,7 +65,7 @@ async def test_the_oldest_of_many_are_closed_and_a_healthy_message_goes_through(
 
 
 @ROLES
-async def test_profile_pulsar_has_no_such_bound(role: str) -> None:
+async def test_profile_pulsar_does_not_limit_unfinished_frames(role: str) -> None:
     async with cluster(profile="pulsar") as parts:
         unfinished = parts.part(role).flow.limits.unfinished
         await (await parts.peer(role)).send_bytes(all_but_the_end(MEGABYTE))
@@ -75,7 +75,7 @@ async def test_profile_pulsar_has_no_such_bound(role: str) -> None:
 
 @ROLES
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
-async def test_connections_before_connect_have_a_bound_together(role: str, profile: str) -> None:
+async def test_connections_before_connect_share_a_byte_limit(role: str, profile: str) -> None:
     async with cluster(profile=profile) as parts:
         limits = parts.part(role).flow.limits
         limits.first.max_bytes = 10 * KEPT
@@ -105,5 +105,5 @@ async def test_connections_before_connect_have_a_bound_together(role: str, profi
         await until(lambda: limits.first.kept_bytes == 0)
 
 
-def test_the_bound_of_connections_before_connect_is_on_without_a_key() -> None:
+def test_the_limit_of_connections_before_connect_is_16_mib_by_default() -> None:
     assert ClientLimits().first.max_bytes == 16 * MEGABYTE

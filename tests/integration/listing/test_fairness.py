@@ -72,7 +72,7 @@ async def list_in_turn(parts: Cluster, role: str) -> list[int]:
 
 @pytest.mark.parametrize("buffers", ["private", "shared"])
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-async def test_who_takes_all_he_can_get_delays_nobody(role: str, buffers: str) -> None:
+async def test_a_client_that_never_reads_delays_no_other_client(role: str, buffers: str) -> None:
     # Time stands still, so no timeout frees memory
     keys = {**LITTLE_BUFFER, "floodgateResponseBuffers": buffers}
     limits = {role: keys, f"{role}_limits": LIMITS}
@@ -85,7 +85,7 @@ async def test_who_takes_all_he_can_get_delays_nobody(role: str, buffers: str) -
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-async def test_as_shipped_he_starves_the_others(role: str) -> None:
+async def test_with_profile_pulsar_a_silent_client_starves_other_clients(role: str) -> None:
     clock = ManualClock()
     limits = {role: LITTLE_BUFFER, f"{role}_limits": LIMITS}
     async with cluster(TOPICS, "pulsar", clock=clock, **limits) as parts:

@@ -36,7 +36,7 @@ def errors(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-async def test_a_permit_that_nobody_gave_back_is_an_error_that_names_the_connection(
+async def test_an_unreleased_permit_is_an_error_that_names_its_connection(
     role: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     part = await service(role).__aenter__()
@@ -55,7 +55,7 @@ async def test_a_permit_that_nobody_gave_back_is_an_error_that_names_the_connect
     )
 
 
-async def test_an_error_of_the_block_is_not_hidden_by_the_ledger(caplog) -> None:
+async def test_an_error_in_the_block_is_not_hidden_by_an_unbalanced_ledger(caplog) -> None:
     async def run() -> None:
         async with service("broker") as part:
             await part.limiter.acquire(LimitType.HEAP_MEMORY, 600, None, "somebody", NS)
@@ -66,7 +66,7 @@ async def test_an_error_of_the_block_is_not_hidden_by_the_ledger(caplog) -> None
     assert len(errors(caplog)) == 1
 
 
-async def test_what_was_given_back_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_released_permit_is_not_reported(caplog: pytest.LogCaptureFixture) -> None:
     part = service("broker")
     async with part:
         permit = await part.limiter.acquire(LimitType.HEAP_MEMORY, 600, None, "somebody", NS)
@@ -74,7 +74,7 @@ async def test_what_was_given_back_is_no_error(caplog: pytest.LogCaptureFixture)
     assert errors(caplog) == []
 
 
-async def test_without_a_ledger_nothing_is_recorded_and_nothing_said(caplog) -> None:
+async def test_without_a_ledger_an_unreleased_permit_is_not_reported(caplog) -> None:
     part = service("broker", **WITHOUT_LEDGER)
     async with part:
         await part.limiter.acquire(LimitType.HEAP_MEMORY, 600, None, "somebody", NS)

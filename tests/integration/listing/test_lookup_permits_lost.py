@@ -102,7 +102,7 @@ async def test_the_sixth_lookup_is_refused_when_five_silent_requests_keep_their_
         assert [one.levelno for one in lines] == [logging.WARNING] * 5
 
 
-async def test_the_sixth_lookup_is_answered_when_every_refusal_is_told() -> None:
+async def test_the_sixth_lookup_is_answered_when_every_refusal_is_answered() -> None:
     async with cluster(TOPICS, "floodgate", broker=FIVE, broker_limits=HEAP_LIMIT) as parts:
         await ask_six_times(parts)
         peer = await parts.peer("broker")
@@ -127,7 +127,7 @@ async def test_the_sixth_lookup_is_answered_when_every_refusal_is_told() -> None
     [{}, {"topics_pattern": "public/big/none"}, {"topics_hash": "deadbeef"}, {"mode": MODE.ALL}],
     ids=str,
 )
-async def test_a_list_above_the_limit_is_an_error_once_and_then_silence(first, estimate) -> None:
+async def test_a_listing_above_the_limit_is_refused_once_then_unanswered(first, estimate) -> None:
     keys = {"floodgateSizeEstimate": estimate}
     async with cluster(TOPICS, "pulsar", broker=keys, broker_limits=HEAP_LIMIT) as parts:
         peer = await parts.peer("broker")
@@ -145,7 +145,7 @@ async def test_a_list_above_the_limit_is_an_error_once_and_then_silence(first, e
         assert held(parts.broker.limiter) == {}
 
 
-async def test_each_mode_has_an_estimate_of_its_own() -> None:
+async def test_each_listing_mode_has_its_own_size_estimate() -> None:
     async with cluster(TOPICS, "pulsar", broker_limits=HEAP_LIMIT) as parts:
         peer = await parts.peer("broker")
         await told(parts, peer)
@@ -158,7 +158,7 @@ async def test_each_mode_has_an_estimate_of_its_own() -> None:
         parts.kept_lookup_places = 1
 
 
-async def test_a_namespace_refused_once_stays_silent_when_it_shrinks() -> None:
+async def test_a_refused_namespace_stays_unanswered_after_it_shrinks() -> None:
     async with cluster(TOPICS, "pulsar", broker_limits=HEAP_LIMIT) as parts:
         peer = await parts.peer("broker")
         await told(parts, peer)
@@ -168,7 +168,7 @@ async def test_a_namespace_refused_once_stays_silent_when_it_shrinks() -> None:
         parts.kept_lookup_places = 1
 
 
-async def test_of_those_who_ask_at_once_one_is_answered() -> None:
+async def test_of_simultaneous_listings_above_the_limit_only_one_is_answered() -> None:
     async with cluster(TOPICS, "pulsar", broker_limits=HEAP_LIMIT) as parts:
         peers = [await parts.peer("broker") for _ in range(5)]
         for peer in peers:
@@ -183,7 +183,7 @@ async def test_of_those_who_ask_at_once_one_is_answered() -> None:
         assert {(await task).type for task in silent} == {pb.BaseCommand.PONG}
 
 
-async def test_a_response_above_the_direct_limit_is_an_error_every_time_and_keeps_nothing() -> None:
+async def test_a_response_above_the_direct_limit_is_always_refused_and_keeps_no_permits() -> None:
     async with cluster(TOPICS, "pulsar", broker_limits=DIRECT_LIMIT) as parts:
         peer = await parts.peer("broker")
         errors = [await told(parts, peer) for _ in range(4)]
@@ -196,7 +196,7 @@ async def test_a_response_above_the_direct_limit_is_an_error_every_time_and_keep
 # -- the proxy -----------------------------------------------------------------------------------
 
 
-async def test_the_proxy_tells_its_first_refusal_and_then_nothing_and_keeps_no_permit(
+async def test_the_proxy_answers_only_its_first_refusal_and_keeps_no_permits(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     places = {"maxConcurrentLookupRequests": "2"}
@@ -215,7 +215,7 @@ async def test_the_proxy_tells_its_first_refusal_and_then_nothing_and_keeps_no_p
         assert (await peer.command()).getTopicsOfNamespaceResponse.request_id == 9
 
 
-async def test_the_proxy_never_answers_what_is_above_its_direct_limit() -> None:
+async def test_the_proxy_never_answers_a_listing_above_its_direct_limit() -> None:
     async with cluster(TOPICS, "pulsar", proxy_limits=DIRECT_LIMIT) as parts:
         peer = await parts.peer()
         answers = [await told(parts, peer, "proxy") for _ in range(3)]

@@ -40,7 +40,7 @@ async def refusal(parts, role: str) -> ServerResponseError:
 
 
 @pytest.mark.parametrize("kind", list(LimitType))
-async def test_an_answer_above_its_reservation_is_drained_and_asked_again(kind: LimitType) -> None:
+async def test_an_answer_above_its_reservation_waits_and_is_refetched(kind: LimitType) -> None:
     limits = {"heap_max_bytes": 2 * MEGABYTE, "direct_max_bytes": 2 * MEGABYTE}
     async with cluster(TOPICS, proxy_limits=limits) as parts:
         store = BlockedStore(parts.broker, blocked=False)
@@ -56,7 +56,7 @@ async def test_an_answer_above_its_reservation_is_drained_and_asked_again(kind: 
         assert held(parts.proxy.limiter) == {}
 
 
-async def test_a_grown_answer_needs_no_second_request_while_there_is_memory() -> None:
+async def test_an_answer_above_its_estimate_needs_no_second_request_if_memory_is_free() -> None:
     async with cluster(TOPICS) as parts:
         store = BlockedStore(parts.broker, blocked=False)
         listing = await parts.client().topics_of_namespace("public/big")
@@ -139,7 +139,7 @@ async def test_an_answer_above_a_limit_is_refused_with_size_limit_and_key_every_
         assert parts.part(path.role).unanswered.total == 0
 
 
-async def test_a_refused_answer_harms_no_other_namespace() -> None:
+async def test_a_refused_listing_does_not_affect_other_namespaces() -> None:
     limits = {"heap_max_bytes": MEGABYTE}
     async with cluster(TOPICS, broker_limits=limits, proxy_limits=limits) as parts:
         await refusal(parts, "proxy")
@@ -160,7 +160,7 @@ async def test_a_namespace_that_shrinks_below_the_limit_is_answered_again(role, 
         assert list(listing.topics) == NAMES[:1]
 
 
-async def test_a_pattern_that_keeps_too_much_is_no_reason_to_refuse_another() -> None:
+async def test_a_refused_pattern_does_not_refuse_a_pattern_with_fewer_matches() -> None:
     async with cluster(TOPICS, proxy_limits={"heap_max_bytes": MEGABYTE}) as parts:
         client = parts.client()
         with pytest.raises(ServerResponseError):
@@ -199,7 +199,7 @@ async def test_an_answer_above_the_frame_limit_is_refused_with_size_limit_and_ke
         assert list(listing.topics) == TOPICS["public/small"]
 
 
-async def test_a_proxy_lists_on_after_an_answer_it_refused_by_its_length() -> None:
+async def test_a_proxy_keeps_its_broker_connection_after_an_oversized_answer() -> None:
     async with cluster(TOPICS, proxy=LIMITED) as parts:
         store = BlockedStore(parts.broker, blocked=False)
         connections = parts.broker.connection_counters.created_total
@@ -211,7 +211,7 @@ async def test_a_proxy_lists_on_after_an_answer_it_refused_by_its_length() -> No
         assert (await parts.client().topics_of_namespace("public/small")).topics
 
 
-async def test_a_longer_request_id_may_be_what_makes_a_frame_too_large() -> None:
+async def test_a_longer_request_id_can_make_an_answer_exceed_the_frame_limit() -> None:
     # A list that fits with a one-byte request id, like the proxy's own
     async with cluster(TOPICS, both={"maxMessageSize": str(FRAME_BYTES - 10_240)}) as parts:
         peer = await parts.peer("proxy", RECEIVE_BUFFER_BYTES)
@@ -225,7 +225,7 @@ async def test_a_longer_request_id_may_be_what_makes_a_frame_too_large() -> None
         assert held(parts.proxy.limiter) == {}
 
 
-async def test_clients_are_told_the_largest_message_that_the_proxy_passes_on() -> None:
+async def test_with_a_raised_max_message_size_the_proxy_delivers_a_larger_listing() -> None:
     raised = {"maxMessageSize": "20000000"}
     names = topic_names("public/huge", 7_000, 800)
     async with cluster({"public/huge": names}, both=raised) as parts:
@@ -234,7 +234,7 @@ async def test_clients_are_told_the_largest_message_that_the_proxy_passes_on() -
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-async def test_as_shipped_it_is_sent_and_costs_the_connection_that_receives_it(role: str) -> None:
+async def test_with_profile_pulsar_an_oversized_answer_disconnects_its_receiver(role: str) -> None:
     async with cluster(TOPICS, "pulsar", broker=LIMITED) as parts:
         if role == "proxy":
             error = await refusal(parts, "proxy")

@@ -47,7 +47,7 @@ async def fill(parts: Cluster, directory: Path) -> None:
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
-async def test_the_index_lists_what_has_all_properties(tmp_path, role: str, profile: str) -> None:
+async def test_the_property_index_matches_all_properties(tmp_path, role: str, profile: str) -> None:
     async with cluster(profile=profile, broker=INDEX) as parts:
         await fill(parts, tmp_path)
         client = parts.client(role)
@@ -64,7 +64,7 @@ async def test_the_index_lists_what_has_all_properties(tmp_path, role: str, prof
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-async def test_the_broker_still_applies_the_clients_pattern(tmp_path: Path, role: str) -> None:
+async def test_a_listing_by_properties_is_filtered_by_pattern(tmp_path: Path, role: str) -> None:
     async with cluster(broker=INDEX) as parts:
         await fill(parts, tmp_path)
         client = parts.client(role)
@@ -78,14 +78,14 @@ async def test_the_broker_still_applies_the_clients_pattern(tmp_path: Path, role
         assert (again.changed, again.topics) == (False, ())
 
 
-async def test_with_the_default_plug_in_properties_change_nothing(tmp_path: Path) -> None:
+async def test_the_default_plug_in_ignores_properties(tmp_path: Path) -> None:
     async with cluster() as parts:
         await fill(parts, tmp_path)
         found = await parts.client().topics_of_namespace(NAMESPACE, properties={"no": "such"})
         assert len(found.topics) == 300
 
 
-async def test_a_change_is_listed_by_who_asks_after_it(tmp_path: Path) -> None:
+async def test_a_change_of_topics_and_properties_shows_in_the_next_listing(tmp_path: Path) -> None:
     async with cluster(broker=INDEX) as parts:
         await fill(parts, tmp_path)
         rows = PropertyRows.from_mappings({topic(0).encode(): {"team": "t1"}})
@@ -96,7 +96,7 @@ async def test_a_change_is_listed_by_who_asks_after_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
-async def test_many_clients_who_ask_the_same_cost_one_call(profile: str) -> None:
+async def test_simultaneous_equal_listings_share_a_single_plug_in_call(profile: str) -> None:
     async with cluster(profile=profile, broker=SCRIPTED) as parts:
         plug_in = parts.broker.lister.calls._resources
         plug_in.answer = [topic(7)]
@@ -117,7 +117,7 @@ async def test_many_clients_who_ask_the_same_cost_one_call(profile: str) -> None
         assert len(plug_in.asked) == 1
 
 
-async def test_a_client_that_leaves_meanwhile_ends_the_call_and_leaves_nothing() -> None:
+async def test_a_disconnected_client_cancels_its_plug_in_call() -> None:
     async with cluster(broker=SCRIPTED) as parts:
         plug_in = parts.broker.lister.calls._resources
         plug_in.go_on.clear()
@@ -137,7 +137,7 @@ async def test_a_client_that_leaves_meanwhile_ends_the_call_and_leaves_nothing()
 
 
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
-async def test_a_plug_in_that_fails_costs_one_request_a_clear_error(profile: str) -> None:
+async def test_a_failing_plug_in_fails_its_request_with_the_plug_ins_name(profile: str) -> None:
     async with cluster(profile=profile, broker=SCRIPTED) as parts:
         plug_in = parts.broker.lister.calls._resources
         client = parts.client("broker")
@@ -153,7 +153,7 @@ async def test_a_plug_in_that_fails_costs_one_request_a_clear_error(profile: str
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-async def test_too_many_properties_are_refused_and_the_connection_lives(role: str) -> None:
+async def test_too_many_properties_are_refused_and_the_connection_stays_open(role: str) -> None:
     async with cluster() as parts:
         client = parts.client(role)
         many = {f"key-{number}": "v" for number in range(101)}
@@ -167,7 +167,7 @@ async def test_too_many_properties_are_refused_and_the_connection_lives(role: st
         assert (await client.topics_of_namespace(NAMESPACE)).topics == ()
 
 
-async def test_as_shipped_any_number_of_properties_is_taken() -> None:
+async def test_with_profile_pulsar_any_number_of_properties_is_accepted() -> None:
     async with cluster(profile="pulsar") as parts:
         many = {f"key-{number}": "v" * 100 for number in range(1_000)}
         found = await parts.client("broker").topics_of_namespace(NAMESPACE, properties=many)
@@ -177,7 +177,7 @@ async def test_as_shipped_any_number_of_properties_is_taken() -> None:
 @pytest.mark.parametrize(
     ("keys", "announced"), [(INDEX, False), ({**INDEX, "floodgateProfile": "pulsar"}, True)]
 )
-async def test_a_plug_in_that_filters_is_not_announced_together_with_watches(
+async def test_a_filtering_plug_in_disables_topic_watches_except_with_profile_pulsar(
     keys: dict[str, str], announced: bool
 ) -> None:
     async with cluster(broker=keys) as parts:

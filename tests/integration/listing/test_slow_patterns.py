@@ -75,7 +75,7 @@ async def until_gone(process: int) -> None:
     await until(lambda: not lives(process))
 
 
-async def test_a_pattern_that_takes_too_long_costs_its_request_an_error(setup: Setup) -> None:
+async def test_a_pattern_above_its_timeout_is_refused_and_its_process_ends(setup: Setup) -> None:
     evaluation = await setup.slow()
     (process,) = setup.processes
     setup.clock.advance(LIMIT_SECONDS)
@@ -88,7 +88,7 @@ async def test_a_pattern_that_takes_too_long_costs_its_request_an_error(setup: S
     await until_gone(process)
 
 
-async def test_others_are_served_while_a_slow_pattern_is_evaluated(setup: Setup) -> None:
+async def test_other_patterns_are_evaluated_while_a_slow_pattern_runs(setup: Setup) -> None:
     slow = await setup.slow()
     quick = await setup.filter.filter(listing(), "t/n/x*-7")
     also_backtracking = await setup.filter.filter(listing(), "t/n/(?=x).*-1[0-9]")
@@ -98,7 +98,7 @@ async def test_others_are_served_while_a_slow_pattern_is_evaluated(setup: Setup)
     slow.cancel()
 
 
-async def test_the_process_ends_in_the_turn_in_which_the_last_who_waits_leaves(setup) -> None:
+async def test_a_pattern_process_ends_once_its_last_waiter_is_cancelled(setup) -> None:
     slow = await setup.slow()
     (process,) = setup.processes
     slow.cancel()
@@ -107,7 +107,7 @@ async def test_the_process_ends_in_the_turn_in_which_the_last_who_waits_leaves(s
     await until_gone(process)
 
 
-async def test_a_process_that_has_finished_is_asked_again(setup: Setup) -> None:
+async def test_a_pattern_process_is_reused_after_it_has_finished(setup: Setup) -> None:
     await setup.filter.filter(listing(), "t/n/(?=x).*-1[0-9]")
     before = setup.processes
     kept = await setup.filter.filter(listing(), "t/n/(?=x).*-2[0-9]")
@@ -115,14 +115,14 @@ async def test_a_process_that_has_finished_is_asked_again(setup: Setup) -> None:
     assert setup.processes == before
 
 
-async def test_a_process_is_as_nice_as_the_server_makes_it(setup: Setup) -> None:
+async def test_a_pattern_process_runs_at_its_higher_niceness(setup: Setup) -> None:
     await setup.filter.filter(listing(), "t/n/(?=x).*")
     (process,) = setup.processes
     own = max(os.getpriority(os.PRIO_PROCESS, 0), 0)
     assert os.getpriority(os.PRIO_PROCESS, process) == min(own + NICENESS, MOST_NICENESS)
 
 
-async def test_a_process_that_died_is_replaced(setup: Setup) -> None:
+async def test_a_killed_idle_pattern_process_is_replaced(setup: Setup) -> None:
     await setup.filter.filter(listing(), "t/n/(?=x).*-1[0-9]")
     (worker,) = setup.workers._all
     os.kill(worker._process.pid, 9)
@@ -130,7 +130,7 @@ async def test_a_process_that_died_is_replaced(setup: Setup) -> None:
     assert len(await setup.filter.filter(listing(), "t/n/(?=x).*-2[0-9]")) == 10
 
 
-async def test_a_process_that_dies_at_work_costs_one_request_an_error(setup: Setup) -> None:
+async def test_a_pattern_process_killed_at_work_fails_only_its_request(setup: Setup) -> None:
     slow = await setup.slow()
     os.kill(setup.processes[0], 9)
     with pytest.raises(InvalidPatternError, match="a pattern worker ended"):
@@ -138,7 +138,7 @@ async def test_a_process_that_dies_at_work_costs_one_request_an_error(setup: Set
     assert len(await setup.filter.filter(listing(), "t/n/(?=x).*-2[0-9]")) == 10
 
 
-async def test_who_gets_no_process_in_time_is_told_so(setup: Setup) -> None:
+async def test_a_request_without_a_free_pattern_process_is_timed_out(setup: Setup) -> None:
     await setup.slow("1")
     await setup.slow("2")
     third = asyncio.ensure_future(setup.filter.filter(listing(), "t/n/(?=x).*"))
@@ -149,7 +149,7 @@ async def test_who_gets_no_process_in_time_is_told_so(setup: Setup) -> None:
     assert len(await setup.filter.filter(listing(), "t/n/(?=x).*")) == 2_000
 
 
-async def test_whose_turn_comes_late_has_its_whole_time(setup: Setup) -> None:
+async def test_time_in_the_queue_does_not_count_towards_the_pattern_timeout(setup: Setup) -> None:
     # Half of the limit passed in the queue
     first, second = await setup.slow("1"), await setup.slow("2")
     setup.clock.advance(LIMIT_SECONDS / 2)
@@ -168,7 +168,7 @@ async def test_whose_turn_comes_late_has_its_whole_time(setup: Setup) -> None:
         await third
 
 
-async def test_what_takes_too_long_is_not_kept_by_its_error(setup: Setup) -> None:
+async def test_a_pattern_timeout_error_keeps_no_reference_to_the_listing(setup: Setup) -> None:
     evaluation = await setup.slow()
     setup.clock.advance(LIMIT_SECONDS)
     # The frames behind another error would have the names of the whole listing
@@ -177,7 +177,7 @@ async def test_what_takes_too_long_is_not_kept_by_its_error(setup: Setup) -> Non
     assert caught.value.__context__ is None
 
 
-async def test_who_waits_for_a_process_has_the_next_that_is_free(setup: Setup) -> None:
+async def test_a_waiting_pattern_gets_the_next_free_process(setup: Setup) -> None:
     first, _ = await setup.slow("1"), await setup.slow("2")
     third = asyncio.ensure_future(setup.filter.filter(listing(), "t/n/(?=x).*"))
     await settle()
@@ -185,7 +185,7 @@ async def test_who_waits_for_a_process_has_the_next_that_is_free(setup: Setup) -
     assert len(await third) == 2_000
 
 
-async def test_looking_ahead_keeps_what_it_should(setup: Setup) -> None:
+async def test_a_look_ahead_pattern_selects_the_matching_topics(setup: Setup) -> None:
     # Partitions, names that are not ASCII, both domains
     persistent = ["persistent://t/n/é-1", "persistent://t/n/a-partition-3", "persistent://t/n/b"]
     both = TopicListing(

@@ -89,7 +89,7 @@ def direct(parts: Cluster, role: str) -> int:
     return parts.part(role).limiter.acquired_permits(DIRECT)
 
 
-async def test_as_shipped_64_listings_that_nobody_reads_hold_what_was_recorded() -> None:
+async def test_with_profile_pulsar_64_unread_listings_hold_the_recorded_memory() -> None:
     async with overload("pulsar", ManualClock()) as parts:
         limiter = parts.broker.limiter
         await stuck_peer(parts, "broker")
@@ -101,7 +101,7 @@ async def test_as_shipped_64_listings_that_nobody_reads_hold_what_was_recorded()
 
 
 @pytest.mark.parametrize(("pausing", "closed"), [("false", True), ("true", False)])
-async def test_as_shipped_keep_alive_ends_a_stuck_peer_unless_it_is_paused(
+async def test_with_profile_pulsar_keep_alive_closes_a_stuck_peer_unless_it_is_paused(
     pausing: str, *, closed: bool
 ) -> None:
     clock = ManualClock()
@@ -122,7 +122,7 @@ async def test_as_shipped_keep_alive_ends_a_stuck_peer_unless_it_is_paused(
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
 @pytest.mark.parametrize("pausing", ["false", "true"])
 @pytest.mark.parametrize("leaves", ["FIN", "RST"])
-async def test_a_stuck_peer_that_leaves_returns_everything_within_half_a_second(
+async def test_a_stuck_peer_that_disconnects_releases_its_permits_within_half_a_second(
     profile: str, pausing: str, leaves: str
 ) -> None:
     clock = ManualClock()
@@ -141,7 +141,7 @@ async def test_a_stuck_peer_that_leaves_returns_everything_within_half_a_second(
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("buffers", ["shared", "private"])
-async def test_who_waits_for_what_silent_peers_hold_is_served_within_their_grace(
+async def test_a_waiter_gets_the_permits_of_silent_peers_after_their_grace_period(
     role: str, buffers: str
 ) -> None:
     # Two lists fill the limit, and the permit's own timeout is as long as the grace
@@ -174,7 +174,7 @@ async def test_who_waits_for_what_silent_peers_hold_is_served_within_their_grace
 
 
 @pytest.mark.parametrize("role", ROLES)
-async def test_while_silent_peers_are_closed_a_newcomer_is_asked_whether_it_reads(role) -> None:
+async def test_a_new_connection_is_probed_with_a_ping_while_silent_peers_are_closed(role) -> None:
     clock = ManualClock()
     async with overload("floodgate", clock, role) as parts:
         flow = parts.part(role).flow
@@ -198,7 +198,7 @@ async def test_while_silent_peers_are_closed_a_newcomer_is_asked_whether_it_read
 
 
 @pytest.mark.parametrize("role", ROLES)
-async def test_a_silent_peer_that_is_in_nobodys_way_is_not_closed_for_it(role: str) -> None:
+async def test_a_silent_peer_is_not_closed_early_without_permit_waiters(role: str) -> None:
     clock = ManualClock()
     async with overload("floodgate", clock, role) as parts:
         peer = await stuck_peer(parts, role)
@@ -208,7 +208,7 @@ async def test_a_silent_peer_that_is_in_nobodys_way_is_not_closed_for_it(role: s
 
 
 @pytest.mark.parametrize("role", ROLES)
-async def test_a_peer_that_reads_nothing_is_closed_after_a_minute_though_nobody_waits(role) -> None:
+async def test_a_peer_that_reads_nothing_is_closed_after_a_minute_without_waiters(role) -> None:
     # Without keep-alive, so that only the rule under test ends it
     clock = ManualClock()
     keys = {"keepAliveIntervalSeconds": "0"}
@@ -223,7 +223,7 @@ async def test_a_peer_that_reads_nothing_is_closed_after_a_minute_though_nobody_
 
 
 @pytest.mark.parametrize("role", ROLES)
-async def test_a_peer_that_reads_a_little_now_and_then_is_not_closed(role: str) -> None:
+async def test_a_peer_that_reads_slowly_is_not_closed(role: str) -> None:
     # Two slow peers hold all, and a third waits beyond their grace
     clock = ManualClock()
     async with overload("floodgate", clock, role) as parts:
@@ -253,7 +253,7 @@ async def test_a_ping_overtakes_the_requests_of_a_paused_peer() -> None:
         assert cnx._pong_is_queued
 
 
-async def test_water_marks_can_be_changed_while_connections_live() -> None:
+async def test_changed_water_marks_apply_to_open_and_new_connections() -> None:
     async with overload("floodgate", ManualClock()) as parts:
         peer = await stuck_peer(parts, "broker")
         unwritable = parts.cnx(peer, "broker")

@@ -13,7 +13,7 @@ from tests.support.certificates import PemFiles
 from tests.support.processes.tls_servers import tls_broker
 
 
-async def test_clients_connect_by_tls_with_the_token_that_is_named(tmp_path, monkeypatch) -> None:
+async def test_clients_connect_over_tls_with_the_configured_token(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(os, "environ", dict(os.environ))
     pem = PemFiles(tmp_path / "pem")
     (tmp_path / "ann.jwt").write_bytes(token(sub="ann"))

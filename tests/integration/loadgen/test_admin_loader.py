@@ -31,7 +31,7 @@ async def test_topics_are_loaded_with_their_tenants_and_namespaces() -> None:
         assert loader.existing == 3
 
 
-async def test_a_topic_that_is_refused_is_told_with_the_reason() -> None:
+async def test_a_refused_topic_is_reported_with_the_reason() -> None:
     async with cluster() as parts, PulsarAdmin(parts.broker.web_service_url) as admin:
         loader = TopicLoader(admin, concurrency=4)
         with pytest.raises(LoadgenError, match="HTTP 412: Can't create topic t-partition-0"):

@@ -48,7 +48,7 @@ def reasons(result: TaskResult) -> set[str]:
 
 
 @PROXY
-async def test_lists_hold_every_topic(*, proxied: bool) -> None:
+async def test_listings_return_every_topic(*, proxied: bool) -> None:
     result = await run([{"name": "g", "do": "list", "count": 5, "pipelined": 3}], proxied=proxied)
     assert ends(result, "list") == {Outcome.ANSWERED: 15}
     bodies = [row.answer for row in result.rows.requests]
@@ -56,7 +56,7 @@ async def test_lists_hold_every_topic(*, proxied: bool) -> None:
 
 
 @PROXY
-async def test_topics_are_looked_up_at_intervals(*, proxied: bool) -> None:
+async def test_lookups_are_repeated_at_their_interval(*, proxied: bool) -> None:
     result = await run(
         [{"name": "g", "do": "lookup", "count": 2, "every": "500ms"}], proxied=proxied
     )
@@ -99,7 +99,7 @@ async def test_every_message_is_delivered_once_and_in_order(*, proxied: bool) ->
 
 
 @PROXY
-async def test_watches_are_told_of_every_topic_that_comes_and_goes(*, proxied: bool) -> None:
+async def test_watches_receive_every_creation_and_deletion_of_a_topic(*, proxied: bool) -> None:
     result = await run(
         [
             {"name": "watchers", "do": "watch", "count": 3},
@@ -124,7 +124,7 @@ async def test_watches_are_told_of_every_topic_that_comes_and_goes(*, proxied: b
     )
 
 
-async def test_clients_that_never_read_are_there_and_get_nothing() -> None:
+async def test_listings_of_clients_that_never_read_time_out() -> None:
     result = await run(
         [{"name": "deaf", "do": "list", "count": 1, "pipelined": 4, "read": {"never": True}}],
         proxied=False,

@@ -41,7 +41,7 @@ def told_by(directory: Path) -> tuple[int, bool, bool]:
     return code, suite.get("failures") == "0", readme.startswith("# ✓")
 
 
-def test_a_shipped_scenario_runs_against_servers_of_its_own(tmp_path: Path) -> None:
+def test_a_shipped_scenario_runs_against_its_own_servers(tmp_path: Path) -> None:
     words = ["--set", "clients.all.count=6", "--set", "topics.per_namespace=20", "--json"]
     done = subprocess.run(
         [*LOADGEN, "run", "storm", *words, "--out", str(tmp_path), "--name", "storm"],
@@ -83,7 +83,7 @@ def test_a_shipped_scenario_runs_against_servers_of_its_own(tmp_path: Path) -> N
     ],
     ids=["right", "mute", "one-of-a-hundred", "closes", "refuses", "empty", "lies"],
 )
-def test_whatever_a_server_does_exit_code_junit_and_readme_agree(
+def test_exit_code_junit_and_readme_agree_for_every_outcome_of_a_run(
     broker: StandInBroker,
     code: ExitCode,
     said: str,
@@ -105,7 +105,7 @@ def test_whatever_a_server_does_exit_code_junit_and_readme_agree(
     assert last.startswith("loadgen: ") == bool(said)
 
 
-def test_where_nobody_shakes_hands_there_is_no_run_but_a_sentence(
+def test_an_unreachable_server_is_reported_and_no_run_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with socket.socket() as closed:

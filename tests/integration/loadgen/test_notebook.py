@@ -37,7 +37,7 @@ def session(shared_spark: SharedSpark) -> SparkSession:
 
 
 @pytest.mark.usefixtures("session")
-def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_cells_of_the_notebook_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
     names: dict[str, Any] = {}
@@ -58,7 +58,7 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert (tmp_path / "out" / "notebook" / "first" / "index.html").is_file()
 
 
-def test_tables_of_several_runs_are_one(session: SparkSession, tmp_path: Path) -> None:
+def test_tables_of_several_runs_are_combined(session: SparkSession, tmp_path: Path) -> None:
     names = ["a", "on-local[2]", "all*{1,2}"]
     runs = [record_run(tmp_path / name, [request(run=name)], run=name) for name in names]
     rows = spark.requests(session, *runs).collect()
@@ -67,7 +67,7 @@ def test_tables_of_several_runs_are_one(session: SparkSession, tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("ctrl_c")
-def test_an_interrupt_ends_a_run_with_its_rows_and_a_second_one_at_once(session, tmp_path) -> None:
+def test_an_interrupt_ends_a_run_with_its_rows_and_a_second_aborts(session, tmp_path) -> None:
     steady = {"name": "steady", "do": "list", "count": 2, "every": "100ms"}
     document = {
         "name": "long",
@@ -114,12 +114,12 @@ def test_a_column_that_an_older_run_lacks_is_null(session: SparkSession, tmp_pat
     assert found == {"a": None, "b": "h"}
 
 
-def test_a_folder_that_is_no_run_is_refused(session: SparkSession, tmp_path: Path) -> None:
+def test_a_folder_without_a_run_is_refused(session: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"has no run\.json"):
         spark.events(session, tmp_path)
 
 
-def test_an_expectation_that_nothing_measures_is_refused_before_the_run(session, tmp_path) -> None:
+def test_an_unmeasurable_expectation_is_refused_before_the_run(session, tmp_path) -> None:
     expect = {"expect": ["broker.direct.used.max <= 1MB"]}
     document = {
         "topics": {"of": ["t/n"]},

@@ -25,7 +25,7 @@ def failing(url: str) -> None:
         raise InterruptedError
 
 
-async def test_they_have_their_sizes_and_are_gone_behind_the_block() -> None:
+async def test_own_namespaces_have_the_requested_sizes_and_are_deleted_afterwards() -> None:
     async with cluster() as parts:
         url = parts.broker.web_service_url
         names, shapes = await asyncio.to_thread(seen, url)
@@ -41,7 +41,7 @@ async def test_they_have_their_sizes_and_are_gone_behind_the_block() -> None:
             assert TENANT not in await admin.tenants.list()
 
 
-async def test_topics_in_all_parts_of_a_namespace_are_loaded_before_it_is_measured() -> None:
+async def test_topics_across_a_namespace_are_loaded_before_the_measurement() -> None:
     def loaded_within(parts: Cluster) -> int:
         with own_namespaces(parts.broker.web_service_url, {"large": 100}, 100):
             return len(parts.broker.messaging.loaded_topics)
@@ -50,7 +50,7 @@ async def test_topics_in_all_parts_of_a_namespace_are_loaded_before_it_is_measur
         assert await asyncio.to_thread(loaded_within, parts) >= 25
 
 
-async def test_a_topic_of_somebody_elses_stays_and_so_does_its_namespace() -> None:
+async def test_a_foreign_topic_and_its_namespace_are_not_deleted() -> None:
     async with cluster() as parts:
         url = parts.broker.web_service_url
         other = TopicName.parse(f"persistent://{TENANT}/small/of-somebody-else")

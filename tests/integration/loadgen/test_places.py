@@ -50,7 +50,7 @@ def starts(directory: Path) -> list[tuple[int, str, float]]:
     return sorted(first.values())
 
 
-def test_the_same_seed_gives_the_same_starts_in_one_process_in_two_and_in_virtual_time(
+def test_a_seed_gives_equal_request_starts_in_one_process_two_and_virtual_time(
     tmp_path: Path,
 ) -> None:
     places = {
@@ -75,7 +75,7 @@ def test_the_same_seed_gives_the_same_starts_in_one_process_in_two_and_in_virtua
     assert {"heap.used", "resident", "resident.high", "cpu.seconds"} <= figures
 
 
-def test_shocks_happen_to_servers_and_their_link_and_clients_come_back(tmp_path: Path) -> None:
+def test_shocks_hit_servers_and_their_link_and_clients_reconnect(tmp_path: Path) -> None:
     shocks = [
         {"at": "300ms", "set": {"maxTopicListInFlightHeapMemSizeMB": 60}},
         {"at": "500ms", "cut": "link", "for": "200ms"},
@@ -105,7 +105,7 @@ def test_shocks_happen_to_servers_and_their_link_and_clients_come_back(tmp_path:
     assert (directory / "proxy.log").exists()
 
 
-def test_a_ctrl_c_ends_a_run_with_what_it_has(tmp_path: Path) -> None:
+def test_ctrl_c_ends_a_run_and_keeps_its_rows(tmp_path: Path) -> None:
     told: list[Totals] = []
 
     def interrupt(totals: Totals) -> None:
@@ -122,7 +122,7 @@ def test_a_ctrl_c_ends_a_run_with_what_it_has(tmp_path: Path) -> None:
     assert rows(directory, "requests")
 
 
-def test_an_expectation_that_is_missed_for_good_ends_a_run(tmp_path: Path) -> None:
+def test_abort_early_ends_a_run_with_its_reason(tmp_path: Path) -> None:
     names = {"public/default": topic_names("public/default", 10, 100)}
     with running(StandInBroker(names)) as url:
         options = RunOptions(
@@ -135,7 +135,7 @@ def test_an_expectation_that_is_missed_for_good_ends_a_run(tmp_path: Path) -> No
     assert (told["aborted"], told["interrupted"]) == ("too many", False)
 
 
-def test_a_run_whose_worker_dies_keeps_what_the_other_has(tmp_path: Path) -> None:
+def test_a_run_keeps_the_rows_of_the_surviving_worker(tmp_path: Path) -> None:
     killed: list[str] = []
 
     def kill(totals: Totals) -> None:
@@ -160,7 +160,7 @@ def test_a_run_whose_worker_dies_keeps_what_the_other_has(tmp_path: Path) -> Non
         assert verdict_of(results).exit_code == ExitCode.GENERATOR_LIMITED
 
 
-def test_a_server_that_is_not_there_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
+def test_an_unreachable_server_raises_an_error_and_leaves_no_files(tmp_path: Path) -> None:
     options = RunOptions(tmp_path, service_url="pulsar://127.0.0.1:1")
     with pytest.raises(LoadgenError, match=r"cannot be reached .* Connection refused; is it run"):
         experiment(document(topics={"of": ["public/default"]}), options)

@@ -47,7 +47,7 @@ def starts(directory: Path) -> list[tuple[int, float]]:
     )
 
 
-def test_a_barrier_stage_runs_the_schedule_of_worker_processes_and_writes_the_same_tables(
+def test_a_spark_stage_runs_the_same_schedule_as_worker_processes(
     shared_spark: SharedSpark, tmp_path: Path
 ) -> None:
     with running(StandInBroker(NAMES)) as url:
@@ -64,7 +64,7 @@ def test_a_barrier_stage_runs_the_schedule_of_worker_processes_and_writes_the_sa
 
 
 @pytest.mark.usefixtures("ctrl_c")
-def test_the_first_ctrl_c_lets_the_tasks_of_a_stage_end_with_what_they_have(
+def test_the_first_ctrl_c_ends_spark_tasks_and_keeps_their_rows(
     shared_spark: SharedSpark, tmp_path: Path
 ) -> None:
     # Given clients that go on for an hour, and a Ctrl-C once some were answered
@@ -89,19 +89,19 @@ def test_the_first_ctrl_c_lets_the_tasks_of_a_stage_end_with_what_they_have(
     assert set(outcomes) == {"answered"}
 
 
-def test_what_spark_prints_goes_into_its_own_log(shared_spark: SharedSpark) -> None:
+def test_output_of_spark_is_written_to_spark_log(shared_spark: SharedSpark) -> None:
     process = shared_spark.session().sparkContext._gateway.proc
     outputs = [os.readlink(f"/proc/{process.pid}/fd/{descriptor}") for descriptor in (1, 2)]
     assert {os.path.basename(output) for output in outputs} == {"spark.log"}
 
 
-def test_the_handler_of_ctrl_c_is_not_sparks(shared_spark: SharedSpark) -> None:
+def test_the_handler_of_ctrl_c_is_not_replaced_by_spark(shared_spark: SharedSpark) -> None:
     shared_spark.session()
     assert signal.getsignal(signal.SIGINT) is shared_spark.interrupt_handler
 
 
 @pytest.mark.usefixtures("ctrl_c")
-def test_ctrl_c_ends_an_action_without_a_word(shared_spark: SharedSpark, capfd) -> None:
+def test_ctrl_c_ends_a_spark_action_without_output(shared_spark: SharedSpark, capfd) -> None:
     context, ended = shared_spark.session().sparkContext, threading.Event()
 
     def action() -> list[int]:
@@ -119,7 +119,7 @@ def test_ctrl_c_ends_an_action_without_a_word(shared_spark: SharedSpark, capfd) 
     assert ended.wait(20)  # Before its task would end.
 
 
-def test_a_failed_task_is_one_sentence_and_everything_is_put_back(shared_spark) -> None:
+def test_a_failed_spark_task_raises_one_error_and_the_environment_is_restored(shared_spark) -> None:
     context = shared_spark.session().sparkContext
     process = context._gateway.proc
     with pytest.raises(Exception, match="ZeroDivisionError") as failed:

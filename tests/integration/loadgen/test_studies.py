@@ -8,7 +8,7 @@ from loadgen.studies.demo import DemoOptions, run_demo
 from loadgen.studies.sweep import SweepOptions, parse_varied, sweep
 
 
-def test_a_sweep_says_the_same_in_processes_and_in_this_one(tmp_path: Path) -> None:
+def test_a_sweep_has_equal_figures_in_worker_processes_and_in_this_process(tmp_path: Path) -> None:
     varied = [parse_varied("servers.profile=pulsar,floodgate")]
     done: list[int] = []
     points = sweep(
@@ -22,7 +22,7 @@ def test_a_sweep_says_the_same_in_processes_and_in_this_one(tmp_path: Path) -> N
     assert [point.figures for point in points] == [point.figures for point in again]
 
 
-def test_the_demo_shows_what_each_profile_makes_of_the_same(tmp_path: Path) -> None:
+def test_the_demo_compares_both_profiles_and_passes_its_checks(tmp_path: Path) -> None:
     options = DemoOptions(10_000, 1, clients=100, out=tmp_path, place="virtual")
     steps: list[str] = []
     found = run_demo(options, steps.append)

@@ -47,7 +47,7 @@ def as_maps(corpus: Corpus) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("parts", [1, 2, 7])
-def test_spark_makes_the_rows_of_one_process(spark: SparkSession, tmp_path, parts: int) -> None:
+def test_spark_writes_the_corpus_of_one_process(spark: SparkSession, tmp_path, parts: int) -> None:
     expected = write_corpus(PLAN, tmp_path / "process", 1, HERE)
     told: list[int] = []
     corpus = write_corpus(PLAN, tmp_path / "spark", parts, in_spark(spark, told.append))
@@ -57,12 +57,12 @@ def test_spark_makes_the_rows_of_one_process(spark: SparkSession, tmp_path, part
     assert told[-1] == parts
 
 
-def test_spark_reads_the_folder_of_a_corpus_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
+def test_spark_reads_the_parquet_files_of_a_corpus(spark: SparkSession, tmp_path: Path) -> None:
     corpus = write_corpus(SKEWED, tmp_path / "topics", 3, HERE)
     assert by_topic(spark.read.parquet(str(corpus.directory))) == as_maps(corpus)
 
 
-def test_the_data_source_has_the_rows_of_a_corpus(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_data_source_makes_the_rows_of_a_corpus(spark: SparkSession, tmp_path: Path) -> None:
     expected = write_corpus(SKEWED, tmp_path / "process", 1, HERE)
     register(spark)
     frame = spark.read.format("floodgate").options(
@@ -82,7 +82,7 @@ def test_the_data_source_reads_a_corpus_or_a_list(spark: SparkSession, tmp_path:
     assert found == [("t", "t/n", f"persistent://t/n/{name}", None, {}) for name in "ab"]
 
 
-def test_the_data_source_looks_from_the_driver_as_it_is_when_it_is_registered(
+def test_the_data_source_uses_the_folder_and_environment_of_its_registration(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "names.txt").write_text("persistent://t/n/a\n")
@@ -96,7 +96,7 @@ def test_the_data_source_looks_from_the_driver_as_it_is_when_it_is_registered(
         read("s3a://bucket/topics").count()
 
 
-def test_the_data_source_has_no_rows_of_an_empty_list(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_data_source_has_no_rows_for_an_empty_list(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "names.txt").touch()
     register(spark)
     assert spark.read.format("floodgate").load(str(tmp_path / "names.txt")).count() == 0
@@ -109,7 +109,7 @@ def test_the_data_source_has_no_rows_of_an_empty_list(spark: SparkSession, tmp_p
         ("", {"partitions_of_frame": -1}, "partitions_of_frame is -1"),
     ],
 )
-def test_the_data_source_refuses_what_it_cannot_read_in_a_sentence(
+def test_the_data_source_refuses_invalid_schemas_and_options_with_a_reason(
     spark: SparkSession, schema: str, options: dict[str, Any], said: str
 ) -> None:
     register(spark)
@@ -118,7 +118,7 @@ def test_the_data_source_refuses_what_it_cannot_read_in_a_sentence(
         (reader.schema(schema) if schema else reader).load().count()
 
 
-def test_what_partition_by_writes_becomes_the_same_corpus(spark: SparkSession, tmp_path) -> None:
+def test_a_table_by_namespace_becomes_the_same_corpus(spark: SparkSession, tmp_path) -> None:
     source = write_corpus(SKEWED, tmp_path / "source", 3, HERE)
     frame = spark.read.parquet(str(source.directory))
     frame.write.partitionBy("tenant", "namespace").parquet(str(tmp_path / "by_namespace"))

@@ -37,7 +37,7 @@ def rows(corpus: Corpus) -> list[dict[str, Any]]:
     return sorted(found, key=lambda row: row["topic"])
 
 
-async def test_what_was_loaded_is_listed_as_the_manifest_says(corpus: Corpus) -> None:
+async def test_loaded_topics_are_verified_against_the_manifest(corpus: Corpus) -> None:
     async with cluster() as parts:
         url = parts.broker.web_service_url
         await load_by_rest(corpus.directory, url, nobody, 8)
@@ -45,7 +45,7 @@ async def test_what_was_loaded_is_listed_as_the_manifest_says(corpus: Corpus) ->
     assert (found.namespaces, found.topics) == (5, 300)
 
 
-async def test_an_import_tells_how_far_it_is_within_a_file(corpus: Corpus, monkeypatch) -> None:
+async def test_an_import_reports_its_progress_within_a_file(corpus: Corpus, monkeypatch) -> None:
     told: list[int] = []
     seen = asyncio.Event()
     whole = importer.import_topics
@@ -75,7 +75,7 @@ async def asked(url: str) -> dict[str, Any]:
         return await admin.floodgate.imports()
 
 
-async def test_non_persistent_topics_are_compared_where_the_server_imported_them(tmp_path) -> None:
+async def test_non_persistent_topics_are_verified_only_after_an_import(tmp_path) -> None:
     plan = TopicPlan(300, 5, 7, TopicShape(non_persistent_share=0.3))
     mixed = write_corpus(plan, tmp_path / "topics", 2, in_this_process(nobody))
     others = [row["topic"] for row in rows(mixed) if row["topic"].startswith("non-persistent")]
@@ -93,7 +93,7 @@ async def test_non_persistent_topics_are_compared_where_the_server_imported_them
     assert (as_of_rest.topics, as_of_rest.left_out) == (300 - len(others), len(others))
 
 
-async def test_a_topic_too_few_and_one_too_many_are_named(corpus: Corpus) -> None:
+async def test_a_missing_and_an_extra_topic_are_named(corpus: Corpus) -> None:
     async with cluster() as parts, PulsarAdmin(parts.broker.web_service_url) as admin:
         url = parts.broker.web_service_url
         await load_by_rest(corpus.directory, url, nobody, 8)
@@ -110,7 +110,7 @@ async def test_a_topic_too_few_and_one_too_many_are_named(corpus: Corpus) -> Non
 
 
 @pytest.mark.parametrize("properties", [False, True])
-async def test_a_snapshot_is_the_corpus_that_was_loaded(corpus, tmp_path, properties) -> None:
+async def test_a_snapshot_equals_the_loaded_corpus(corpus, tmp_path, properties) -> None:
     async with cluster() as parts:
         url = parts.broker.web_service_url
         await load_by_rest(corpus.directory, url, nobody, 8)
@@ -124,7 +124,7 @@ async def test_a_snapshot_is_the_corpus_that_was_loaded(corpus, tmp_path, proper
     assert shape["snapshot_of"] == url
 
 
-async def test_a_snapshot_knows_the_partitions_of_a_topic(tmp_path: Path) -> None:
+async def test_a_snapshot_has_the_partition_count_of_each_topic(tmp_path: Path) -> None:
     async with cluster() as parts, PulsarAdmin(parts.broker.web_service_url) as admin:
         url = parts.broker.web_service_url
         await admin.topics.create_partitioned(TopicName.parse("persistent://public/default/a"), 2)

@@ -41,7 +41,7 @@ def outcomes(run: VirtualRun) -> Counter[str]:
     return Counter(str(row.outcome) for row in run.rows.requests)
 
 
-def test_as_in_pulsar_only_so_many_slow_clients_are_answered_as_their_lists_fit() -> None:
+def test_with_profile_pulsar_only_as_many_slow_clients_are_answered_as_fit() -> None:
     # When every client reads for longer than others may wait
     run = slow_storm("pulsar")
     fit = LIMIT_MB * 1024 * 1024 // ANSWER_BYTES
@@ -50,12 +50,12 @@ def test_as_in_pulsar_only_so_many_slow_clients_are_answered_as_their_lists_fit(
     assert abs(found["answered"] - fit) <= 1
 
 
-def test_floodgate_answers_all_with_one_list() -> None:
+def test_with_profile_floodgate_all_slow_clients_are_answered() -> None:
     assert outcomes(slow_storm("floodgate")) == {"answered": 50}
 
 
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
-def test_when_all_clients_have_left_nothing_is_held(profile: str) -> None:
+def test_no_memory_is_held_after_all_clients_have_disconnected(profile: str) -> None:
     run = slow_storm(profile)
     assert run.facts.cpu_seconds == 0  # no generator limit
     assert run.samples.seen_at_the_end == {"broker"}

@@ -34,7 +34,7 @@ async def budgets(part: BrokerService | ProxyService, query: str = "") -> dict[s
 
 @PROFILES
 @ROLES
-async def test_a_peer_that_does_not_read_is_named_until_it_leaves(role: str, profile: str) -> None:
+async def test_a_peer_that_does_not_read_is_shown_as_a_holder(role: str, profile: str) -> None:
     async with cluster(TOPICS, profile) as parts:
         part, peer = parts.part(role), await parts.peer(role)
         await peer.send(topics_command(1, NS))
@@ -63,7 +63,7 @@ async def test_a_peer_that_does_not_read_is_named_until_it_leaves(role: str, pro
 
 
 @ROLES
-async def test_what_two_clients_share_is_divided_between_them(role: str) -> None:
+async def test_shared_bytes_are_divided_between_the_clients_that_hold_a_permit(role: str) -> None:
     async with cluster(TOPICS) as parts:
         part = parts.part(role)
         first, second = await parts.peer(role), await parts.peer(role)
@@ -79,7 +79,7 @@ async def test_what_two_clients_share_is_divided_between_them(role: str) -> None
 
 
 @ROLES
-async def test_who_waits_is_named_with_what_it_lacks(role: str) -> None:
+async def test_a_waiter_is_shown_with_its_connection_namespace_and_lacking_bytes(role: str) -> None:
     async with cluster(TOPICS) as parts:
         part, peer = parts.part(role), await parts.peer(role)
         limit = part.limiter.semaphore(DIRECT).max_permits
@@ -111,7 +111,7 @@ async def test_who_waits_is_named_with_what_it_lacks(role: str) -> None:
 
 
 @ROLES
-async def test_the_figures_of_a_budget_are_there(role: str) -> None:
+async def test_a_budget_is_shown_with_its_limit_usage_and_ledger(role: str) -> None:
     limits = {"heap_queue_size": 7, "heap_timeout_seconds": 1.5, "direct_max_bytes": 0}
     async with cluster(broker_limits=limits, proxy_limits=limits) as parts:
         part = parts.part(role)
@@ -146,7 +146,7 @@ async def test_the_figures_of_a_budget_are_there(role: str) -> None:
         assert (report["direct"]["limitBytes"], report["direct"]["availableBytes"]) == (0, None)
 
 
-async def test_so_many_holders_and_events_are_listed_as_asked_for() -> None:
+async def test_limit_and_recent_set_the_number_of_shown_holders_and_events() -> None:
     async with cluster() as parts:
         heap = LimitType.HEAP_MEMORY
         permits = [
@@ -176,7 +176,7 @@ async def test_so_many_holders_and_events_are_listed_as_asked_for() -> None:
         ("?format=xml", "format='xml' should be one of: json, table"),
     ],
 )
-async def test_a_wrong_query_is_refused_in_a_sentence(query: str, reason: str) -> None:
+async def test_an_invalid_query_is_answered_412_with_a_reason(query: str, reason: str) -> None:
     async with cluster() as parts:
         url = f"{parts.broker.web_service_url}{LIMITER_PATH}{query}"
         async with aiohttp.ClientSession() as session, session.get(url) as answer:
@@ -185,7 +185,7 @@ async def test_a_wrong_query_is_refused_in_a_sentence(query: str, reason: str) -
 
 
 @ROLES
-async def test_the_table_is_plain_text(role: str) -> None:
+async def test_format_table_is_answered_in_plain_text(role: str) -> None:
     async with cluster() as parts:
         status, table = await ask(parts.part(role), "?format=table")
         assert status == 200

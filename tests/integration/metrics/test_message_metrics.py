@@ -68,7 +68,7 @@ async def publishing(
 
 
 @pytest.mark.parametrize("accept", ["text/plain", OPENMETRICS])
-async def test_a_scrape_shows_topic_subscription_and_clients(accept: str) -> None:
+async def test_a_scrape_shows_a_topic_its_subscription_consumer_and_producer(accept: str) -> None:
     async with cluster({}, broker=ONE_BY_ONE) as parts:
         await publishing(parts, 5)
         text = await fetched(parts, "/metrics/", accept)
@@ -84,7 +84,7 @@ async def test_a_scrape_shows_topic_subscription_and_clients(accept: str) -> Non
     assert found["floodgate_message_store_entries", "standalone"] == 5
 
 
-async def test_the_limiters_report_shows_what_stored_messages_take() -> None:
+async def test_the_limiter_table_shows_the_bytes_of_stored_messages() -> None:
     async with cluster({}, broker={"floodgateMessageStoreMaxMB": "3"}) as parts:
         await publishing(parts, 5)
         table = await fetched(parts, f"{LIMITER_PATH}?format=table")
@@ -126,7 +126,7 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("topic", [TOPIC, TOPIC.replace("persistent", "non-persistent")])
-async def test_no_counter_falls_when_what_it_counted_is_gone(topic: str, way: str) -> None:
+async def test_no_counter_decreases_with_a_deletion_or_unload(topic: str, way: str) -> None:
     by = WAYS[way]
     settings = {"exposeTopicLevelMetricsInPrometheus": "false"}
     async with cluster({}, broker=settings) as parts, rest_client(parts.broker) as rest:
@@ -146,7 +146,7 @@ async def test_no_counter_falls_when_what_it_counted_is_gone(topic: str, way: st
             assert await topic_counters(rest, path) == of_topic
 
 
-async def test_what_goes_during_a_scrape_is_counted_once() -> None:
+async def test_a_topic_unloaded_during_a_scrape_is_counted_once() -> None:
     settings = {"exposeTopicLevelMetricsInPrometheus": "false"}
     async with cluster({}, broker=settings) as parts:
         await publishing(parts, 5)

@@ -72,7 +72,7 @@ def recorded() -> set[tuple[str, str, tuple[str, ...]]]:
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
 @pytest.mark.parametrize("limits", [{}, UNLIMITED], ids=["limited", "unlimited"])
-async def test_the_samples_are_the_26_of_the_recording_before_and_after_the_first_wait(
+async def test_the_26_recorded_samples_are_shown_before_and_after_the_first_listing(
     role: str, profile: str, limits: dict[str, str]
 ) -> None:
     async with cluster(TOPICS, profile, both=limits) as parts:
@@ -85,7 +85,7 @@ async def test_the_samples_are_the_26_of_the_recording_before_and_after_the_firs
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-async def test_every_sample_has_help_and_type_under_the_name_prometheus_looks_for(role) -> None:
+async def test_every_sample_has_help_and_type_under_its_family_name(role) -> None:
     async with cluster(TOPICS) as parts:
         text = await scrape(parts, role)
         for sample in read_samples(text):
@@ -96,7 +96,7 @@ async def test_every_sample_has_help_and_type_under_the_name_prometheus_looks_fo
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-async def test_openmetrics_that_is_asked_for_has_the_same_samples(role: str) -> None:
+async def test_a_scrape_as_openmetrics_has_the_same_samples(role: str) -> None:
     async with cluster(TOPICS) as parts:
         text = await scrape(parts, role)
         asked = await scrape(parts, role, accept="application/openmetrics-text; version=1.0.0")
@@ -109,7 +109,7 @@ async def test_openmetrics_that_is_asked_for_has_the_same_samples(role: str) -> 
         assert kinds[f"pulsar_{role}_topic_list_heap_timeout"] == "counter"
 
 
-async def test_lookups_of_both_protocols_are_counted_where_their_namespace_exists() -> None:
+async def test_binary_and_http_lookups_are_counted_if_their_namespace_exists() -> None:
     """Recorded: an unknown listener is a failure, a missing namespace is not counted."""
     async with cluster(TOPICS) as parts, aiohttp.ClientSession() as session:
         peer = await parts.peer("broker")
@@ -128,7 +128,7 @@ async def test_lookups_of_both_protocols_are_counted_where_their_namespace_exist
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-async def test_quantiles_are_no_numbers_until_somebody_asks_for_memory(role: str) -> None:
+async def test_wait_time_quantiles_are_nan_before_the_first_acquisition(role: str) -> None:
     async with cluster(TOPICS) as parts:
         before = values_of(await scrape(parts, role), role)
         await parts.client(role).topics_of_namespace(NAMESPACE)
@@ -142,7 +142,7 @@ async def test_quantiles_are_no_numbers_until_somebody_asks_for_memory(role: str
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-async def test_without_a_limit_nothing_is_counted(role: str) -> None:
+async def test_without_a_limit_neither_memory_use_nor_waits_are_counted(role: str) -> None:
     async with cluster(TOPICS, both=UNLIMITED) as parts:
         await parts.client(role).topics_of_namespace(NAMESPACE)
         values = values_of(await scrape(parts, role), role)
@@ -154,7 +154,7 @@ async def test_without_a_limit_nothing_is_counted(role: str) -> None:
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-async def test_what_is_held_and_who_waits_shows_in_the_next_scrape(role: str) -> None:
+async def test_held_permits_and_waiters_show_in_the_next_scrape(role: str) -> None:
     async with cluster(TOPICS, both={"maxTopicListInFlightHeapMemSizeMB": "1"}) as parts:
         limiter = parts.part(role).limiter
         permit = await limiter.acquire(LimitType.HEAP_MEMORY, 1024 * 1024)
@@ -169,7 +169,7 @@ async def test_what_is_held_and_who_waits_shows_in_the_next_scrape(role: str) ->
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-async def test_what_decides_the_answers_is_told_with_the_version(role: str, caplog) -> None:
+async def test_server_info_and_the_start_log_show_version_and_settings(role: str, caplog) -> None:
     caplog.set_level(logging.INFO)
     async with cluster(TOPICS, "pulsar", both={"maxTopicListInFlightHeapMemSizeMB": "7"}) as parts:
         samples = read_samples(await scrape(parts, role))
@@ -183,7 +183,7 @@ async def test_what_decides_the_answers_is_told_with_the_version(role: str, capl
     assert "maxTopicListInFlightHeapMemSizeMB=7, " in first
 
 
-async def test_a_limit_that_is_changed_at_run_time_is_told_as_it_is() -> None:
+async def test_server_info_shows_a_limit_changed_at_run_time() -> None:
     async with cluster(TOPICS, "floodgate") as parts:
         await parts.broker.dynamic.set("maxTopicListInFlightHeapMemSizeMB", "9")
         samples = read_samples(await scrape(parts, "broker"))

@@ -16,13 +16,13 @@ def families(page: str) -> set[str]:
     return set(re.findall(r"`(\w+)[`{]", " ".join(lines)))
 
 
-async def test_the_page_of_metrics_is_what_a_scrape_shows() -> None:
+async def test_the_page_of_metrics_equals_the_page_made_from_a_scrape() -> None:
     # Tools/metrics_page.py writes the page again.
     found = await made()
     assert found.splitlines() == PAGE.read_text(encoding="utf-8").splitlines()
 
 
-def test_each_family_of_a_real_broker_is_shown_or_has_a_reason_why_not() -> None:
+def test_each_metric_of_a_real_broker_is_documented_as_present_or_absent() -> None:
     page = PAGE.read_text(encoding="utf-8")
     shown = families(page)
     absent = tuple(re.findall(r"`(\w+)\*`", page))
@@ -39,7 +39,7 @@ def test_each_family_of_a_real_broker_is_shown_or_has_a_reason_why_not() -> None
     assert [one for one in absent if not any(name.startswith(one) for name in missing)] == []
 
 
-def test_the_page_of_bounds_names_no_metric_that_is_not_there() -> None:
+def test_the_page_of_bounds_names_only_existing_metrics() -> None:
     # A client's own metrics are on no server's page
     bounds = PAGE.with_name("bounds.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`((?:floodgate|pulsar)_[a-z_]+)[`{]", bounds))

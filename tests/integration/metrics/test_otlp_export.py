@@ -74,7 +74,7 @@ def metrics(resource: ResourceMetrics) -> dict[str, Metric]:
     return {one.name: one for scope in resource.scope_metrics for one in scope.metrics}
 
 
-async def test_broker_and_proxy_send_their_last_reading_when_they_drain(monkeypatch) -> None:
+async def test_broker_and_proxy_export_a_last_reading_when_they_drain(monkeypatch) -> None:
     async with collector() as one:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", one.url)
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-key=value")
@@ -96,7 +96,7 @@ async def test_broker_and_proxy_send_their_last_reading_when_they_drain(monkeypa
         assert [each["x-key"] for each in one.headers] == ["value", "value"]
 
 
-async def test_metrics_are_sent_at_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_metrics_are_exported_at_their_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     async with collector() as one:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", f"{one.url}/v1/metrics")
         monkeypatch.setenv("OTEL_METRIC_EXPORT_INTERVAL", "15000")
@@ -121,7 +121,7 @@ async def test_metrics_are_sent_at_the_interval(monkeypatch: pytest.MonkeyPatch)
         assert used == [4096.0, 0.0, 0.0]
 
 
-async def test_a_batch_of_waits_of_no_time_arrives_in_full() -> None:
+async def test_all_waits_of_zero_seconds_in_a_batch_are_exported() -> None:
     async with collector() as one:
         clock = ManualClock()
         tally = OutcomeCounts(clock)
@@ -137,7 +137,7 @@ async def test_a_batch_of_waits_of_no_time_arrives_in_full() -> None:
         assert waits.count == waits.bucket_counts[0] == 1000
 
 
-async def test_a_collector_that_is_away_costs_one_warning(monkeypatch, caplog) -> None:
+async def test_an_unreachable_collector_is_logged_once(monkeypatch, caplog) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", NOBODY)
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "500")
     clock = ManualClock()
@@ -156,7 +156,7 @@ async def test_a_collector_that_is_away_costs_one_warning(monkeypatch, caplog) -
     ]
 
 
-async def test_a_collector_that_refuses_is_told_with_its_answer(monkeypatch, caplog) -> None:
+async def test_a_refusal_by_the_collector_is_logged_with_its_answer(monkeypatch, caplog) -> None:
     async with collector() as one:
         url = f"{one.url}/elsewhere"
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", url)
@@ -166,7 +166,7 @@ async def test_a_collector_that_refuses_is_told_with_its_answer(monkeypatch, cap
         assert f"metrics do not reach {url}: it answered 404 Not Found;" in record.getMessage()
 
 
-async def test_the_console_is_standard_error(monkeypatch, capsys) -> None:
+async def test_the_console_exporter_writes_to_standard_error(monkeypatch, capsys) -> None:
     monkeypatch.setenv("OTEL_METRICS_EXPORTER", "console")
     async with BrokerService(broker_config({})):
         pass
@@ -175,7 +175,7 @@ async def test_the_console_is_standard_error(monkeypatch, capsys) -> None:
     assert '"topic.list.heap.memory.used"' in captured.err
 
 
-async def test_a_wrong_variable_stops_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_invalid_otlp_endpoint_stops_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4317")
     with pytest.raises(ConfigError, match="OTEL_EXPORTER_OTLP_ENDPOINT must be a URL"):
         async with BrokerService(broker_config({})):
@@ -198,7 +198,7 @@ loop.run(main())
 """
 
 
-async def test_off_by_default_there_is_no_import_and_no_thread() -> None:
+async def test_metric_export_is_off_by_default_without_imports_or_threads() -> None:
     answer = await asyncio.to_thread(
         subprocess.run,
         [sys.executable, "-c", SERVE_AND_TELL],

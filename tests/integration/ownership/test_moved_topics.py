@@ -33,7 +33,7 @@ async def owned_by(one: BrokerService) -> str:
     return next(topic for topic in TOPICS if one.ownership.owns(TopicName.parse(topic)))
 
 
-async def test_a_client_with_tls_is_told_the_address_for_tls(postgresql_url: str, tmp_path) -> None:
+async def test_a_tls_client_follows_a_topic_to_a_tls_url(postgresql_url: str, tmp_path) -> None:
     pem = PemFiles(tmp_path)
     async with AsyncExitStack() as stack:
         tls = pem.keys(brokerServicePortTls="0")
@@ -56,7 +56,7 @@ async def test_a_client_with_tls_is_told_the_address_for_tls(postgresql_url: str
         assert at_two.full_name == topic
 
 
-async def test_a_fault_moves_a_topic_to_the_broker_that_it_names(postgresql_url: str) -> None:
+async def test_a_move_topic_fault_moves_a_topic_to_the_named_broker(postgresql_url: str) -> None:
     async with AsyncExitStack() as stack:
         one, two = await two_brokers(stack, postgresql_url, floodgateFaultsEnabled="true")
         topic = await owned_by(one)
@@ -74,7 +74,7 @@ async def test_a_fault_moves_a_topic_to_the_broker_that_it_names(postgresql_url:
         peer.close()
 
 
-async def test_a_topic_that_cannot_go_there_stays(postgresql_url: str, tmp_path, caplog) -> None:
+async def test_a_topic_with_an_invalid_target_stays(postgresql_url: str, tmp_path, caplog) -> None:
     # A dead address, and then messages in a database
     async with AsyncExitStack() as stack:
         config = {"metadataStoreUrl": postgresql_url, "floodgateFaultsEnabled": "true"}
@@ -99,7 +99,7 @@ async def test_a_topic_that_cannot_go_there_stays(postgresql_url: str, tmp_path,
         peer.close()
 
 
-async def test_a_broker_that_is_alone_refuses_to_name_another() -> None:
+async def test_a_single_broker_refuses_a_move_topic_fault_with_a_target() -> None:
     config = broker_config({"floodgateFaultsEnabled": "true"})
     async with BrokerService(config) as broker, rest_client(broker) as rest:
         do = {"action": "moveTopic", "to": "pulsar://b:1"}

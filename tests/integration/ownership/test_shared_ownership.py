@@ -45,7 +45,7 @@ async def end_all_leases_but(one: Party) -> None:
         )
 
 
-async def test_one_broker_owns_and_the_other_names_it(postgresql_url: str) -> None:
+async def test_a_second_broker_names_the_owner_of_a_bundle(postgresql_url: str) -> None:
     async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
         await made(one)
         owner = await one.ownership.acquire(TOPIC, authoritative=True)
@@ -58,7 +58,7 @@ async def test_one_broker_owns_and_the_other_names_it(postgresql_url: str) -> No
         assert not one.moved
 
 
-async def test_of_many_who_ask_at_once_one_becomes_the_owner(postgresql_url: str) -> None:
+async def test_simultaneous_acquisitions_have_a_single_owner(postgresql_url: str) -> None:
     async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
         await made(one)
         asked = [owner_seen_by(who) for _ in range(10) for who in (one, other)]
@@ -67,7 +67,7 @@ async def test_of_many_who_ask_at_once_one_becomes_the_owner(postgresql_url: str
         assert [one.ownership.owns(TOPIC), other.ownership.owns(TOPIC)].count(True) == 1
 
 
-async def test_bundles_go_to_who_has_the_fewest(postgresql_url: str) -> None:
+async def test_bundles_are_balanced_between_two_brokers(postgresql_url: str) -> None:
     async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
         await made(one, 16)
         topics = [TopicName.parse(f"persistent://{SPACE}/{index}") for index in range(200)]
@@ -80,7 +80,7 @@ async def test_bundles_go_to_who_has_the_fewest(postgresql_url: str) -> None:
         assert sum(map(one.ownership.owns, topics)) + sum(map(other.ownership.owns, topics)) == 200
 
 
-async def test_a_broker_that_ends_hands_over_at_once(postgresql_url: str) -> None:
+async def test_a_stopping_broker_hands_over_its_bundle_immediately(postgresql_url: str) -> None:
     async with party(postgresql_url, 3) as other:
         await made(other)
         async with party(postgresql_url, 1) as one:
@@ -90,7 +90,7 @@ async def test_a_broker_that_ends_hands_over_at_once(postgresql_url: str) -> Non
         assert (other.moved, other.ownership.moved_total) == ([BUNDLE], 1)
 
 
-async def test_a_broker_that_was_killed_is_followed_when_its_lease_is_over(postgresql_url) -> None:
+async def test_a_bundle_of_a_killed_broker_moves_after_its_lease_expires(postgresql_url) -> None:
     async with party(postgresql_url, 3) as other:
         await made(other)
         async with party(postgresql_url, 1) as one:
@@ -101,7 +101,7 @@ async def test_a_broker_that_was_killed_is_followed_when_its_lease_is_over(postg
             assert await owner_seen_by(other) == other.service_url
 
 
-async def test_a_broker_that_was_stopped_notices_before_it_serves_anything(postgresql_url) -> None:
+async def test_a_suspended_broker_owns_nothing_once_its_lease_has_expired(postgresql_url) -> None:
     async with party(postgresql_url, 1) as one:
         await made(one)
         await owner_seen_by(one)
@@ -120,7 +120,7 @@ async def test_a_broker_that_was_stopped_notices_before_it_serves_anything(postg
         assert one.ownership.sessions_ended == 1
 
 
-async def test_the_end_of_a_lease_is_noticed_without_anybody_asking(
+async def test_an_expired_lease_is_noticed_without_a_request(
     postgresql_url: str, postgresql: PostgresqlServer
 ) -> None:
     async with party(postgresql_url, 1, lease_seconds=SHORT) as one:
@@ -140,7 +140,7 @@ async def test_the_end_of_a_lease_is_noticed_without_anybody_asking(
         assert await owner_seen_by(one) == one.service_url
 
 
-async def test_a_broker_that_was_buried_cannot_renew_and_owns_nothing(postgresql_url: str) -> None:
+async def test_a_broker_with_an_expired_lease_cannot_renew_or_claim(postgresql_url: str) -> None:
     async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
         await made(one)
         await owner_seen_by(one)
@@ -153,7 +153,7 @@ async def test_a_broker_that_was_buried_cannot_renew_and_owns_nothing(postgresql
             assert await claim(connection, BUNDLE, other.session.id) is None
 
 
-async def test_messages_on_disk_keep_a_bundle_with_their_broker(postgresql_url: str) -> None:
+async def test_a_bundle_stays_with_the_broker_of_its_stored_messages(postgresql_url: str) -> None:
     async with party(postgresql_url, 3) as other:
         await made(other)
         async with party(postgresql_url, 1, store="disk-1") as one:
@@ -172,7 +172,7 @@ async def test_messages_on_disk_keep_a_bundle_with_their_broker(postgresql_url: 
             assert not again.moved
 
 
-async def test_a_lookup_waits_for_the_broker_that_has_the_messages(postgresql_url: str) -> None:
+async def test_a_lookup_waits_for_the_broker_that_stores_the_messages(postgresql_url: str) -> None:
     # Away
     async with party(postgresql_url, 3) as other:
         await made(other)
@@ -184,7 +184,7 @@ async def test_a_lookup_waits_for_the_broker_that_has_the_messages(postgresql_ur
             assert (owner.urls, owner.decided) == (again.registration.urls, False)
 
 
-async def test_a_lookup_that_waits_ends_with_its_own_broker(postgresql_url: str) -> None:
+async def test_a_waiting_lookup_is_refused_when_its_own_broker_stops(postgresql_url: str) -> None:
     # Another broker is away
     async with party(postgresql_url, 3) as other:
         await made(other)
@@ -197,7 +197,7 @@ async def test_a_lookup_that_waits_ends_with_its_own_broker(postgresql_url: str)
             await asking
 
 
-async def test_a_broker_that_starts_again_on_its_disk_waits_for_no_lease(postgresql_url) -> None:
+async def test_a_broker_restarted_on_its_disk_waits_for_no_old_lease(postgresql_url) -> None:
     async with party(postgresql_url, 1, store="disk-1") as one:
         await made(one)
         await owner_seen_by(one)
@@ -206,7 +206,7 @@ async def test_a_broker_that_starts_again_on_its_disk_waits_for_no_lease(postgre
             assert (await again.ownership.acquire(TOPIC)).here
 
 
-async def test_messages_of_a_deleted_namespace_keep_nothing_with_their_broker(
+async def test_a_recreated_namespace_is_not_bound_to_the_broker_of_its_old_messages(
     postgresql_url: str,
 ) -> None:
     # A broker with its messages on disk is away
@@ -220,7 +220,7 @@ async def test_messages_of_a_deleted_namespace_keep_nothing_with_their_broker(
         assert (await other.ownership.acquire(TOPIC)).here
 
 
-async def test_messages_of_a_deleted_namespace_keep_nothing_with_a_broker_that_died(
+async def test_a_recreated_namespace_is_not_bound_to_a_dead_broker_of_its_old_messages(
     postgresql_url: str,
 ) -> None:
     async with party(postgresql_url, 3) as other:
@@ -236,7 +236,7 @@ async def test_messages_of_a_deleted_namespace_keep_nothing_with_a_broker_that_d
         assert other.moved == [BUNDLE]
 
 
-async def test_a_namespace_that_is_deleted_is_forgotten_by_who_has_it(postgresql_url: str) -> None:
+async def test_a_namespace_deletion_waits_for_the_owner_to_forget(postgresql_url: str) -> None:
     async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
         await made(one)
         await owner_seen_by(one)
@@ -254,7 +254,7 @@ async def test_a_namespace_that_is_deleted_is_forgotten_by_who_has_it(postgresql
         assert other.moved == [BUNDLE]
 
 
-async def test_who_has_messages_of_a_deleted_namespace_and_no_bundle_forgets_them(
+async def test_a_broker_without_the_bundle_forgets_messages_of_a_deleted_namespace(
     postgresql_url: str,
 ) -> None:
     async with (
@@ -270,7 +270,7 @@ async def test_who_has_messages_of_a_deleted_namespace_and_no_bundle_forgets_the
         assert one.moved == [Bundle(SPACE, ALL_HASHES)]
 
 
-async def test_a_namespace_that_was_made_again_meanwhile_is_kept(postgresql_url: str) -> None:
+async def test_a_namespace_recreated_before_its_deletion_notice_stays(postgresql_url: str) -> None:
     async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
         await made(one)
         await owner_seen_by(one)
@@ -278,7 +278,7 @@ async def test_a_namespace_that_was_made_again_meanwhile_is_kept(postgresql_url:
         assert one.lost == one.moved == other.moved == []
 
 
-async def test_nobody_waits_for_ever_for_who_does_not_forget(
+async def test_a_namespace_deletion_times_out_if_a_broker_does_not_forget(
     postgresql_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(handing_over, "FORGET_SECONDS", 0.0)
@@ -295,7 +295,7 @@ async def test_nobody_waits_for_ever_for_who_does_not_forget(
         one.closing.set()
 
 
-async def test_what_was_forgotten_in_part_is_not_served(postgresql_url: str) -> None:
+async def test_a_bundle_is_not_served_until_old_messages_are_deleted(postgresql_url: str) -> None:
     async with party(postgresql_url, 1) as one:
         await made(one)
         async with party(postgresql_url, 3) as other:
@@ -310,7 +310,7 @@ async def test_what_was_forgotten_in_part_is_not_served(postgresql_url: str) -> 
         assert one.moved == [BUNDLE] * 3
 
 
-async def test_a_bundle_is_let_go_after_its_topics_are_closed(postgresql_url: str) -> None:
+async def test_a_bundle_is_released_only_after_its_topics_are_closed(postgresql_url: str) -> None:
     async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
         await made(one)
         await owner_seen_by(one)
@@ -324,7 +324,7 @@ async def test_a_bundle_is_let_go_after_its_topics_are_closed(postgresql_url: st
         assert (await other.ownership.acquire(TOPIC, authoritative=True)).here
 
 
-async def test_another_brokers_bundle_is_let_go_by_it(postgresql_url: str) -> None:
+async def test_a_release_of_a_bundle_is_carried_out_by_its_owner(postgresql_url: str) -> None:
     async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
         await made(one)
         await owner_seen_by(one)
@@ -333,7 +333,7 @@ async def test_another_brokers_bundle_is_let_go_by_it(postgresql_url: str) -> No
         assert not one.ownership.owns(TOPIC)
 
 
-async def test_who_has_it_in_memory_finds_its_messages_again(postgresql_url: str) -> None:
+async def test_a_broker_that_reacquires_its_bundle_keeps_its_messages(postgresql_url: str) -> None:
     async with party(postgresql_url, 1) as one:
         await made(one)
         await owner_seen_by(one)
@@ -342,7 +342,7 @@ async def test_who_has_it_in_memory_finds_its_messages_again(postgresql_url: str
         assert not one.moved
 
 
-async def test_bundles_of_a_namespace_that_was_made_again_do_not_overlap(postgresql_url) -> None:
+async def test_bundles_of_a_recreated_namespace_do_not_overlap_old_bundles(postgresql_url) -> None:
     async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
         await made(one, 1)
         await owner_seen_by(one)
@@ -356,7 +356,7 @@ async def test_bundles_of_a_namespace_that_was_made_again_do_not_overlap(postgre
         assert not one.ownership.owns(TOPIC)
 
 
-async def test_who_lives_is_known_by_all(postgresql_url: str) -> None:
+async def test_every_broker_lists_the_live_brokers(postgresql_url: str) -> None:
     async with party(postgresql_url, 1) as one:
         async with party(postgresql_url, 3) as other:
             assert await one.ownership.brokers() == ["127.0.0.1:2", "127.0.0.1:4"]
@@ -364,7 +364,7 @@ async def test_who_lives_is_known_by_all(postgresql_url: str) -> None:
         assert await one.ownership.brokers() == ["127.0.0.1:2"]
 
 
-async def test_a_renewal_under_way_is_not_overlooked_by_who_buries(postgresql_url: str) -> None:
+async def test_a_claim_waits_for_a_lease_renewal_in_flight(postgresql_url: str) -> None:
     # An expired lease to other brokers, with an uncommitted renewal
     async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
         await made(one)

@@ -85,7 +85,7 @@ async def looked_up(broker: BrokerService, topic: str) -> pb.CommandLookupTopicR
         url, authoritative = found.brokerServiceUrl, found.authoritative
 
 
-async def test_both_brokers_name_the_same_owner_and_both_own_some(postgresql_url: str) -> None:
+async def test_both_brokers_name_the_same_owner_and_each_owns_topics(postgresql_url: str) -> None:
     async with brokers(postgresql_url) as parts:
         found = {topic: (await looked_up(parts.one, topic)).brokerServiceUrl for topic in TOPICS}
         for topic, url in found.items():
@@ -94,7 +94,7 @@ async def test_both_brokers_name_the_same_owner_and_both_own_some(postgresql_url
         assert set(found.values()) == {parts.one.service_url, parts.two.service_url}
 
 
-async def test_a_client_of_the_proxy_publishes_and_consumes_wherever_a_topic_is(
+async def test_a_client_of_the_proxy_publishes_and_consumes_topics_of_both_brokers(
     postgresql_url: str,
 ) -> None:
     async with brokers(postgresql_url) as parts:
@@ -111,7 +111,7 @@ async def test_a_client_of_the_proxy_publishes_and_consumes_wherever_a_topic_is(
         assert len(owners) == 2
 
 
-async def test_who_is_not_the_owner_serves_nothing(postgresql_url: str) -> None:
+async def test_a_broker_refuses_a_producer_of_a_topic_it_does_not_own(postgresql_url: str) -> None:
     async with brokers(postgresql_url) as parts:
         await looked_up(parts.one, TOPICS[0])
         owner = parts.owner(TOPICS[0])
@@ -123,7 +123,7 @@ async def test_who_is_not_the_owner_serves_nothing(postgresql_url: str) -> None:
         peer.close()
 
 
-async def test_a_broker_that_ends_hands_its_topics_to_the_other(postgresql_url: str) -> None:
+async def test_a_stopping_broker_hands_its_topics_to_the_other_broker(postgresql_url: str) -> None:
     async with brokers(postgresql_url) as parts:
         for topic in TOPICS:
             await looked_up(parts.one, topic)
@@ -136,7 +136,7 @@ async def test_a_broker_that_ends_hands_its_topics_to_the_other(postgresql_url: 
         peer.close()
 
 
-async def test_a_broker_that_ends_names_the_one_that_serves_its_topics_now(postgresql_url) -> None:
+async def test_a_stopping_broker_names_the_new_owner_to_its_clients(postgresql_url) -> None:
     async with brokers(postgresql_url) as parts:
         for topic in TOPICS:
             await looked_up(parts.one, topic)
@@ -155,7 +155,7 @@ async def test_a_broker_that_ends_names_the_one_that_serves_its_topics_now(postg
         peer.close()
 
 
-async def test_an_unloaded_namespace_closes_its_clients_who_find_it_again(postgresql_url) -> None:
+async def test_unloading_a_namespace_closes_producers_and_frees_bundles(postgresql_url) -> None:
     async with brokers(postgresql_url) as parts:
         topic = TOPICS[0]
         peer = await parts.through_proxy(topic)
@@ -172,7 +172,7 @@ async def test_an_unloaded_namespace_closes_its_clients_who_find_it_again(postgr
         peer.close()
 
 
-async def test_rest_names_the_owner_and_the_brokers_that_live(postgresql_url: str) -> None:
+async def test_rest_returns_the_owner_of_a_topic_and_the_live_brokers(postgresql_url: str) -> None:
     async with brokers(postgresql_url) as parts, rest_client(parts.proxy) as rest:
         names = sorted(one.web_service_url[7:] for one in (parts.one, parts.two))
         found = set()
@@ -187,7 +187,7 @@ async def test_rest_names_the_owner_and_the_brokers_that_live(postgresql_url: st
         assert len(found) == 2
 
 
-async def test_partitions_are_added_by_the_broker_that_serves_the_first(
+async def test_partitions_are_added_by_the_owner_of_the_first_partition(
     postgresql_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with brokers(postgresql_url) as parts:
@@ -220,7 +220,7 @@ async def test_partitions_are_added_by_the_broker_that_serves_the_first(
 
 
 @pytest.mark.parametrize("loaded", [True, False])
-async def test_a_namespace_deleted_at_any_broker_leaves_nothing_to_its_next_life(
+async def test_a_namespace_recreated_after_deletion_by_another_broker_has_no_old_messages(
     postgresql_url: str, loaded: bool
 ) -> None:
     namespace = "/admin/v2/namespaces/public/gone"
@@ -256,7 +256,7 @@ async def test_a_namespace_deleted_at_any_broker_leaves_nothing_to_its_next_life
         peer.close()
 
 
-async def test_topics_in_a_database_wait_for_their_broker(postgresql_url: str, tmp_path) -> None:
+async def test_stored_topics_stay_with_their_stopped_broker(postgresql_url: str, tmp_path) -> None:
     stores = {name: f"sqlite://{tmp_path / name}.db" for name in ("one", "two")}
     async with brokers(postgresql_url, stores) as parts:
         for topic in TOPICS:
@@ -286,7 +286,7 @@ async def test_topics_in_a_database_wait_for_their_broker(postgresql_url: str, t
 
 
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
-async def test_a_broker_alone_lets_its_topics_go_and_serves_them_again(profile: str) -> None:
+async def test_a_single_broker_serves_its_topics_again_after_an_unload(profile: str) -> None:
     async with BrokerService(broker_config({"floodgateProfile": profile})) as broker:
         peer = await MessagePeer.connect(broker.service_url)
         await peer.lookup(TOPICS[0])
@@ -324,7 +324,7 @@ async def published(asked: BrokerService, topics: list[str], payload: bytes) -> 
 
 
 @pytest.mark.parametrize("killed", [True, False])
-async def test_a_namespace_made_again_before_all_brokers_know_has_its_own_messages_only(
+async def test_a_namespace_recreated_before_all_brokers_know_has_only_new_messages(
     postgresql_url: str, monkeypatch: pytest.MonkeyPatch, *, killed: bool
 ) -> None:
     namespace = "/admin/v2/namespaces/public/gone"
@@ -355,7 +355,7 @@ async def test_a_namespace_made_again_before_all_brokers_know_has_its_own_messag
         await received_first(parts.one, topics[::-1], b"new")
 
 
-async def test_a_namespace_made_again_with_other_bundles_has_its_own_messages_only(
+async def test_a_namespace_recreated_with_other_bundles_has_only_new_messages(
     postgresql_url: str, tmp_path: Path
 ) -> None:
     namespace = "/admin/v2/namespaces/public/gone"
@@ -373,7 +373,7 @@ async def test_a_namespace_made_again_with_other_bundles_has_its_own_messages_on
         await received_first(two, topics, b"new")
 
 
-async def test_a_start_makes_the_first_namespaces_without_what_was_in_them(
+async def test_a_starting_broker_recreates_public_default_without_old_messages(
     postgresql_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keys = {"metadataStoreUrl": postgresql_url, "forceDeleteNamespaceAllowed": "true"}

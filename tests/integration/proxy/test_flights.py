@@ -22,7 +22,7 @@ DIRECT = LimitType.DIRECT_MEMORY
 ALL = pb.CommandGetTopicsOfNamespace.ALL
 
 
-async def test_fifty_clients_share_one_broker_request_and_one_charge() -> None:
+async def test_fifty_clients_share_a_single_broker_request_and_its_permits() -> None:
     async with cluster(TOPICS, proxy=SLOW) as parts:
         store = BlockedStore(parts.broker)
         peers = [await parts.peer() for _ in range(50)]
@@ -37,7 +37,7 @@ async def test_fifty_clients_share_one_broker_request_and_one_charge() -> None:
         assert len(set(heads)) == 1
 
 
-async def test_the_shared_charge_ends_with_the_last_answer_that_is_sent() -> None:
+async def test_shared_permits_are_released_once_the_last_answer_is_sent() -> None:
     async with cluster(TOPICS, proxy=SLOW) as parts:
         store = BlockedStore(parts.broker)
         first, last = await parts.peer(), await parts.peer()
@@ -52,7 +52,7 @@ async def test_the_shared_charge_ends_with_the_last_answer_that_is_sent() -> Non
         await until(lambda: parts.proxy.limiter.acquired_permits(DIRECT) == 0)
 
 
-async def test_when_the_first_of_fifty_leaves_the_others_get_right_answers() -> None:
+async def test_a_shared_listing_is_answered_although_its_first_client_disconnects() -> None:
     async with cluster(TOPICS) as parts:
         store = BlockedStore(parts.broker)
         clients = [parts.client() for _ in range(50)]
@@ -67,7 +67,7 @@ async def test_when_the_first_of_fifty_leaves_the_others_get_right_answers() -> 
         assert store.asked == ["public/big"]
 
 
-async def test_when_all_leave_the_flight_ends_and_the_next_client_starts_its_own() -> None:
+async def test_a_shared_listing_ends_with_its_last_client_and_is_not_reused() -> None:
     async with cluster(TOPICS) as parts:
         store = BlockedStore(parts.broker)
         peer, client = await parts.peer(), parts.client()
@@ -81,7 +81,7 @@ async def test_when_all_leave_the_flight_ends_and_the_next_client_starts_its_own
         assert len(store.asked) == 2
 
 
-async def test_a_changed_namespace_is_seen_by_the_next_request() -> None:
+async def test_a_change_of_a_namespace_shows_in_the_next_listing() -> None:
     async with cluster(TOPICS) as parts:
         client = parts.client()
         before = await client.topics_of_namespace("public/big")
@@ -118,7 +118,7 @@ async def test_requests_that_differ_do_not_share_an_answer(other: dict[str, obje
         assert len(store.asked) == 2
 
 
-async def test_profile_pulsar_asks_the_broker_for_every_client() -> None:
+async def test_profile_pulsar_requests_a_listing_from_the_broker_for_every_client() -> None:
     async with cluster(TOPICS, "pulsar") as parts:
         store = BlockedStore(parts.broker, blocked=False)
         await parts.client().topics_of_namespace("public/big")
@@ -131,7 +131,7 @@ async def test_profile_pulsar_asks_the_broker_for_every_client() -> None:
         assert len(store.asked) == 6
 
 
-async def test_one_client_may_ask_the_same_several_times_at_once() -> None:
+async def test_pipelined_identical_listings_of_a_client_share_a_broker_request() -> None:
     async with cluster(TOPICS, both=AS_MANY_AS_ASKED) as parts:
         store = BlockedStore(parts.broker)
         peer = await parts.peer()

@@ -33,7 +33,7 @@ Type = pb.BaseCommand
 
 
 @pytest.mark.parametrize("pattern", [None, "persistent://public/list/.*"])
-async def test_who_asks_later_gets_the_bytes_that_are_on_their_way(pattern: str | None) -> None:
+async def test_a_later_request_reuses_the_bytes_of_an_answer_in_flight(pattern: str | None) -> None:
     fields = {} if pattern is None else {"topics_pattern": pattern}
     async with questioned_proxy(broker_with(NAMES)) as parts:
         slow = await parts.holding(**fields)
@@ -50,7 +50,7 @@ async def test_who_asks_later_gets_the_bytes_that_are_on_their_way(pattern: str 
         assert parts.live == 0
 
 
-async def test_while_it_is_asked_about_little_is_charged() -> None:
+async def test_checking_a_live_answer_with_the_broker_needs_only_the_least_permits() -> None:
     async with questioned_proxy(broker_with(NAMES)) as parts:
         await parts.holding()
         one_list = parts.acquired()
@@ -59,7 +59,7 @@ async def test_while_it_is_asked_about_little_is_charged() -> None:
         assert parts.acquired(HEAP) == LEAST_BYTES
 
 
-async def test_bytes_that_are_charged_are_not_counted_as_unpaid() -> None:
+async def test_pending_bytes_with_permits_do_not_count_as_unpaid() -> None:
     async with questioned_proxy(broker_with(NAMES)) as parts:
         peers = [await parts.holding() for _ in range(3)]
         overhead_bytes = parts.proxy.totals.unpaid_bytes
@@ -67,7 +67,7 @@ async def test_bytes_that_are_charged_are_not_counted_as_unpaid() -> None:
         assert overhead_bytes == len(peers) * (96 + 8)
 
 
-async def test_bytes_that_nothing_limits_are_counted_as_unpaid() -> None:
+async def test_without_limits_all_pending_bytes_count_as_unpaid() -> None:
     no_limit = {"heap_max_bytes": 0, "direct_max_bytes": 0}
     async with questioned_proxy(broker_with(NAMES), no_limit) as parts:
         await parts.holding()
@@ -76,7 +76,7 @@ async def test_bytes_that_nothing_limits_are_counted_as_unpaid() -> None:
         assert parts.proxy.totals.unpaid_bytes == parts.proxy.totals.pending_bytes > 2 * NAMES_BYTES
 
 
-async def test_who_was_served_is_part_of_nothing_any_more() -> None:
+async def test_an_answered_client_no_longer_shares_permits() -> None:
     async with questioned_proxy(broker_with(NAMES)) as parts:
         slow = await parts.holding()
         parts.broker.go_on.set()
@@ -87,7 +87,7 @@ async def test_who_was_served_is_part_of_nothing_any_more() -> None:
         await until(lambda: parts.sharers(DIRECT) == [parts.cnx(slow)])
 
 
-async def test_an_answer_that_nobody_waits_for_any_more_is_not_asked_about() -> None:
+async def test_a_completely_sent_answer_is_not_reused() -> None:
     async with questioned_proxy(broker_with(NAMES)) as parts:
         parts.broker.go_on.set()
         await answer_of(await parts.asking())
@@ -96,7 +96,7 @@ async def test_an_answer_that_nobody_waits_for_any_more_is_not_asked_about() -> 
         assert parts.broker.asked == [None, None]
 
 
-async def test_a_slow_client_that_asks_again_holds_the_same_bytes_twice() -> None:
+async def test_repeated_listings_of_a_slow_client_share_the_same_bytes() -> None:
     async with questioned_proxy(broker_with(NAMES)) as parts:
         slow = await parts.holding()
         parts.broker.go_on.set()
@@ -110,7 +110,7 @@ async def test_a_slow_client_that_asks_again_holds_the_same_bytes_twice() -> Non
             assert (answer.request_id, answer.topics_hash) == (number, HASH)
 
 
-async def test_the_last_bytes_leave_with_the_last_of_both_flights() -> None:
+async def test_shared_bytes_are_released_when_their_last_holder_disconnects() -> None:
     async with questioned_proxy(broker_with(NAMES)) as parts:
         first = await parts.holding()
         second = await parts.holding()
@@ -124,7 +124,7 @@ async def test_the_last_bytes_leave_with_the_last_of_both_flights() -> None:
 # -- changed ---------------------------------------------------------------------------------------
 
 
-async def test_a_changed_list_is_fetched_and_both_are_right() -> None:
+async def test_a_changed_listing_is_fetched_and_both_versions_are_delivered() -> None:
     async with questioned_proxy(broker_with(NAMES)) as parts:
         slow = await parts.holding()
         parts.broker.change(NAMESPACE, OTHERS)
@@ -137,7 +137,7 @@ async def test_a_changed_list_is_fetched_and_both_are_right() -> None:
         assert list((await answer_behind_length(slow)).topics) == NAMES
 
 
-async def test_the_newest_answer_is_asked_about() -> None:
+async def test_the_newest_live_answer_is_reused() -> None:
     async with questioned_proxy(broker_with(NAMES)) as parts:
         slow = await parts.holding()
         parts.broker.change(NAMESPACE, OTHERS)
@@ -151,7 +151,7 @@ async def test_the_newest_answer_is_asked_about() -> None:
         assert parts.live == 1
 
 
-async def test_a_list_that_became_small_is_not_fetched_twice() -> None:
+async def test_a_listing_that_became_small_is_fetched_only_once() -> None:
     async with questioned_proxy(broker_with(NAMES)) as parts:
         await parts.holding()
         one_list = parts.acquired()
@@ -163,7 +163,7 @@ async def test_a_list_that_became_small_is_not_fetched_twice() -> None:
         await until(lambda: parts.acquired() == one_list)
 
 
-async def test_who_waits_for_memory_holds_no_older_answer_meanwhile() -> None:
+async def test_a_waiter_for_memory_does_not_keep_the_older_answer() -> None:
     # Capacity for one list, held by an older list
     async with questioned_proxy(broker_with(NAMES), ONE_LIST) as parts:
         slow = await parts.holding()
@@ -206,7 +206,7 @@ def _without_hash(request: pb.CommandGetTopicsOfNamespace) -> bytes:
         _without_hash,
     ],
 )
-async def test_after_an_answer_that_settles_nothing_the_list_is_asked_for(answers) -> None:
+async def test_an_inconclusive_answer_to_the_hash_is_followed_by_a_full_listing(answers) -> None:
     async with questioned_proxy(broker_with(NAMES)) as parts:
         await parts.holding()
         parts.broker.change(NAMESPACE, OTHERS)
@@ -217,7 +217,7 @@ async def test_after_an_answer_that_settles_nothing_the_list_is_asked_for(answer
         assert (list(answer.topics), answer.changed) == (OTHERS, True)
 
 
-async def test_a_server_that_looks_at_no_hash_costs_no_second_copy() -> None:
+async def test_a_broker_that_ignores_the_hash_causes_no_second_copy() -> None:
     async with questioned_proxy(broker_with(NAMES)) as parts:
         await parts.holding()
         body = listing_body(NAMES)
@@ -227,7 +227,7 @@ async def test_a_server_that_looks_at_no_hash_costs_no_second_copy() -> None:
         assert list((await answer_behind_length(later)).topics) == NAMES
 
 
-async def test_a_request_that_the_hash_makes_too_large_is_asked_without_it() -> None:
+async def test_a_request_that_a_hash_would_make_too_large_has_no_hash() -> None:
     # A request that just fits the broker's frame limit
     names = topic_names(NAMESPACE, 50, 100)
     broker = QuestionedBroker({NAMESPACE: names}, max_message_bytes=3_000)

@@ -30,7 +30,7 @@ Type = pb.BaseCommand
 
 
 @pytest.mark.parametrize("own", [HASH, OTHER_HASH, "00000000", ""])
-async def test_a_client_with_a_hash_is_served_as_it_asked(own: str) -> None:
+async def test_a_request_with_a_hash_is_answered_according_to_its_hash(own: str) -> None:
     async with questioned_proxy(broker_with(NAMES)) as parts:
         await parts.holding()
         parts.broker.change(NAMESPACE, OTHERS)
@@ -42,7 +42,7 @@ async def test_a_client_with_a_hash_is_served_as_it_asked(own: str) -> None:
         assert answer.topics_hash == OTHER_HASH
 
 
-async def test_clients_with_different_hashes_hold_one_copy_of_the_newest_list() -> None:
+async def test_clients_with_different_hashes_share_a_copy_of_the_newest_listing() -> None:
     async with questioned_proxy(broker_with(NAMES)) as parts:
         peers = [await parts.holding(topics_hash=own) for own in ("00000000", "11111111", "")]
         assert is_one_list(parts.acquired())
@@ -51,7 +51,7 @@ async def test_clients_with_different_hashes_hold_one_copy_of_the_newest_list() 
             assert list((await answer_behind_length(peer)).topics) == NAMES
 
 
-async def test_a_client_with_a_hash_gets_the_live_bytes_where_its_own_find_no_memory() -> None:
+async def test_a_client_with_a_hash_gets_the_live_answer_if_memory_is_exhausted() -> None:
     # Capacity for one list
     async with questioned_proxy(broker_with(NAMES), ONE_LIST) as parts:
         await parts.holding()
@@ -62,7 +62,7 @@ async def test_a_client_with_a_hash_gets_the_live_bytes_where_its_own_find_no_me
         assert is_one_list(parts.acquired())
 
 
-async def test_a_client_is_not_sent_the_list_that_it_has() -> None:
+async def test_a_client_whose_hash_is_current_again_is_answered_unchanged() -> None:
     # No capacity for a second list, and then the client's list returns
     async with questioned_proxy(broker_with(NAMES), ONE_LIST) as parts:
         await parts.holding()
@@ -75,7 +75,7 @@ async def test_a_client_is_not_sent_the_list_that_it_has() -> None:
         assert (list(answer.topics), answer.changed) == ([], False)
 
 
-async def test_a_client_that_has_the_live_list_is_not_given_it_again() -> None:
+async def test_a_client_with_the_hash_of_the_live_answer_is_answered_unchanged() -> None:
     # A list beyond capacity comes, and then the client's is right again
     async with questioned_proxy(broker_with(NAMES), ONE_LIST) as parts:
         slow = await parts.holding()
@@ -107,7 +107,7 @@ async def test_a_client_that_has_the_live_list_is_not_given_it_again() -> None:
     ],
     ids=str,
 )
-async def test_profile_pulsar_and_private_buffers_fetch_for_everybody(keys: dict[str, str]) -> None:
+async def test_profile_pulsar_and_private_buffers_share_no_answers(keys: dict[str, str]) -> None:
     async with questioned_proxy(broker_with(NAMES), **keys) as parts:
         await parts.holding()
         await parts.holding()
@@ -121,7 +121,7 @@ async def test_profile_pulsar_and_private_buffers_fetch_for_everybody(keys: dict
     [([], 0), (topic_names(NAMESPACE, 4, 1_000), 0), (topic_names(NAMESPACE, 5, 1_000), 1)],
     ids=["empty", "small", "large"],
 )
-async def test_only_a_large_answer_is_remembered(names: list[str], remembered: int) -> None:
+async def test_only_a_large_answer_is_kept_for_reuse(names: list[str], remembered: int) -> None:
     # A peer with more to read than its buffers hold
     async with questioned_proxy(broker_with(NAMES)) as parts:
         slow = await parts.holding()
@@ -133,7 +133,7 @@ async def test_only_a_large_answer_is_remembered(names: list[str], remembered: i
         assert parts.live == 1 + remembered
 
 
-async def test_an_answer_without_a_hash_is_not_remembered() -> None:
+async def test_an_answer_without_a_hash_is_not_kept_for_reuse() -> None:
     broker = broker_with(NAMES)
     broker._bodies[NAMESPACE] = without_tail(NAMES)
     async with questioned_proxy(broker) as parts:
@@ -144,7 +144,7 @@ async def test_an_answer_without_a_hash_is_not_remembered() -> None:
 
 
 @pytest.mark.parametrize("other", [{"topics_pattern": ".*"}, {"mode": 1}], ids=str)
-async def test_who_asks_for_something_else_is_not_given_it(other: dict[str, object]) -> None:
+async def test_another_pattern_or_mode_does_not_reuse_an_answer(other: dict[str, object]) -> None:
     async with questioned_proxy(broker_with(NAMES)) as parts:
         await parts.holding()
         await parts.asking(**other)

@@ -31,7 +31,7 @@ Type = pb.BaseCommand
 # -- leaving during the check ----------------------------------------------------------------------
 
 
-async def test_the_bytes_stay_when_their_last_holder_leaves_during_the_question() -> None:
+async def test_a_live_answer_is_kept_when_its_last_holder_disconnects_during_the_check() -> None:
     async with questioned_proxy(broker_with(NAMES)) as parts:
         slow = await parts.holding()
         later = await parts.asking()
@@ -43,7 +43,7 @@ async def test_the_bytes_stay_when_their_last_holder_leaves_during_the_question(
         assert is_one_list(during)
 
 
-async def test_who_waits_for_memory_to_ask_with_is_no_holder_yet() -> None:
+async def test_a_waiter_for_the_permits_of_the_check_does_not_hold_the_live_answer() -> None:
     # No room for the question beside the answer
     async with questioned_proxy(broker_with(NAMES), ONE_LIST) as parts:
         slow = await parts.holding()
@@ -59,7 +59,7 @@ async def test_who_waits_for_memory_to_ask_with_is_no_holder_yet() -> None:
         limiter.release(others)
 
 
-async def test_bytes_that_nobody_holds_are_given_back_before_the_changed_list_is_taken() -> None:
+async def test_an_unheld_answer_is_released_before_the_changed_listing_is_charged() -> None:
     # Capacity for one list
     async with questioned_proxy(broker_with(NAMES), ONE_LIST) as parts:
         slow = await parts.holding()
@@ -71,7 +71,7 @@ async def test_bytes_that_nobody_holds_are_given_back_before_the_changed_list_is
         assert parts.broker.asked == [None, HASH]
 
 
-async def test_a_client_that_leaves_during_the_question_takes_nothing_from_the_holders() -> None:
+async def test_a_disconnect_during_the_check_releases_only_its_own_permits() -> None:
     async with questioned_proxy(broker_with(NAMES)) as parts:
         slow = await parts.holding()
         one_list = parts.acquired()
@@ -83,7 +83,7 @@ async def test_a_client_that_leaves_during_the_question_takes_nothing_from_the_h
 
 
 @pytest.mark.parametrize("holder_first", [True, False])
-async def test_when_holders_and_askers_leave_during_the_question_all_is_free_in_that_turn(
+async def test_all_permits_are_released_immediately_when_every_client_disconnects(
     holder_first: bool,
 ) -> None:
     async with questioned_proxy(broker_with(NAMES)) as parts:
@@ -100,7 +100,7 @@ async def test_when_holders_and_askers_leave_during_the_question_all_is_free_in_
         assert parts.live == 0
 
 
-async def test_who_joins_during_the_question_keeps_the_bytes_too() -> None:
+async def test_a_request_that_joins_the_check_keeps_the_live_answer() -> None:
     async with questioned_proxy(broker_with(NAMES)) as parts:
         slow = await parts.holding()
         first, second = await parts.asking(), await parts.peer()
@@ -113,7 +113,7 @@ async def test_who_joins_during_the_question_keeps_the_bytes_too() -> None:
         assert parts.broker.asked == [None, HASH]
 
 
-async def test_a_broker_that_disconnects_during_the_question_costs_an_error_and_no_bytes() -> None:
+async def test_a_lost_broker_during_the_check_is_an_error_and_leaks_no_permits() -> None:
     async with questioned_proxy(broker_with(NAMES)) as parts:
         slow = await parts.holding()
         one_list = parts.acquired()
@@ -126,7 +126,7 @@ async def test_a_broker_that_disconnects_during_the_question_costs_an_error_and_
         await until(lambda: not parts.acquired())
 
 
-async def test_a_refused_question_costs_an_error_and_no_bytes() -> None:
+async def test_a_refused_check_is_an_error_and_leaks_no_permits() -> None:
     async with questioned_proxy(broker_with(NAMES)) as parts:
         await parts.holding()
         one_list = parts.acquired()
@@ -143,7 +143,7 @@ async def test_a_refused_question_costs_an_error_and_no_bytes() -> None:
 
 @pytest.mark.parametrize("reused", [False, True])
 @pytest.mark.parametrize("broken", [0, 1, 2])
-async def test_when_answering_breaks_midway_the_others_get_an_error_and_nothing_leaks(
+async def test_an_exception_while_answering_fails_the_remaining_clients_and_leaks_nothing(
     reused: bool, broken: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     addressed_to = TopicsAnswer.addressed_to

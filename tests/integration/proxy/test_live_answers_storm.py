@@ -42,7 +42,7 @@ async def list_in_turn(parts: Cluster) -> list[str]:
 
 
 @pytest.mark.parametrize("silent_at_once", [True, False])
-async def test_two_hundred_silent_clients_leave_room_for_everybody(silent_at_once: bool) -> None:
+async def test_two_hundred_silent_clients_share_a_copy_of_a_listing(silent_at_once: bool) -> None:
     # Time stands still, so no timeout frees memory
     options = {"proxy": LITTLE_BUFFER, "proxy_limits": ONE_MIB}
     async with cluster({NAMESPACE: NAMES}, **options) as parts:
@@ -62,7 +62,7 @@ async def test_two_hundred_silent_clients_leave_room_for_everybody(silent_at_onc
         assert flights_of(parts).live.reused_total > 0
 
 
-async def test_topics_change_while_slow_readers_hold_older_versions() -> None:
+async def test_slow_readers_hold_a_single_copy_of_each_version_while_topics_change() -> None:
     # A hundred readers, ten of each version, that stop inside their answer
     versions, readers_each = 10, 10
     small = topic_names(NAMESPACE, 1_000, 92)

@@ -93,7 +93,7 @@ async def test_a_pipe_leads_to_the_configured_broker(profile: str) -> None:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_the_broker_learns_what_the_client_is_and_the_client_what_the_broker_is(
+async def test_connect_passes_client_details_to_the_broker_and_broker_details_back(
     profile: str,
 ) -> None:
     async with pipes(profile) as parts:
@@ -121,7 +121,7 @@ async def test_bytes_pass_unchanged_both_ways() -> None:
         assert at_near.result() == NOISE
 
 
-async def test_bytes_that_come_right_behind_connect_are_not_lost() -> None:
+async def test_bytes_sent_right_after_connect_are_not_lost() -> None:
     async with pipes() as parts:
         target = parts.broker.url.removeprefix("pulsar://")
         async with await RawPeer.connect(parts.proxy.service_url) as peer:
@@ -164,7 +164,7 @@ async def test_a_slow_broker_pauses_the_client() -> None:
 
 @pytest.mark.parametrize("first", ["client", "broker"])
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_a_pipe_full_both_ways_moves_as_soon_as_one_side_reads(profile, first) -> None:
+async def test_a_pipe_full_in_both_directions_resumes_when_a_side_reads(profile, first) -> None:
     # Both sides write and neither reads, until no byte moves in either direction
     async with pipes(profile, floodgateSocketSendBufferBytes="4096") as parts:
         near, far = await parts.open()
@@ -189,7 +189,7 @@ async def test_a_pipe_full_both_ways_moves_as_soon_as_one_side_reads(profile, fi
 
 @pytest.mark.parametrize("gone", ["client", "broker"])
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_a_pipe_full_both_ways_ends_when_one_side_has_gone(profile: str, gone: str) -> None:
+async def test_a_full_pipe_is_closed_when_either_side_disconnects(profile: str, gone: str) -> None:
     # Neither side reads, and the other would write for ever
     async with pipes(profile, floodgateSocketSendBufferBytes="4096") as parts:
         near, far = await parts.open()
@@ -250,7 +250,7 @@ async def test_a_target_without_a_port_is_refused(profile: str, code: int, targe
         assert error.error == code
 
 
-async def test_as_shipped_a_client_that_is_a_proxy_is_refused() -> None:
+async def test_profile_pulsar_refuses_a_client_that_is_a_proxy() -> None:
     connect = connect_command()
     connect.connect.proxy_version = "4.0.8"
     async with cluster(profile="pulsar") as parts:
@@ -261,14 +261,14 @@ async def test_as_shipped_a_client_that_is_a_proxy_is_refused() -> None:
         assert await peer.rest() == b""
 
 
-async def test_as_shipped_a_broker_that_is_not_there_is_told_by_a_close() -> None:
+async def test_profile_pulsar_closes_a_pipe_to_an_unreachable_broker_without_an_error() -> None:
     async with cluster(profile="pulsar", proxy={"brokerServiceURL": NOWHERE}) as parts:
         peer = await parts.stranger("proxy")
         await peer.send(connect_command(NOWHERE.removeprefix("pulsar://")))
         assert await peer.rest() == b""
 
 
-async def test_a_broker_that_refuses_connect_speaks_to_the_client() -> None:
+async def test_a_refusal_of_connect_by_the_broker_is_passed_to_the_client() -> None:
     refusal = pb.CommandError(request_id=1, error=pb.AuthenticationError, message="no")
     async with pipes(answer=pb.BaseCommand(type=pb.BaseCommand.ERROR, error=refusal)) as parts:
         error = await parts.refused(parts.broker.url.removeprefix("pulsar://"))
@@ -283,27 +283,27 @@ async def test_a_broker_that_refuses_connect_speaks_to_the_client() -> None:
         topics_command(1, "public/default"),
     ],
 )
-async def test_a_broker_that_answers_connect_with_something_else_is_unavailable(answer) -> None:
+async def test_a_target_that_answers_connect_with_another_command_is_unavailable(answer) -> None:
     async with pipes(answer=answer) as parts:
         error = await parts.refused(parts.broker.url.removeprefix("pulsar://"))
         assert error.error == pb.ServiceNotReady
         assert error.message == UNAVAILABLE_TARGET
 
 
-async def test_a_broker_that_is_not_there_is_unavailable() -> None:
+async def test_an_unreachable_target_is_reported_as_unavailable() -> None:
     async with pipes(brokerServiceURL="pulsar://127.0.0.1:1") as parts:
         error = await parts.refused("127.0.0.1:1")
         assert error.message == UNAVAILABLE_TARGET
 
 
-async def test_the_clients_end_is_the_brokers() -> None:
+async def test_closing_the_client_side_closes_the_broker_side() -> None:
     async with pipes() as parts:
         near, far = await parts.open()
         near.close()
         assert await far.reader.read() == b""
 
 
-async def test_the_brokers_end_is_the_clients_after_all_it_said() -> None:
+async def test_closing_the_broker_side_closes_the_client_side_after_all_bytes() -> None:
     async with pipes() as parts:
         near, far = await parts.open()
         far.writer.write(NOISE)
@@ -311,7 +311,7 @@ async def test_the_brokers_end_is_the_clients_after_all_it_said() -> None:
         assert await near.rest() == NOISE
 
 
-async def test_a_client_that_leaves_before_the_pipe_is_open_leaves_nothing() -> None:
+async def test_a_disconnect_before_the_pipe_is_open_closes_the_broker_side() -> None:
     async with pipes() as parts:
         parts.broker.answer = None
         async with await RawPeer.connect(parts.proxy.service_url) as peer:
@@ -322,7 +322,7 @@ async def test_a_client_that_leaves_before_the_pipe_is_open_leaves_nothing() -> 
         assert await far.reader.read() == b""
 
 
-async def test_open_pipes_end_with_the_proxy() -> None:
+async def test_a_stopping_proxy_closes_its_open_pipes() -> None:
     async with pipes() as parts:
         near, far = await parts.open()
         await parts.proxy.__aexit__(None, None, None)

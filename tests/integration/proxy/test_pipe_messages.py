@@ -41,7 +41,7 @@ async def published(parts: Cluster, count: int) -> None:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_large_messages_pass_both_ways_at_once(profile: str) -> None:
+async def test_large_messages_pass_simultaneously_in_both_directions(profile: str) -> None:
     async with cluster(profile=profile, proxy=SMALL_BUFFERS) as parts:
         peer = await through(parts)
         await peer.subscribe(TOPIC)
@@ -62,7 +62,7 @@ async def test_large_messages_pass_both_ways_at_once(profile: str) -> None:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_a_consumer_that_does_not_read_leaves_messages_with_the_broker(profile: str) -> None:
+async def test_a_consumer_that_does_not_read_is_paused_and_delays_no_other(profile: str) -> None:
     both = {"pulsarChannelPauseReceivingRequestsIfUnwritable": "true"}
     async with cluster(profile=profile, both=both, proxy=SMALL_BUFFERS) as parts:
         await published(parts, COUNT)

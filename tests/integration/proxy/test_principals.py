@@ -40,7 +40,7 @@ def asked_by(broker: BrokerService, monkeypatch: pytest.MonkeyPatch) -> list[tup
     return noted
 
 
-async def test_a_broker_knows_the_proxy_and_the_client_behind_it_by_certificates(
+async def test_a_broker_authenticates_the_proxy_and_its_client_by_certificates(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pem = PemFiles(tmp_path / "pem")

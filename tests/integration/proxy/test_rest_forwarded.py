@@ -65,7 +65,7 @@ async def behind(
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_the_proxy_answers_as_the_broker_does(profile: str) -> None:
+async def test_forwarded_answers_equal_the_answers_of_the_broker(profile: str) -> None:
     async with cluster(profile=profile) as parts:
         keys = {"brokerWebServiceURL": parts.broker.web_service_url, "floodgateProfile": profile}
         config = proxy_config({**keys, "brokerServiceURL": parts.broker.service_url})
@@ -104,20 +104,20 @@ async def test_the_proxy_answers_as_the_broker_does(profile: str) -> None:
                 }
 
 
-async def test_a_proxys_own_paths_are_its_own() -> None:
+async def test_paths_of_the_proxy_itself_are_not_forwarded() -> None:
     async with behind(nothing) as (_, rest):
         assert (await rest.ask("GET", "/admin/v2/brokers/ready")).text == "ok"
         assert "pulsar_proxy" in (await rest.ask("GET", "/metrics/")).text
         assert (await rest.ask("GET", "/admin/v2/floodgate/limiter")).text != "broker"
 
 
-async def test_without_a_brokers_url_nothing_is_forwarded() -> None:
+async def test_without_broker_web_service_url_nothing_is_forwarded() -> None:
     async with ProxyService(proxy_config({})) as proxy, rest_client(proxy) as rest:
         answer = await rest.ask("GET", "/admin/v2/tenants")
         assert (answer.status, "brokerWebServiceURL" in answer.reason) == (404, True)
 
 
-async def test_a_broker_is_told_what_the_client_said() -> None:
+async def test_path_query_body_and_client_address_reach_the_broker() -> None:
     seen: list[web.BaseRequest] = []
 
     async def broker(request: web.Request) -> web.Response:
@@ -134,7 +134,7 @@ async def test_a_broker_is_told_what_the_client_said() -> None:
         assert proxy.forwarder.counters.answered == 1
 
 
-async def test_both_bodies_are_streamed() -> None:
+async def test_request_and_answer_bodies_are_streamed() -> None:
     # A broker that answers each chunk before the next arrives
     async def echo(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
@@ -159,7 +159,7 @@ async def test_both_bodies_are_streamed() -> None:
             assert await answer.content.read() == b"b" * 10_000
 
 
-async def test_a_slow_reader_holds_up_its_broker_and_not_the_proxys_memory() -> None:
+async def test_a_slow_reader_pauses_the_broker_and_fills_no_memory_of_the_proxy() -> None:
     written = 0
 
     async def endless(request: web.Request) -> web.StreamResponse:
@@ -214,7 +214,7 @@ async def test_a_redirect_is_followed_with_the_body(status: int) -> None:
         ("https://127.0.0.1/x", "not http://host:port"),
     ],
 )
-async def test_a_redirect_that_is_not_followed_is_a_502(location: str, words: str) -> None:
+async def test_a_redirect_that_is_not_allowed_is_answered_502(location: str, words: str) -> None:
     async def broker(_: web.Request) -> web.Response:
         return web.Response(status=307, headers={"Location": location})
 
@@ -225,7 +225,7 @@ async def test_a_redirect_that_is_not_followed_is_a_502(location: str, words: st
         assert proxy.forwarder.counters.failed == 1
 
 
-async def test_a_redirected_body_larger_than_what_is_kept_is_a_502() -> None:
+async def test_a_redirected_body_above_the_replay_buffer_is_answered_502() -> None:
     async def broker(request: web.Request) -> web.Response:
         await request.read()
         return web.Response(status=307, headers={"Location": "/elsewhere"})
@@ -236,7 +236,7 @@ async def test_a_redirected_body_larger_than_what_is_kept_is_a_502() -> None:
         assert "httpInputMaxReplayBufferSize" in answer.reason
 
 
-async def test_a_broker_that_is_not_there_is_a_502_until_it_is() -> None:
+async def test_an_unreachable_broker_is_answered_502() -> None:
     async with behind(nothing, brokerWebServiceURL=NOBODY) as (proxy, rest):
         answer = await rest.ask("GET", "/lookup/v2/topic/persistent/a/b/c")
         assert answer.status == 502
@@ -244,7 +244,7 @@ async def test_a_broker_that_is_not_there_is_a_502_until_it_is() -> None:
         assert proxy.forwarder.counters.failed == 1
 
 
-async def test_a_broker_that_does_not_answer_is_a_504() -> None:
+async def test_a_broker_that_does_not_answer_in_time_is_answered_504() -> None:
     asked, clock = asyncio.Event(), ManualClock()
 
     async def silent(_: web.Request) -> web.Response:
@@ -263,7 +263,7 @@ async def test_a_broker_that_does_not_answer_is_a_504() -> None:
         assert "in time" in answer.reason
 
 
-async def test_an_answer_that_breaks_off_breaks_off_at_the_client() -> None:
+async def test_an_incomplete_answer_of_the_broker_is_incomplete_at_the_client() -> None:
     async def breaks_off(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Length": "100"})
         await response.prepare(request)
@@ -278,7 +278,7 @@ async def test_an_answer_that_breaks_off_breaks_off_at_the_client() -> None:
         assert proxy.forwarder.counters.failed == 1
 
 
-async def test_too_many_at_once_are_refused() -> None:
+async def test_requests_above_max_concurrent_http_requests_are_refused() -> None:
     go_on = asyncio.Event()
 
     async def slow(_: web.Request) -> web.Response:
@@ -296,7 +296,7 @@ async def test_too_many_at_once_are_refused() -> None:
         assert proxy.flow.limits.refusals.counts[Limit.HTTP_CONCURRENT] == 1
 
 
-async def test_a_client_that_leaves_ends_its_request_at_the_broker() -> None:
+async def test_a_disconnected_client_cancels_its_request_at_the_broker() -> None:
     asked, ended = asyncio.Event(), asyncio.Event()
 
     async def silent(_: web.Request) -> web.Response:
@@ -333,14 +333,14 @@ async def test_a_client_that_leaves_ends_its_request_at_the_broker() -> None:
     ],
 )
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_a_path_with_dots_is_refused_however_it_is_encoded(path: str, profile: str) -> None:
+async def test_a_path_with_dot_segments_is_refused_in_any_encoding(path: str, profile: str) -> None:
     keys = {"httpReverseProxy.mine.path": "/mine", "httpReverseProxy.mine.proxyTo": NOBODY}
     async with behind(nothing, floodgateProfile=profile, **keys) as (proxy, rest):
         assert (await rest.ask("GET", path)).status in (400, 404)
         assert proxy.forwarder.counters.answered == proxy.forwarder.counters.failed == 0
 
 
-async def test_a_redirect_of_another_server_is_its_clients() -> None:
+async def test_a_redirect_of_another_server_is_passed_to_the_client() -> None:
     async def other(_: web.Request) -> web.Response:
         return web.Response(status=307, headers={"Location": "http://127.0.0.1:6650/internal"})
 
@@ -354,7 +354,7 @@ async def test_a_redirect_of_another_server_is_its_clients() -> None:
 
 
 @pytest.mark.parametrize("asked_for", [False, True])
-async def test_another_server_is_shown_no_credentials_unless_that_is_asked_for(
+async def test_credentials_are_forwarded_to_another_server_only_if_configured(
     *, asked_for: bool
 ) -> None:
     seen: list[str | None] = []
@@ -374,7 +374,7 @@ async def test_another_server_is_shown_no_credentials_unless_that_is_asked_for(
     assert seen == ["Bearer secret", "Bearer secret" if asked_for else None]
 
 
-async def test_the_path_of_another_server_is_left_out_however_it_is_encoded() -> None:
+async def test_the_path_prefix_of_another_server_is_removed_in_any_encoding() -> None:
     async def other(request: web.Request) -> web.Response:
         return web.Response(text=request.raw_path)
 
@@ -384,7 +384,7 @@ async def test_the_path_of_another_server_is_left_out_however_it_is_encoded() ->
             assert (await rest.ask("GET", "/%6dine/a%2Fb?c=%20")).text == "/to/a%2Fb?c=%20"
 
 
-async def test_other_servers_have_paths_of_their_own() -> None:
+async def test_a_path_of_another_server_is_forwarded_to_that_server() -> None:
     async def other(request: web.Request) -> web.Response:
         return web.Response(text=request.raw_path)
 
@@ -395,7 +395,7 @@ async def test_other_servers_have_paths_of_their_own() -> None:
             assert answer.text == "/to/a%20b?c=1"
 
 
-async def test_another_servers_certificate_is_the_business_of_the_systems_authorities(
+async def test_the_certificate_of_another_server_is_checked_with_system_authorities(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # An authority that the proxy trusts for brokers
@@ -425,7 +425,7 @@ async def test_a_web_page_of_another_site_may_not_change_anything_through_the_pr
 
 
 @pytest.mark.parametrize("kept", ["1000", "1000000"])
-async def test_a_body_that_does_not_end_has_the_time_of_every_body(kept: str) -> None:
+async def test_an_unfinished_request_body_is_answered_408_after_the_timeout(kept: str) -> None:
     clock, asked = ManualClock(), asyncio.Event()
 
     async def broker(request: web.Request) -> web.Response:
@@ -448,7 +448,7 @@ async def test_a_body_that_does_not_end_has_the_time_of_every_body(kept: str) ->
         assert proxy.flow.limits.refusals.counts[Limit.HTTP_TIME] == 1
 
 
-async def test_one_role_does_not_hold_all_places(tmp_path: Path) -> None:
+async def test_a_role_can_use_at_most_half_of_the_concurrent_requests(tmp_path: Path) -> None:
     go_on = asyncio.Event()
 
     async def slow(_: web.Request) -> web.Response:

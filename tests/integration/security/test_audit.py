@@ -70,7 +70,7 @@ async def ask(url: str, method: str, path: str) -> int:
     ],
 )
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
-async def test_a_change_leaves_one_line_and_what_changes_nothing_none(
+async def test_a_change_is_logged_once_and_a_request_without_a_change_is_not(
     method: str, path: str, status: int, profile: str, lines: Lines
 ) -> None:
     topics = {"public/default": ["persistent://public/default/old"]}

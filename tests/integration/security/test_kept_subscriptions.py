@@ -68,7 +68,7 @@ def _try_all(web: str) -> list[str]:
     return done
 
 
-async def test_who_may_not_use_a_subscription_changes_it_by_no_call_of_rest() -> None:
+async def test_no_rest_call_changes_a_subscription_without_its_permission() -> None:
     async with secured("floodgate") as servers:
         await filled(servers)
         before = await asyncio.to_thread(state, servers.web)
@@ -91,7 +91,7 @@ async def test_who_may_not_use_a_subscription_changes_it_by_no_call_of_rest() ->
         f"{PATH}/subscription/owned/expireMessages/1",
     ],
 )
-async def test_its_owner_and_admins_alone_may_change_it_with_others(path: str) -> None:
+async def test_only_the_permitted_role_and_admins_may_change_a_subscription(path: str) -> None:
     async with secured("floodgate") as servers:
         await filled(servers)
         for who, allowed in (("consume", False), ("subscriber", True), ("admin", True)):
@@ -100,7 +100,7 @@ async def test_its_owner_and_admins_alone_may_change_it_with_others(path: str) -
             assert refused is not allowed, f"{who}: {answer}"
 
 
-async def test_what_nobody_owns_is_everybody_s_who_may_consume() -> None:
+async def test_a_subscription_without_permissions_may_be_cleared_by_any_consume_role() -> None:
     async with secured("floodgate") as servers:
         await filled(servers)
         path = f"{NAMESPACE}/permissions/owned/subscriber"
@@ -110,7 +110,7 @@ async def test_what_nobody_owns_is_everybody_s_who_may_consume() -> None:
 
 
 @pytest.mark.parametrize("kind", ["UNSUBSCRIBE", "SEEK", "ACK"])
-async def test_no_command_reaches_it_without_a_consumer_of_one_s_own(kind: str) -> None:
+async def test_no_command_changes_a_subscription_without_an_own_consumer(kind: str) -> None:
     subscribe = pb.BaseCommand(type=pb.BaseCommand.SUBSCRIBE)
     subscribe.subscribe.topic, subscribe.subscribe.subscription = TOPIC, "owned"
     subscribe.subscribe.subType = pb.CommandSubscribe.Shared

@@ -100,7 +100,7 @@ async def apart(work: Callable[[], object]) -> None:
 # -- commands -------------------------------------------------------------------------------------
 
 
-async def test_no_spelling_of_a_name_answers_who_may_nothing(servers: Secured) -> None:
+async def test_no_spelling_of_a_name_bypasses_authorization(servers: Secured) -> None:
     def work() -> None:
         before = call(servers.web, "super", f"/admin/v2/persistent/{SHOP}").body
         commands = [question(kind, name) for kind in OF_TOPICS for name in NAMES]
@@ -114,7 +114,7 @@ async def test_no_spelling_of_a_name_answers_who_may_nothing(servers: Secured) -
     await apart(work)
 
 
-async def test_a_partition_has_its_topics_grant_and_no_other_topic_has(servers: Secured) -> None:
+async def test_a_topic_grant_covers_its_partitions_but_no_similar_name(servers: Secured) -> None:
     def work() -> None:
         may = partial(asked, servers.address, "topic-produce")
         parted = "persistent://acme/shop/parted"
@@ -129,7 +129,7 @@ async def test_a_partition_has_its_topics_grant_and_no_other_topic_has(servers: 
     await apart(work)
 
 
-async def test_ids_are_of_one_connection(servers: Secured) -> None:
+async def test_producer_and_consumer_ids_are_valid_on_one_connection_only(servers: Secured) -> None:
     def work() -> None:
         host, _, port = servers.address.rpartition(":")
         with ExitStack() as exits:
@@ -176,14 +176,14 @@ def stats() -> pb.BaseCommand:
 
 
 @pytest.mark.parametrize("subject", [ORDERS, "persistent://acme/shop/missing"])
-async def test_the_end_of_a_transaction_tells_nobody_what_there_is(servers, subject) -> None:
+async def test_ending_a_transaction_does_not_reveal_if_a_topic_exists(servers, subject) -> None:
     command = pb.BaseCommand(type=pb.BaseCommand.END_TXN_ON_PARTITION)
     command.endTxnOnPartition.topic, command.endTxnOnPartition.request_id = subject, 1
     came = await asyncio.to_thread(asked, servers.address, "nobody", command)
     assert came.startswith("END_TXN_ON_PARTITION_RESPONSE NotAllowedError")
 
 
-async def test_a_listing_under_way_through_the_proxy_is_no_answer_for_another_role(servers) -> None:
+async def test_a_listing_in_flight_at_the_proxy_is_not_shared_without_permission(servers) -> None:
     def work() -> None:
         host, _, port = servers.proxy_address.rpartition(":")
         with ExitStack() as exits:
@@ -205,7 +205,7 @@ async def test_a_listing_under_way_through_the_proxy_is_no_answer_for_another_ro
     await apart(work)
 
 
-async def test_a_watch_that_is_refused_is_not_there(servers: Secured) -> None:
+async def test_a_refused_watch_receives_no_updates(servers: Secured) -> None:
     def work() -> None:
         host, _, port = servers.address.rpartition(":")
         with GoldenConnection(host, int(port)) as connection:
@@ -224,7 +224,7 @@ async def test_a_watch_that_is_refused_is_not_there(servers: Secured) -> None:
 # -- REST -----------------------------------------------------------------------------------------
 
 
-async def test_no_spelling_of_a_path_answers_who_may_nothing(servers: Secured) -> None:
+async def test_no_spelling_of_a_path_bypasses_authorization(servers: Secured) -> None:
     def work() -> None:
         for web in (servers.web, servers.proxy_web):
             for path in SPELLINGS:
@@ -235,7 +235,7 @@ async def test_no_spelling_of_a_path_answers_who_may_nothing(servers: Secured) -
     await apart(work)
 
 
-async def test_our_own_routes_are_for_superusers_of_broker_and_proxy(servers: Secured) -> None:
+async def test_floodgate_routes_require_a_superuser_on_broker_and_proxy(servers: Secured) -> None:
     own = [
         (one.method, one.path.replace("{number}", "1").replace("{id}", "1"))
         for one in OWN_OPERATIONS
@@ -256,7 +256,7 @@ async def test_our_own_routes_are_for_superusers_of_broker_and_proxy(servers: Se
     await apart(work)
 
 
-async def test_a_move_of_a_topic_is_a_superusers_fault(servers: Secured) -> None:
+async def test_a_move_topic_fault_of_a_tenant_admin_is_refused(servers: Secured) -> None:
     fault = json.dumps(
         {"on": {"command": "LOOKUP"}, "do": {"action": "moveTopic"}}, separators=(",", ":")
     )
@@ -268,7 +268,7 @@ async def test_a_move_of_a_topic_is_a_superusers_fault(servers: Secured) -> None
 # -- changes meanwhile ----------------------------------------------------------------------------
 
 
-async def test_an_admin_who_is_none_any_more_is_refused_at_once(servers: Secured) -> None:
+async def test_a_removed_tenant_admin_is_refused_immediately(servers: Secured) -> None:
     def work() -> None:
         lists = partial(asked, servers.address, "admin", question("GET_TOPICS_OF_NAMESPACE", SHOP))
         assert lists() == "GET_TOPICS_OF_NAMESPACE_RESPONSE"
@@ -279,7 +279,7 @@ async def test_an_admin_who_is_none_any_more_is_refused_at_once(servers: Secured
     await apart(work)
 
 
-async def test_a_topic_that_is_made_again_has_no_grants(servers: Secured) -> None:
+async def test_a_recreated_topic_has_no_grants(servers: Secured) -> None:
     def work() -> None:
         may = partial(asked, servers.address, "topic-produce", question("LOOKUP", ORDERS))
         path = f"/admin/v2/persistent/{SHOP}/orders"
@@ -291,7 +291,7 @@ async def test_a_topic_that_is_made_again_has_no_grants(servers: Secured) -> Non
     await apart(work)
 
 
-async def test_superusers_change_at_run_time(servers: Secured) -> None:
+async def test_a_superuser_added_at_run_time_is_authorized(servers: Secured) -> None:
     def work() -> None:
         lists = partial(asked, servers.address, "nobody", question("GET_TOPICS_OF_NAMESPACE", SHOP))
         path = "/admin/v2/brokers/configuration/superUserRoles/super,gate,nobody"
@@ -303,7 +303,7 @@ async def test_superusers_change_at_run_time(servers: Secured) -> None:
     await apart(work)
 
 
-async def test_metrics_are_for_all_unless_credentials_are_asked_for() -> None:
+async def test_metrics_require_credentials_with_authenticate_metrics_endpoint() -> None:
     async with secured("floodgate", broker={"authenticateMetricsEndpoint": "true"}) as servers:
 
         def work() -> None:
@@ -315,7 +315,7 @@ async def test_metrics_are_for_all_unless_credentials_are_asked_for() -> None:
 
 
 @pytest.mark.parametrize(("provider", "status"), [(MULTI_ROLES_PROVIDER, 200), ("", 401)])
-async def test_with_the_provider_for_it_any_role_of_a_token_counts(provider, status) -> None:
+async def test_the_multi_roles_provider_authorizes_any_role_of_a_token(provider, status) -> None:
     keys = {
         **dict(line.split("=", 1) for line in recorded_keys("broker", forwarding=False)),
         "brokerServicePort": "0",
@@ -330,6 +330,6 @@ async def test_with_the_provider_for_it_any_role_of_a_token_counts(provider, sta
         assert (await asyncio.to_thread(ask, web, tenants, several)).status == status
 
 
-def test_every_kind_of_question_is_tried_here() -> None:
+def test_every_kind_of_command_is_covered() -> None:
     kinds = {kind.partition(" ")[0] for kind, _ in QUESTIONS}
     assert kinds == {*OF_TOPICS, *OF_NAMESPACES}

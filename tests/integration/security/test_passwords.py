@@ -37,7 +37,7 @@ def connect(password: str) -> pb.BaseCommand:
 
 
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
-async def test_what_is_sent_behind_connect_waits_for_the_password(profile: str, tmp_path) -> None:
+async def test_commands_after_connect_wait_for_the_password_check(profile: str, tmp_path) -> None:
     async with cluster({"public/default": [TOPIC]}, profile, keys(tmp_path)) as parts:
         for _ in range(2):  # Cached the second time.
             async with await RawPeer.connect(parts.broker.service_url) as peer:
@@ -48,7 +48,7 @@ async def test_what_is_sent_behind_connect_waits_for_the_password(profile: str, 
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-async def test_a_wrong_password_is_refused_and_the_connection_ends(role: str, tmp_path) -> None:
+async def test_a_wrong_password_is_refused_and_the_connection_closed(role: str, tmp_path) -> None:
     async with cluster(both=keys(tmp_path)) as parts:
         for password, kind in (("right", pb.BaseCommand.CONNECTED), ("no", pb.BaseCommand.ERROR)):
             async with await RawPeer.connect(parts.part(role).service_url) as peer:
@@ -58,7 +58,7 @@ async def test_a_wrong_password_is_refused_and_the_connection_ends(role: str, tm
                     assert await peer.rest() == b""
 
 
-async def test_what_needs_no_password_is_answered_while_one_is_hashed(
+async def test_a_request_without_a_password_is_answered_while_a_password_is_hashed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hashing, go_on, loop = asyncio.Event(), asyncio.Event(), asyncio.get_running_loop()

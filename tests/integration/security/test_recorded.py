@@ -63,7 +63,7 @@ async def test_rest_is_answered_as_recorded(servers: Secured) -> None:
     assert not unlisted(found)
 
 
-async def test_rest_through_a_proxy_is_answered_as_to_the_client_itself(servers: Secured) -> None:
+async def test_rest_through_a_proxy_is_answered_as_without_the_proxy(servers: Secured) -> None:
     found = await asyncio.to_thread(replay_rest, servers.web, one_of(61), behind=servers.proxy_web)
     assert found.asked > 80
     assert not unlisted(found)

@@ -36,7 +36,7 @@ def _open(connection: GoldenConnection, who: str) -> None:
 
 
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
-async def test_who_is_a_superuser_no_more_loses_what_is_open(profile: str) -> None:
+async def test_a_removed_superuser_loses_its_open_producer_and_consumer(profile: str) -> None:
     def work(address: str, web: str) -> None:
         assert call(web, "super", "POST", f"{KEY}/{WITH}").status == 200
         host, _, port = address.rpartition(":")
@@ -55,7 +55,7 @@ async def test_who_is_a_superuser_no_more_loses_what_is_open(profile: str) -> No
 
 
 @pytest.mark.parametrize(("profile", "ends"), [("floodgate", True), ("pulsar", False)])
-async def test_a_connection_ends_that_watches_what_it_may_not_list_any_more(
+async def test_a_watch_without_permission_is_closed_except_with_profile_pulsar(
     profile: str, *, ends: bool
 ) -> None:
     def work(address: str, web: str) -> None:
@@ -74,7 +74,7 @@ async def test_a_connection_ends_that_watches_what_it_may_not_list_any_more(
         await asyncio.to_thread(work, servers.address, servers.web)
 
 
-async def test_who_is_an_admin_no_more_loses_what_is_open() -> None:
+async def test_a_removed_tenant_admin_loses_its_open_producer_and_consumer() -> None:
     def work(address: str, web: str) -> None:
         host, _, port = address.rpartition(":")
         with GoldenConnection(host, int(port)) as connection:
@@ -88,7 +88,7 @@ async def test_who_is_an_admin_no_more_loses_what_is_open() -> None:
 
 
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
-async def test_nobody_locks_themselves_out(profile: str) -> None:
+async def test_a_role_cannot_remove_its_own_superuser_or_admin_rights(profile: str) -> None:
     def work(web: str) -> None:
         assert call(web, "super", "POST", f"{KEY}/{WITH}").status == 200
         for who, method, path, body in (

@@ -19,7 +19,7 @@ async def two_brokers(url: str) -> AsyncIterator[tuple[BrokerService, BrokerServ
         yield one, other
 
 
-async def test_a_value_set_on_one_is_in_force_on_the_other(postgresql_url: str) -> None:
+async def test_a_dynamic_value_set_on_a_broker_applies_on_the_other(postgresql_url: str) -> None:
     async with two_brokers(postgresql_url) as (one, other):
         await one.dynamic.set(LOOKUPS, "7")
         await one.dynamic.set(HEAP_MB, "20")
@@ -28,7 +28,7 @@ async def test_a_value_set_on_one_is_in_force_on_the_other(postgresql_url: str) 
         assert other.dynamic.runtime()[LOOKUPS] == "7"
 
 
-async def test_deleting_a_value_on_one_brings_back_the_others_own(postgresql_url: str) -> None:
+async def test_deleting_a_dynamic_value_restores_the_brokers_own_value(postgresql_url: str) -> None:
     async with two_brokers(postgresql_url) as (one, other):
         await one.dynamic.set(LOOKUPS, "7")
         await until(lambda: other.lookups.max_requests == 7)
@@ -36,7 +36,7 @@ async def test_deleting_a_value_on_one_brings_back_the_others_own(postgresql_url
         await until(lambda: other.lookups.max_requests == 9)
 
 
-async def test_what_was_set_while_the_connection_was_down_is_in_force_after_it(
+async def test_a_dynamic_value_set_during_a_lost_connection_applies_after_reconnecting(
     postgresql_url: str,
 ) -> None:
     async with two_brokers(postgresql_url) as (one, other):

@@ -75,7 +75,7 @@ async def change_at_run_time(broker: BrokerService) -> None:
     await properties.remove(topic("u"), "from")
 
 
-async def test_what_was_changed_since_an_import_stays_after_a_restart_with_it(
+async def test_changes_since_an_import_survive_a_restart_with_the_same_import(
     store_url: str, file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with started(store_url, Imports([file])) as broker:
@@ -90,7 +90,7 @@ async def test_what_was_changed_since_an_import_stays_after_a_restart_with_it(
     assert "was imported before" in line
 
 
-async def test_the_same_content_is_known_wherever_it_lies(store_url, file, tmp_path) -> None:
+async def test_an_imported_file_is_recognized_in_another_folder(store_url, file, tmp_path) -> None:
     async with started(store_url, Imports([file])) as broker:
         await broker.topics.delete(topic("t"))
     moved = in_folder(file, tmp_path / "elsewhere")
@@ -98,7 +98,7 @@ async def test_the_same_content_is_known_wherever_it_lies(store_url, file, tmp_p
         assert base("t") not in await names(broker.store)
 
 
-async def test_another_content_adds_what_is_not_there(store_url: str, file: Path) -> None:
+async def test_a_changed_import_file_adds_missing_topics(store_url: str, file: Path) -> None:
     async with started(store_url, Imports([file])) as broker:
         await change_at_run_time(broker)
     write(file, [str(A)] * 2, [base("t"), base("p-partition-1")])
@@ -107,7 +107,7 @@ async def test_another_content_adds_what_is_not_there(store_url: str, file: Path
         assert dict((await broker.store.snapshot(A)).partitioned) == {base("p"): 4}
 
 
-async def test_the_same_file_can_be_imported_again(store_url: str, file: Path) -> None:
+async def test_an_imported_file_is_imported_again_on_request(store_url: str, file: Path) -> None:
     async with started(store_url, Imports([file])) as broker:
         await change_at_run_time(broker)
     async with started(store_url, Imports([file], again=True)) as broker:
@@ -117,7 +117,7 @@ async def test_the_same_file_can_be_imported_again(store_url: str, file: Path) -
         assert await broker.store.properties(A, base("u")) == {}
 
 
-async def test_an_import_that_was_cut_off_is_completed_by_the_next_start(
+async def test_a_failed_import_is_completed_by_the_next_start(
     store_url: str, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails_in_b(lot: Lot) -> list[NamespaceChanges]:
@@ -135,7 +135,7 @@ async def test_an_import_that_was_cut_off_is_completed_by_the_next_start(
         assert await names(broker.store, NamespaceName.parse(str(B))) == [f"persistent://{B}/b"]
 
 
-async def test_a_file_that_is_replaced_before_it_is_read_is_not_remembered(tmp_path: Path) -> None:
+async def test_a_file_changed_during_its_import_is_refused_and_not_recorded(tmp_path: Path) -> None:
     path = tmp_path / "t.txt"
 
     class Replacing(MemoryStore):
@@ -151,7 +151,7 @@ async def test_a_file_that_is_replaced_before_it_is_read_is_not_remembered(tmp_p
     assert await store.namespaces() == []
 
 
-async def test_what_was_left_out_is_counted_and_told_line_by_line_in_the_log(
+async def test_skipped_invalid_topics_are_counted_and_logged_line_by_line(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "t.txt").write_text(f"{base('t')}\nbroken\n")

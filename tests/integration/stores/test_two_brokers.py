@@ -35,7 +35,7 @@ async def connected(*stores: MetadataStore, reachable: bool = True) -> None:
     await until(lambda: all(store.connected is reachable for store in stores))
 
 
-async def test_a_topic_made_on_one_is_listed_and_told_by_the_other(postgresql_url: str) -> None:
+async def test_a_topic_created_on_a_broker_is_listed_by_the_other(postgresql_url: str) -> None:
     async with two_brokers(postgresql_url) as (one, other):
         await one.apply(A, changes(topic("before")))
         assert await names(other) == [base("before")]
@@ -47,7 +47,7 @@ async def test_a_topic_made_on_one_is_listed_and_told_by_the_other(postgresql_ur
         assert (await other.snapshot(A)).version == version
 
 
-async def test_an_import_on_one_takes_no_partitions_away_on_the_other(postgresql_url: str) -> None:
+async def test_an_import_on_a_broker_removes_no_partitions_elsewhere(postgresql_url: str) -> None:
     async with two_brokers(postgresql_url) as (one, other):
         await one.apply(A, changes(topic("t-partition-9"), t=10, u=1))
         await other.snapshot(A)
@@ -57,7 +57,7 @@ async def test_an_import_on_one_takes_no_partitions_away_on_the_other(postgresql
         assert dict((await other.snapshot(A)).partitioned) == {base("t"): 10, base("u"): 3}
 
 
-async def test_updates_of_properties_on_both_are_both_kept(postgresql_url: str) -> None:
+async def test_simultaneous_property_updates_of_both_brokers_are_kept(postgresql_url: str) -> None:
     async with two_brokers(postgresql_url) as (one, other):
         await one.apply(A, TopicChanges([topic("p-partition-0")], partitioned={base("p"): 1}))
         name, grown = TopicName.parse(base("p")), TopicService(other, lambda _: TopicRules())
@@ -72,7 +72,7 @@ async def test_updates_of_properties_on_both_are_both_kept(postgresql_url: str) 
             assert await other.properties(A, base(local)) == {"a": "1", "b": "2"}
 
 
-async def test_both_tell_all_changes_of_both_in_one_order(postgresql_url: str) -> None:
+async def test_both_brokers_report_all_changes_in_the_same_order(postgresql_url: str) -> None:
     async with two_brokers(postgresql_url) as stores:
         for store in stores:
             await store.create_namespace(A)
@@ -90,7 +90,7 @@ async def test_both_tell_all_changes_of_both_in_one_order(postgresql_url: str) -
         assert len({(await store.snapshot(A)).listing(ALL).hash for store in stores}) == 1
 
 
-async def test_of_two_brokers_that_create_one_name_one_wins(postgresql_url: str) -> None:
+async def test_of_two_simultaneous_creations_of_a_topic_one_succeeds(postgresql_url: str) -> None:
     async with two_brokers(postgresql_url) as stores:
         await stores[0].create_namespace(A)
         for number in range(20):
@@ -103,7 +103,7 @@ async def test_of_two_brokers_that_create_one_name_one_wins(postgresql_url: str)
             assert {type(one) for one in done} == {int, TopicExistsError}
 
 
-async def test_a_large_change_is_told_as_one_to_be_listed(postgresql_url: str) -> None:
+async def test_a_large_change_is_reported_as_incomplete_with_no_names(postgresql_url: str) -> None:
     async with two_brokers(postgresql_url) as (one, other):
         await one.apply(A, changes(topic("before")))
         await other.snapshot(A)
@@ -114,7 +114,7 @@ async def test_a_large_change_is_told_as_one_to_be_listed(postgresql_url: str) -
         assert len(await names(other)) == len(many) + 1
 
 
-async def test_a_namespace_that_was_asked_for_before_it_was_made_is_told(postgresql_url) -> None:
+async def test_creation_of_a_previously_requested_namespace_is_reported(postgresql_url) -> None:
     async with two_brokers(postgresql_url) as (one, other):
         feed = other.changes()
         assert await other.snapshot(NEW) is None
@@ -123,7 +123,7 @@ async def test_a_namespace_that_was_asked_for_before_it_was_made_is_told(postgre
         assert await names(other, NEW) == [topic("a", NEW).decode()]
 
 
-async def test_a_namespace_that_another_broker_deletes_and_makes_again(postgresql_url: str) -> None:
+async def test_deletion_and_recreation_of_a_namespace_are_reported(postgresql_url: str) -> None:
     async with two_brokers(postgresql_url) as (one, other):
         await one.apply(A, changes(topic("__change_events")))
         await other.snapshot(A)
@@ -139,7 +139,7 @@ async def test_a_namespace_that_another_broker_deletes_and_makes_again(postgresq
         assert await names(other) == [base("again")]
 
 
-async def test_what_the_log_has_no_more_is_told_as_one_change(postgresql_url: str) -> None:
+async def test_changes_missing_in_the_log_are_reported_as_incomplete(postgresql_url: str) -> None:
     async with two_brokers(postgresql_url) as (one, other):
         await one.apply(A, changes(topic("a")))
         await other.snapshot(A)
@@ -155,7 +155,7 @@ async def test_what_the_log_has_no_more_is_told_as_one_change(postgresql_url: st
         assert await names(other) == [base(name) for name in "abcd"]
 
 
-async def test_dynamic_configuration_is_told_to_the_other_only(postgresql_url: str) -> None:
+async def test_a_configuration_change_is_reported_to_the_other_only(postgresql_url: str) -> None:
     async with two_brokers(postgresql_url) as (one, other):
         told, own = asyncio.Event(), asyncio.Event()
         other.on_configuration(told.set)
@@ -166,7 +166,7 @@ async def test_dynamic_configuration_is_told_to_the_other_only(postgresql_url: s
         assert not own.is_set()
 
 
-async def test_after_a_restart_of_the_database_all_goes_on(postgresql, postgresql_url) -> None:
+async def test_both_brokers_resume_after_a_database_restart(postgresql, postgresql_url) -> None:
     async with two_brokers(postgresql_url) as (one, other):
         await one.apply(A, changes(topic("before")))
         await other.snapshot(A)
@@ -189,7 +189,7 @@ async def test_after_a_restart_of_the_database_all_goes_on(postgresql, postgresq
         assert await names(other) == [base("after"), base("before")]
 
 
-async def test_what_was_missed_while_the_connection_was_down_is_one_change(
+async def test_changes_during_a_lost_connection_are_reported_as_one_change_per_namespace(
     postgresql: PostgresqlServer, postgresql_url: str
 ) -> None:
     async with two_brokers(postgresql_url) as (one, other):
@@ -221,7 +221,7 @@ async def test_what_was_missed_while_the_connection_was_down_is_one_change(
         assert await anext(feed) == Change(A, last, [topic("d")], [])
 
 
-async def test_what_a_database_came_back_without_is_listed_by_nobody(
+async def test_a_topic_lost_by_the_database_is_no_longer_listed(
     postgresql: PostgresqlServer, postgresql_url: str
 ) -> None:
     async with two_brokers(postgresql_url) as (one, other):

@@ -9,7 +9,7 @@ NAMES = [f"persistent://public/gold/alpha-{number:04d}".ljust(150, "x") for numb
 SMALL_BUFFER = {"floodgateSocketSendBufferBytes": "4096"}
 
 
-async def test_a_silent_watcher_holds_its_own_copy_of_a_change() -> None:
+async def test_only_the_silent_watcher_holds_permits_for_a_change() -> None:
     # A set with a non-reading watcher, and twenty with a greedy watcher
     async with cluster(TOPICS, broker=SMALL_BUFFER) as parts:
         limiter = parts.broker.limiter

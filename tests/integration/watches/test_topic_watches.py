@@ -24,7 +24,7 @@ from tests.support.watches.wire_watches import (
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_a_watch_is_answered_with_what_its_pattern_keeps(profile: str) -> None:
+async def test_a_watch_is_answered_with_the_topics_that_match_its_pattern(profile: str) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         peer = await parts.peer("broker")
         await peer.send(watch())
@@ -35,7 +35,7 @@ async def test_a_watch_is_answered_with_what_its_pattern_keeps(profile: str) -> 
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_what_comes_and_goes_is_told_with_the_hash_after_it(profile: str) -> None:
+async def test_created_and_deleted_topics_are_sent_with_the_resulting_hash(profile: str) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         peer, client = await watching(parts), Client(ALPHA)
         await change(parts, added=["persistent://public/gold/alpha-x"])
@@ -46,7 +46,7 @@ async def test_what_comes_and_goes_is_told_with_the_hash_after_it(profile: str) 
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_what_the_pattern_does_not_keep_is_not_told(profile: str) -> None:
+async def test_topics_that_do_not_match_the_pattern_cause_no_update(profile: str) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         peer = await watching(parts)
         others = ["gamma", "__change_events", "alpha-system/__change_events"]
@@ -57,7 +57,7 @@ async def test_what_the_pattern_does_not_keep_is_not_told(profile: str) -> None:
         assert list(update.new_topics) == ["persistent://public/gold/alpha-y"]
 
 
-async def test_one_change_of_several_names_is_one_update() -> None:
+async def test_a_change_of_several_topics_is_sent_as_a_single_update() -> None:
     async with cluster(TOPICS) as parts:
         peer = await watching(parts)
         await change(parts, added=topic_names("public/gold/alpha", 5), removed=[ALPHA[0]])
@@ -65,7 +65,7 @@ async def test_one_change_of_several_names_is_one_update() -> None:
         assert (len(update.new_topics), list(update.deleted_topics)) == (5, [ALPHA[0]])
 
 
-async def test_as_shipped_each_name_is_an_update() -> None:
+async def test_profile_pulsar_sends_an_update_for_each_topic() -> None:
     async with cluster(TOPICS, profile="pulsar") as parts:
         peer, client = await watching(parts), Client(ALPHA)
         await change(
@@ -77,7 +77,7 @@ async def test_as_shipped_each_name_is_an_update() -> None:
             client.apply(update)
 
 
-async def test_a_client_whose_hash_is_right_is_sent_no_names() -> None:
+async def test_a_watch_with_the_current_hash_is_answered_without_names() -> None:
     async with cluster(TOPICS) as parts:
         peer = await parts.peer("broker")
         await peer.send(watch(known_hash=topics_hash(ALPHA)), watch(watcher_id=2, known_hash="00"))
@@ -87,7 +87,7 @@ async def test_a_client_whose_hash_is_right_is_sent_no_names() -> None:
         assert {answer.topics_hash for answer in answers} == {topics_hash(ALPHA)}
 
 
-async def test_as_shipped_the_same_id_for_other_topics_is_answered_with_the_first() -> None:
+async def test_profile_pulsar_answers_a_reused_watcher_id_with_the_first_watch() -> None:
     async with cluster(TOPICS, profile="pulsar") as parts:
         peer = await watching(parts)
         await peer.send(watch("public/gold/beta.*", request_id=2))
@@ -95,7 +95,7 @@ async def test_as_shipped_the_same_id_for_other_topics_is_answered_with_the_firs
         assert (answer.request_id, list(answer.topic)) == (2, ALPHA)
 
 
-async def test_the_same_id_for_other_topics_is_refused_and_the_first_watch_goes_on() -> None:
+async def test_a_reused_watcher_id_is_refused_and_the_first_watch_continues() -> None:
     elsewhere = watch(request_id=3)
     elsewhere.watchTopicList.namespace = "public/default"
     async with cluster(TOPICS) as parts:
@@ -108,7 +108,7 @@ async def test_the_same_id_for_other_topics_is_refused_and_the_first_watch_goes_
         assert list(answers[2].watchTopicListSuccess.topic) == ALPHA
 
 
-async def test_the_same_id_twice_in_a_row_is_answered_with_two_full_lists() -> None:
+async def test_a_repeated_watch_request_is_answered_with_two_full_listings() -> None:
     async with cluster(TOPICS) as parts:
         peer = await parts.peer("broker")
         await peer.send(watch(request_id=1), watch(request_id=2))
@@ -116,7 +116,7 @@ async def test_the_same_id_twice_in_a_row_is_answered_with_two_full_lists() -> N
         assert [(one.request_id, list(one.topic)) for one in answers] == [(1, ALPHA), (2, ALPHA)]
 
 
-async def test_as_shipped_a_second_request_empties_the_first_answer() -> None:
+async def test_with_profile_pulsar_a_repeated_request_empties_the_first_answer() -> None:
     async with cluster(TOPICS, profile="pulsar") as parts:
         peer = await parts.peer("broker")
         await peer.send(watch(request_id=1), watch(request_id=2))
@@ -128,7 +128,7 @@ async def test_as_shipped_a_second_request_empties_the_first_answer() -> None:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_a_closed_watch_is_told_nothing_more(profile: str) -> None:
+async def test_a_closed_watch_receives_no_updates(profile: str) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         peer = await watching(parts, watch(), watch(watcher_id=2))
         await peer.send(close(watcher_id=1, request_id=5))
@@ -140,21 +140,21 @@ async def test_a_closed_watch_is_told_nothing_more(profile: str) -> None:
         assert parts.broker.watches.totals.watchers == 1
 
 
-async def test_closing_what_is_not_there_succeeds() -> None:
+async def test_closing_an_unknown_watch_succeeds() -> None:
     async with cluster(TOPICS) as parts:
         peer = await parts.peer("broker")
         await peer.send(close(watcher_id=77, request_id=3))
         assert (await peer.command()).success.request_id == 3
 
 
-async def test_who_watches_the_same_shares_one_set() -> None:
+async def test_watchers_of_equal_patterns_share_a_single_set() -> None:
     async with cluster(TOPICS) as parts:
         await watching(parts, watch(), watch("persistent://public/gold/alpha.*", watcher_id=2))
         await watching(parts)
         assert (parts.broker.watches.totals.watchers, parts.broker.watches.registry.sets) == (3, 1)
 
 
-async def test_nothing_is_kept_of_who_has_left() -> None:
+async def test_a_disconnected_watcher_leaves_no_sets_or_bytes() -> None:
     async with cluster(TOPICS) as parts:
         peer = await watching(parts, watch(), watch(".*", watcher_id=2))
         held = parts.broker.watches.registry.held_bytes
@@ -167,7 +167,7 @@ async def test_nothing_is_kept_of_who_has_left() -> None:
         )
 
 
-async def test_a_namespace_that_does_not_exist_can_be_watched_and_come() -> None:
+async def test_a_missing_namespace_can_be_watched_before_it_is_created() -> None:
     async with cluster({}) as parts:
         peer = await parts.peer("broker")
         await peer.send(watch(".*"))
@@ -178,7 +178,7 @@ async def test_a_namespace_that_does_not_exist_can_be_watched_and_come() -> None
         assert list(update.new_topics) == ALPHA
 
 
-async def test_a_peer_that_read_nothing_is_told_all_it_missed_at_once() -> None:
+async def test_a_watcher_that_read_nothing_gets_all_missed_changes_in_one_update() -> None:
     async with cluster(TOPICS, both={"floodgateSocketSendBufferBytes": "4096"}) as parts:
         peer, client = await watching(parts, watch(".*")), Client(ALPHA + BETA)
         names = topic_names("public/gold", 3_000, 200)
@@ -198,7 +198,7 @@ async def test_a_peer_that_read_nothing_is_told_all_it_missed_at_once() -> None:
         assert parts.broker.watches.totals.reconciling == 1
 
 
-async def test_updates_follow_the_answer_whatever_happens_meanwhile() -> None:
+async def test_updates_follow_the_answer_without_gaps_during_many_changes() -> None:
     async with cluster({"public/gold": topic_names("public/gold", 20_000, 60)}) as parts:
         peer = await parts.peer("broker")
         changing = asyncio.ensure_future(_many_changes(parts))
@@ -219,7 +219,7 @@ async def _many_changes(parts: Cluster) -> None:
         await asyncio.sleep(0)
 
 
-async def test_changes_that_the_feed_dropped_are_found_by_listing_again() -> None:
+async def test_changes_dropped_by_the_feed_are_found_by_a_new_listing() -> None:
     async with cluster({**TOPICS, "public/busy": []}) as parts:
         peer, client = await watching(parts), Client(ALPHA)
         feed = parts.broker.watches._feed

@@ -61,7 +61,7 @@ async def followed(parts: Cluster, count: int) -> None:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_a_watch_that_was_answered_holds_a_place_of_the_registry_and_nothing_else(
+async def test_an_answered_watch_holds_no_lookup_permit_and_no_response_bytes(
     profile: str,
 ) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
@@ -74,7 +74,7 @@ async def test_a_watch_that_was_answered_holds_a_place_of_the_registry_and_nothi
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("place", ["heap", "direct"])
-async def test_a_watch_waits_for_memory_however_often_that_times_out(profile, place) -> None:
+async def test_a_watch_retries_after_memory_timeouts_until_it_is_answered(profile, place) -> None:
     clock = ManualClock()
     async with cluster(TOPICS, profile=profile, clock=clock, broker_limits=SHORT_WAITS) as parts:
         peer = await parts.peer("broker")
@@ -93,7 +93,7 @@ async def test_a_watch_waits_for_memory_however_often_that_times_out(profile, pl
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_a_listing_that_fails_is_answered_and_leaves_no_watcher(profile: str) -> None:
+async def test_a_watch_whose_listing_fails_is_refused_and_not_registered(profile: str) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         peer = await parts.peer("broker")
 
@@ -110,7 +110,7 @@ async def test_a_listing_that_fails_is_answered_and_leaves_no_watcher(profile: s
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_a_close_ends_the_watch(profile: str) -> None:
+async def test_closing_a_watch_removes_its_watcher_and_set(profile: str) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         peer = await watching(parts)
         await peer.send(close())
@@ -120,7 +120,7 @@ async def test_a_close_ends_the_watch(profile: str) -> None:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_the_order_of_updates_is_kept_when_one_has_to_wait(profile: str) -> None:
+async def test_updates_stay_in_order_when_an_update_waits_for_memory(profile: str) -> None:
     clock = ManualClock()
     async with cluster(TOPICS, profile=profile, clock=clock, broker_limits=SHORT_WAITS) as parts:
         peer, client = await watching(parts), Client(ALPHA)
@@ -143,7 +143,7 @@ async def test_the_order_of_updates_is_kept_when_one_has_to_wait(profile: str) -
         assert client.names == {*ALPHA, name("y")}
 
 
-async def test_as_shipped_a_watch_whose_queue_overflowed_has_the_right_set_and_says_nothing(
+async def test_with_profile_pulsar_an_overflowed_watch_is_relisted_without_an_update(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Ten updates may wait
@@ -166,7 +166,7 @@ async def test_as_shipped_a_watch_whose_queue_overflowed_has_the_right_set_and_s
         assert client.names == set(ALPHA)
 
 
-async def test_a_watch_that_missed_as_much_is_told_all_of_it_by_one_update() -> None:
+async def test_changes_during_a_waiting_update_are_sent_in_a_single_update() -> None:
     async with cluster(TOPICS) as parts:
         peer, client = await watching(parts), Client(ALPHA)
         names = [name(f"{number:02d}") for number in range(99)]
@@ -182,7 +182,7 @@ async def test_a_watch_that_missed_as_much_is_told_all_of_it_by_one_update() -> 
         assert client.names == {*ALPHA, *names}
 
 
-async def test_as_shipped_a_listing_after_an_overflow_that_fails_is_not_our_error(
+async def test_with_profile_pulsar_a_failed_relisting_logs_no_error_and_keeps_the_watch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(topic_list_watcher, "MAX_QUEUED_UPDATES", 2)
@@ -206,7 +206,7 @@ async def test_as_shipped_a_listing_after_an_overflow_that_fails_is_not_our_erro
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("after", [["2", "4", "5"], ["6", "7"], []], ids=["some", "new", "none"])
-async def test_what_changed_while_the_store_was_away_is_one_update(profile, after) -> None:
+async def test_changes_during_a_store_outage_are_sent_in_a_single_update(profile, after) -> None:
     before = [name(text) for text in "123"]
     async with cluster({"public/gold": before}, profile=profile) as parts:
         peer, now = await watching(parts), [name(text) for text in after]
@@ -218,7 +218,7 @@ async def test_what_changed_while_the_store_was_away_is_one_update(profile, afte
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_nothing_is_told_when_nothing_changed_while_the_store_was_away(profile: str) -> None:
+async def test_a_store_outage_without_net_changes_sends_no_update(profile: str) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         peer = await watching(parts)
         await change_untold(parts, {"added": [name("x")]}, {"removed": [name("x")]})
@@ -230,7 +230,7 @@ async def test_nothing_is_told_when_nothing_changed_while_the_store_was_away(pro
 # -- additions ------------------------------------------------------------------------------------
 
 
-async def test_an_update_is_never_larger_than_a_client_takes() -> None:
+async def test_no_update_exceeds_max_message_size() -> None:
     keys = {"maxMessageSize": "20000"}
     async with cluster(TOPICS, both=keys) as parts:
         peer, client = await watching(parts), Client(ALPHA)
@@ -243,7 +243,7 @@ async def test_an_update_is_never_larger_than_a_client_takes() -> None:
             client.apply(pb.BaseCommand.FromString(frame[4:]))
 
 
-async def test_a_slow_watcher_does_not_keep_the_others_waiting() -> None:
+async def test_a_slow_watcher_does_not_delay_other_watchers() -> None:
     async with cluster(TOPICS, both={"floodgateSocketSendBufferBytes": "4096"}) as parts:
         slow, fast = await watching(parts, watch(".*")), await watching(parts, watch(".*"))
         client = Client([*TOPICS["public/gold"]])
@@ -259,7 +259,7 @@ async def test_a_slow_watcher_does_not_keep_the_others_waiting() -> None:
             late.apply(await slow.command())
 
 
-async def test_a_watch_made_while_its_namespace_changes_misses_nothing() -> None:
+async def test_a_watch_created_during_changes_misses_no_change() -> None:
     names = topic_names("public/gold/alpha", 4_000)
     async with cluster({"public/gold": names}) as parts:
         peers = [await parts.peer("broker") for _ in range(4)]
@@ -289,7 +289,7 @@ async def _come_and_go(parts: Cluster, names: list[str]) -> None:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_a_namespace_that_is_deleted_and_made_again_is_watched_through(profile: str) -> None:
+async def test_a_watch_survives_deletion_and_recreation_of_its_namespace(profile: str) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         peer, client = await watching(parts), Client(ALPHA)
         await change(parts, removed=TOPICS["public/gold"])
@@ -299,7 +299,7 @@ async def test_a_namespace_that_is_deleted_and_made_again_is_watched_through(pro
             client.apply(await peer.command())
 
 
-async def test_watches_of_a_broker_that_stops_leave_no_task() -> None:
+async def test_watches_of_a_stopped_broker_leave_no_task() -> None:
     tasks = asyncio.all_tasks()
     async with cluster(TOPICS) as parts:
         await watching(parts, watch(), watch(".*", watcher_id=2))

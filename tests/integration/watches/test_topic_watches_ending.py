@@ -32,7 +32,7 @@ CLOSED_EARLY = "Closed watcher before creation was complete"
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("place", PLACES)
-async def test_a_peer_that_vanishes_while_its_watch_is_made_leaves_nothing(profile, place) -> None:
+async def test_a_disconnect_while_a_watch_is_created_leaves_nothing_behind(profile, place) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         tasks = asyncio.all_tasks()
         async with held_at(parts.broker, place):
@@ -48,7 +48,9 @@ async def test_a_peer_that_vanishes_while_its_watch_is_made_leaves_nothing(profi
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("place", ["heap", "direct"])
-async def test_a_peer_that_vanishes_between_two_attempts_leaves_nothing(profile, place) -> None:
+async def test_a_disconnect_between_retries_of_a_watch_leaves_nothing_behind(
+    profile, place
+) -> None:
     clock = ManualClock()
     async with cluster(TOPICS, profile=profile, clock=clock) as parts:
         tasks = asyncio.all_tasks()
@@ -63,7 +65,7 @@ async def test_a_peer_that_vanishes_between_two_attempts_leaves_nothing(profile,
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_a_peer_that_vanishes_while_an_update_waits_leaves_nothing(profile: str) -> None:
+async def test_a_disconnect_while_an_update_waits_leaves_nothing_behind(profile: str) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         tasks = asyncio.all_tasks()
         peer = await watching(parts)
@@ -77,7 +79,7 @@ async def test_a_peer_that_vanishes_while_an_update_waits_leaves_nothing(profile
 
 
 @pytest.mark.parametrize("place", PLACES)
-async def test_the_second_is_answered_when_the_first_who_asked_has_left(place: str) -> None:
+async def test_a_second_watcher_is_answered_after_the_first_disconnects(place: str) -> None:
     async with cluster(TOPICS) as parts:
         first, second = await parts.peer("broker"), await parts.peer("broker")
         async with held_at(parts.broker, place):
@@ -91,9 +93,7 @@ async def test_the_second_is_answered_when_the_first_who_asked_has_left(place: s
         client.apply(await second.command())
 
 
-async def test_a_set_whose_only_watcher_leaves_while_it_is_made_is_not_kept_for_the_others() -> (
-    None
-):
+async def test_a_set_is_not_kept_if_its_only_watcher_disconnects_during_creation() -> None:
     async with cluster(TOPICS) as parts:
         other = await watching(parts, watch("public/gold/beta.*"))
         held = parts.broker.watches.registry.held_bytes
@@ -114,7 +114,7 @@ async def test_a_set_whose_only_watcher_leaves_while_it_is_made_is_not_kept_for_
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("place", PLACES)
-async def test_a_close_while_a_watch_is_made_answers_all_who_wait_for_it(profile, place) -> None:
+async def test_closing_a_watch_during_its_creation_answers_all_its_requests(profile, place) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         peer = await parts.peer("broker")
         async with held_at(parts.broker, place):
@@ -136,7 +136,7 @@ async def test_a_close_while_a_watch_is_made_answers_all_who_wait_for_it(profile
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_an_id_that_was_closed_can_watch_something_else(profile: str) -> None:
+async def test_a_closed_watcher_id_can_be_reused_for_another_pattern(profile: str) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         peer = await watching(parts)
         await peer.send(close(), watch("public/gold/beta.*", request_id=2))
@@ -146,7 +146,7 @@ async def test_an_id_that_was_closed_can_watch_something_else(profile: str) -> N
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_a_close_while_an_update_waits_leaves_nothing_to_be_told(profile: str) -> None:
+async def test_closing_a_watch_discards_its_waiting_update(profile: str) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         peer = await watching(parts)
         async with held_at(parts.broker, "direct"):
@@ -160,7 +160,7 @@ async def test_a_close_while_an_update_waits_leaves_nothing_to_be_told(profile: 
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_a_set_ends_with_its_last_watcher_while_others_of_the_namespace_go_on(
+async def test_a_set_is_removed_with_its_last_watcher_while_other_sets_stay(
     profile: str,
 ) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
@@ -173,7 +173,7 @@ async def test_a_set_ends_with_its_last_watcher_while_others_of_the_namespace_go
         assert sets == [2, 1]
 
 
-async def test_many_watches_of_a_connection_end_with_it_in_one_turn() -> None:
+async def test_all_watches_of_a_closed_connection_end_in_one_turn() -> None:
     async with cluster(TOPICS) as parts:
         requests = [watch(".*", number, number) for number in range(50)]
         peer = await watching(parts, *requests)

@@ -23,7 +23,7 @@ from tests.support.watches.wire_watches import (
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_the_same_id_on_two_connections_is_two_watches(profile: str) -> None:
+async def test_equal_watcher_ids_on_two_connections_are_separate_watches(profile: str) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         one = await watching(parts)
         other = await watching(parts, watch("public/gold/beta.*"))
@@ -35,7 +35,7 @@ async def test_the_same_id_on_two_connections_is_two_watches(profile: str) -> No
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_the_same_id_again_while_the_first_fails_is_told_the_same(profile: str) -> None:
+async def test_a_repeated_watch_request_gets_the_same_error_as_the_first(profile: str) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         peer = await parts.peer("broker")
         blocked = _FailingStore(parts)
@@ -52,7 +52,7 @@ async def test_the_same_id_again_while_the_first_fails_is_told_the_same(profile:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_the_same_id_twice_in_a_row_is_answered_twice_where_the_first_fails_at_once(
+async def test_two_pipelined_requests_for_a_watch_that_cannot_fit_are_both_refused(
     profile: str,
 ) -> None:
     limits = {"heap_max_bytes": 100}
@@ -67,7 +67,7 @@ async def test_the_same_id_twice_in_a_row_is_answered_twice_where_the_first_fail
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_a_close_right_behind_a_watch_ends_it(profile: str) -> None:
+async def test_a_close_right_after_a_watch_request_ends_the_watch(profile: str) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         peer = await parts.peer("broker")
         await peer.send(watch(), watch(request_id=2), close(request_id=3), watch(".*", 4))
@@ -79,7 +79,7 @@ async def test_a_close_right_behind_a_watch_ends_it(profile: str) -> None:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_a_refresh_that_fails_is_an_error_and_the_watch_goes_on(profile: str) -> None:
+async def test_a_watch_continues_after_a_failed_refresh(profile: str) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         peer = await watching(parts)
         blocked = _FailingStore(parts)

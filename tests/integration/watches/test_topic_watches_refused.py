@@ -64,7 +64,7 @@ async def refused(peer: RawPeer, command: pb.BaseCommand) -> tuple[int, str]:
     ],
     ids=["too long", "not evaluated", "invalid"],
 )
-async def test_a_pattern_that_is_refused(profile, pattern, keys, code, text) -> None:
+async def test_a_pattern_is_refused_with_its_reason(profile, pattern, keys, code, text) -> None:
     async with cluster(TOPICS, profile=profile, broker=keys) as parts:
         error, message = await refused(await parts.peer("broker"), watch(pattern, 5))
         assert error == code
@@ -73,7 +73,7 @@ async def test_a_pattern_that_is_refused(profile, pattern, keys, code, text) -> 
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_the_domain_does_not_count_as_a_part_of_the_pattern(profile: str) -> None:
+async def test_the_domain_does_not_count_towards_the_length_of_the_pattern(profile: str) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         await watching(parts, watch("persistent://" + "public/gold/".ljust(50, "a")))
 
@@ -82,7 +82,7 @@ async def test_the_domain_does_not_count_as_a_part_of_the_pattern(profile: str) 
     ("profile", "code"),
     [("pulsar", pb.AuthorizationError), ("floodgate", pb.InvalidTopicName)],
 )
-async def test_a_domain_that_nobody_knows(profile: str, code: int) -> None:
+async def test_a_watch_with_an_unknown_domain_is_refused(profile: str, code: int) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         peer = await parts.peer("broker")
         assert (await refused(peer, watch("foo://public/gold/a", 5)))[0] == code
@@ -90,7 +90,7 @@ async def test_a_domain_that_nobody_knows(profile: str, code: int) -> None:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_a_refused_watch_keeps_no_names_until_the_collector_looks(
+async def test_a_refused_watch_frees_its_names_without_the_garbage_collector(
     profile: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def takes_too_long(*_: object) -> None:
@@ -120,7 +120,7 @@ def malformed() -> pb.BaseCommand:
     return command
 
 
-async def test_a_malformed_namespace_is_an_error_and_the_connection_lives() -> None:
+async def test_a_malformed_namespace_is_refused_and_the_connection_stays_open() -> None:
     async with cluster(TOPICS) as parts:
         peer = await parts.peer("broker")
         code, text = await refused(peer, malformed())
@@ -129,7 +129,7 @@ async def test_a_malformed_namespace_is_an_error_and_the_connection_lives() -> N
         assert list((await peer.command()).watchTopicListSuccess.topic) == ALPHA
 
 
-async def test_as_shipped_a_malformed_namespace_closes() -> None:
+async def test_with_profile_pulsar_a_malformed_namespace_closes_the_connection() -> None:
     async with cluster(TOPICS, profile="pulsar") as parts:
         peer = await parts.peer("broker")
         await peer.send(malformed())
@@ -138,7 +138,7 @@ async def test_as_shipped_a_malformed_namespace_closes() -> None:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_a_watch_needs_a_place_among_the_lookups(profile: str) -> None:
+async def test_a_watch_needs_a_lookup_permit(profile: str) -> None:
     keys = {"maxConcurrentLookupRequest": "1"}
     async with cluster(TOPICS, profile=profile, broker=keys) as parts:
         peer, store = await parts.peer("broker"), BlockedStore(parts.broker)
@@ -157,7 +157,7 @@ async def test_a_watch_needs_a_place_among_the_lookups(profile: str) -> None:
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("kind", ["heap", "direct"])
-async def test_a_watch_that_no_wait_can_make_fit(profile: str, kind: str) -> None:
+async def test_a_watch_larger_than_a_memory_limit_is_refused(profile: str, kind: str) -> None:
     # Limits above the first guess of a size
     limits = {f"{kind}_max_bytes": 20_000}
     async with cluster(MANY, profile=profile, broker_limits=limits) as parts:
@@ -183,7 +183,7 @@ async def test_an_answer_larger_than_a_frame_is_refused_with_the_key_to_raise() 
         assert nothing_is_left(parts)
 
 
-async def test_as_shipped_an_answer_larger_than_a_frame_is_sent() -> None:
+async def test_profile_pulsar_sends_an_answer_larger_than_a_frame() -> None:
     async with cluster(MANY, profile="pulsar", both={"maxMessageSize": "20000"}) as parts:
         peer = await watching(parts, watch(".*"))
         await peer.send(close())
@@ -204,7 +204,7 @@ def budget(size_bytes: int) -> dict[str, str]:
     return {"floodgateTopicWatchMaxBytes": str(size_bytes)}
 
 
-async def test_a_watch_beyond_the_budget_is_refused_with_the_key_to_raise() -> None:
+async def test_a_watch_above_the_budget_is_refused_with_the_key_to_raise() -> None:
     async with cluster(MANY, broker=budget(50_000)) as parts:
         peer = await parts.peer("broker")
         code, text = await refused(peer, watch(".*", 5))
@@ -215,7 +215,7 @@ async def test_a_watch_beyond_the_budget_is_refused_with_the_key_to_raise() -> N
         assert nothing_is_left(parts)
 
 
-async def test_names_that_are_held_already_are_charged_once() -> None:
+async def test_names_shared_by_two_sets_are_charged_once() -> None:
     # Capacity for all names and one small set more
     alpha, beta = watch("public/gold/alpha.*"), watch("public/gold/beta.*", 2, watcher_id=2)
     both = await cost_of(MANY, alpha, beta)
@@ -246,7 +246,7 @@ async def test_a_different_set_that_does_not_fit_is_refused_and_leaves_nothing_b
         assert parts.broker.watches.totals.watchers == 1
 
 
-async def test_there_is_room_again_after_somebody_has_left() -> None:
+async def test_a_closed_watch_frees_its_budget_for_another_watch() -> None:
     one, other = watch("public/gold/alpha.*"), watch(".*0-.*|.*[0-8]", 2, watcher_id=2)
     cost = max(await cost_of(MANY, one), await cost_of(MANY, other))
     async with cluster(MANY, broker=budget(cost + WATCHER_BYTES)) as parts:
@@ -258,7 +258,7 @@ async def test_there_is_room_again_after_somebody_has_left() -> None:
         assert (await peer.command()).type == pb.BaseCommand.WATCH_TOPIC_LIST_SUCCESS
 
 
-async def test_a_watcher_is_charged_even_where_it_watches_what_others_do() -> None:
+async def test_a_watcher_of_a_shared_set_is_charged_for_itself() -> None:
     cost = await cost_of(TOPICS, watch())
     async with cluster(TOPICS, broker=budget(cost + WATCHER_BYTES)) as parts:
         peer = await watching(parts, watch(), watch(watcher_id=2))
@@ -266,7 +266,7 @@ async def test_a_watcher_is_charged_even_where_it_watches_what_others_do() -> No
         assert code == pb.NotAllowedError
 
 
-async def test_what_does_not_fit_is_not_read_first() -> None:
+async def test_a_watch_above_the_budget_is_refused_before_its_names_are_read() -> None:
     async with cluster(MANY, broker=budget(50_000)) as parts:
         peer, store = await parts.peer("broker"), BlockedStore(parts.broker, blocked=False)
         # Its size is known from the listing alone
@@ -281,7 +281,7 @@ async def test_what_does_not_fit_is_not_read_first() -> None:
 @pytest.mark.parametrize(
     ("profile", "keys"), [("floodgate", budget(0)), ("pulsar", {})], ids=["unlimited", "pulsar"]
 )
-async def test_without_a_budget_nothing_is_refused(profile: str, keys: Mapping[str, str]) -> None:
+async def test_without_a_budget_no_watch_is_refused(profile: str, keys: Mapping[str, str]) -> None:
     async with cluster(MANY, profile=profile, broker=keys) as parts:
         assert parts.broker.config.watches.max_bytes == 0
         await watching(parts, watch(".*"), watch("public/gold/alpha.*", 2, watcher_id=2))
@@ -290,7 +290,7 @@ async def test_without_a_budget_nothing_is_refused(profile: str, keys: Mapping[s
 # -- metrics --------------------------------------------------------------------------------------
 
 
-async def test_the_metrics_say_what_is_watched_and_what_was_refused() -> None:
+async def test_metrics_show_watchers_sets_bytes_updates_and_refusals() -> None:
     async with cluster(TOPICS) as parts:
         peer = await watching(parts, watch(), watch(".*", 2, watcher_id=2))
         await change(parts, added=["persistent://public/gold/alpha-x"])

@@ -35,7 +35,7 @@ async def next_update(peer: RawPeer) -> pb.CommandWatchTopicUpdate:
     return (await peer.command()).watchTopicUpdate
 
 
-async def test_a_topic_made_on_one_reaches_a_watcher_on_the_other(postgresql_url: str) -> None:
+async def test_a_topic_created_on_a_broker_reaches_watchers_elsewhere(postgresql_url: str) -> None:
     async with watched_from_afar(postgresql_url) as (one, _, peer):
         await one.store.apply(A, changes(topic("new"), removed=(topic("first"),)))
         update = await next_update(peer)
@@ -44,7 +44,7 @@ async def test_a_topic_made_on_one_reaches_a_watcher_on_the_other(postgresql_url
         assert update.topics_hash == topics_hash([topic("new").decode()])
 
 
-async def test_it_does_again_after_the_database_was_restarted(postgresql_url, postgresql) -> None:
+async def test_watchers_get_updates_after_a_database_restart(postgresql_url, postgresql) -> None:
     async with watched_from_afar(postgresql_url) as (one, other, peer):
         await asyncio.to_thread(postgresql.stop)
         await until(lambda: not one.store.connected and not other.store.connected)
@@ -54,7 +54,7 @@ async def test_it_does_again_after_the_database_was_restarted(postgresql_url, po
         assert list((await next_update(peer)).new_topics) == [topic("new").decode()]
 
 
-async def test_what_was_missed_meanwhile_comes_as_one_update(postgresql_url: str) -> None:
+async def test_changes_during_a_lost_connection_become_a_single_update(postgresql_url: str) -> None:
     async with watched_from_afar(postgresql_url) as (one, other, peer):
         again = asyncio.Event()
         connect = other.store._listener._connect

@@ -27,7 +27,7 @@ def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.usefixtures("catalogue")
-async def test_a_team_sees_its_own_topics() -> None:
+async def test_a_listing_by_team_returns_the_topics_of_the_team() -> None:
     async with cluster({"shop/orders": [PAID, SENT]}, broker=KEYS) as parts:
         client = parts.client("broker")
 
@@ -46,14 +46,14 @@ async def test_a_team_sees_its_own_topics() -> None:
         assert await listed(modes.PERSISTENT, build="17") == [PAID, SENT]
 
 
-async def test_without_a_file_the_broker_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_broker_without_a_file_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(PATH_VARIABLE, raising=False)
     with pytest.raises(StartError, match=f"ValueError: set {PATH_VARIABLE}"):
         async with cluster(broker=KEYS):
             pass
 
 
-def test_a_line_that_is_none_is_named(catalogue: Path) -> None:
+def test_an_invalid_line_is_named(catalogue: Path) -> None:
     catalogue.write_text(LINES + "payments\n")
     with pytest.raises(ValueError, match="line 5: expected team,topic"):
         topics_by_team(catalogue)

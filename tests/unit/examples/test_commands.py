@@ -12,7 +12,7 @@ from examples.figures import TERMINAL_COLUMNS
 SMALL = ["--requests", "3000", "--load", "0.9", "--seeds", "2"]
 
 
-def test_hold_and_wait_says_that_fifo_ends_as_the_model_and_fair_completes_everything() -> None:
+def test_hold_and_wait_reports_fifo_as_in_the_model_and_fair_as_complete() -> None:
     done = CliRunner().invoke(hold_and_wait.app, ["--seeds", "1"])
     assert done.exit_code == 0, done.output
     words = " ".join(done.stdout.split())
@@ -22,7 +22,7 @@ def test_hold_and_wait_says_that_fifo_ends_as_the_model_and_fair_completes_every
     assert "Order: as the model expects" in words
 
 
-def test_hold_and_wait_gives_every_run_as_json() -> None:
+def test_hold_and_wait_prints_every_run_as_json() -> None:
     done = CliRunner().invoke(hold_and_wait.app, ["--policy", "fifo", "--seeds", "2", "--json"])
     runs = json.loads(done.stdout)["runs"]
     assert len(runs) == 4 * 3
@@ -31,7 +31,7 @@ def test_hold_and_wait_gives_every_run_as_json() -> None:
     assert [(run["completed"], run["timed_out"]) for run in stalled] == [(4, 16)]
 
 
-def test_slow_readers_gives_workload_runs_and_verdict_as_json() -> None:
+def test_slow_readers_prints_workload_runs_and_verdict_as_json() -> None:
     done = CliRunner().invoke(slow_readers.app, [*SMALL, "--json"])
     assert done.exit_code == 0, done.output
     document = json.loads(done.stdout)
@@ -48,7 +48,7 @@ def test_slow_readers_gives_workload_runs_and_verdict_as_json() -> None:
 
 
 @pytest.mark.parametrize("app", [hold_and_wait.app, slow_readers.app])
-def test_what_is_printed_fits_a_hundred_columns(app: object) -> None:
+def test_printed_tables_fit_a_hundred_columns(app: object) -> None:
     arguments = SMALL if app is slow_readers.app else ["--seeds", "3"]
     done = CliRunner().invoke(app, arguments)  # type: ignore[arg-type]
     assert done.exit_code == 0, done.output
@@ -57,7 +57,7 @@ def test_what_is_printed_fits_a_hundred_columns(app: object) -> None:
 
 
 @pytest.mark.parametrize("readers", ["own", "connections", "mixed"])
-def test_the_assumptions_say_who_reads_slowly(readers: str) -> None:
+def test_the_printed_assumptions_describe_the_slow_readers(readers: str) -> None:
     words = {
         "own": "Each request is of a connection of its own; 5 % of them are slow readers.",
         "connections": "1,000 connections ask; 5 % of them are slow readers.",

@@ -15,7 +15,7 @@ from examples.simulation import Ending
 from limiter.admission.rules import AdmissionPolicy
 
 
-def test_a_percentile_is_a_wait_that_somebody_had() -> None:
+def test_a_percentile_is_an_observed_wait() -> None:
     waits = np.arange(1.0, 201.0)
     assert percentile(waits, 99) == 198.0
     assert percentile(waits, 99.9) == 200.0
@@ -23,14 +23,14 @@ def test_a_percentile_is_a_wait_that_somebody_had() -> None:
     assert percentile(np.array([]), 99) == 0.0
 
 
-def test_requests_are_counted_by_how_they_ended() -> None:
+def test_requests_are_counted_by_their_ending() -> None:
     endings = [Ending.COMPLETED, Ending.TIMED_OUT, Ending.QUEUE_FULL, Ending.STALLED, 0, 1]
     figures = wait_figures(np.zeros(6), np.array(endings))
     assert (figures.completed, figures.timed_out) == (2, 2)
     assert (figures.queue_full, figures.stalled, figures.refused) == (1, 1, 4)
 
 
-def test_a_range_stands_beside_the_median_only_where_it_says_something() -> None:
+def test_a_range_is_shown_only_if_its_rounded_ends_differ() -> None:
     assert with_range([3.0, 1.0, 2.0], format_count) == "2 (1 to 3)"
     assert with_range([2.1, 2.2], format_count) == "2"
 
@@ -38,10 +38,10 @@ def test_a_range_stands_beside_the_median_only_where_it_says_something() -> None
 @pytest.mark.parametrize(
     ("seconds", "words"), [(0.0, "0 s"), (0.0214, "0.021 s"), (25.0, "25.00 s")]
 )
-def test_a_wait_is_written_with_the_digits_that_matter(seconds: float, words: str) -> None:
+def test_a_wait_is_formatted_with_its_significant_digits(seconds: float, words: str) -> None:
     assert format_wait(seconds) == words
 
 
-def test_both_means_all_policies_fifo_first() -> None:
+def test_policy_choice_both_means_fifo_and_then_fair() -> None:
     assert PolicyChoice.BOTH.policies == (AdmissionPolicy.FIFO, AdmissionPolicy.FAIR)
     assert PolicyChoice.FAIR.policies == (AdmissionPolicy.FAIR,)

@@ -16,14 +16,14 @@ def test_requests_that_do_not_grow_are_served_four_at_a_time(policy: AdmissionPo
     assert figures.high_water_permits == 96
 
 
-def test_under_fifo_four_that_need_one_more_wait_until_the_others_time_out() -> None:
+def test_under_fifo_four_growing_holders_complete_only_after_the_waiters_time_out() -> None:
     figures = simulate(Case(20, 24, 25), times_at_once(20), FIFO)
     assert (figures.completed, figures.timed_out) == (4, 16)
     assert figures.first_completed_seconds == pytest.approx(25.01)
     assert figures.last_completed_seconds == pytest.approx(25.01)
 
 
-def test_under_fifo_ten_that_hold_everything_wait_until_half_of_them_time_out() -> None:
+def test_under_fifo_ten_holders_of_all_permits_complete_only_after_timeouts() -> None:
     figures = simulate(Case(20, 10, 20), times_at_once(20), FIFO)
     assert (figures.completed, figures.timed_out) == (5, 15)
     assert figures.first_completed_seconds == pytest.approx(25.02)
@@ -42,12 +42,12 @@ def test_under_fair_every_request_completes_within_a_second(case: Case, seed: in
     assert figures.high_water_permits <= 110
 
 
-def test_under_fair_a_stall_of_all_holders_ends_with_one_overdraft() -> None:
+def test_under_fair_a_stall_of_all_holders_ends_with_an_overdraft() -> None:
     figures = simulate(Case(20, 10, 20), times_at_once(20), FAIR)
     assert figures.overdrafts >= 1
     assert figures.high_water_permits == 110
 
 
-def test_the_same_seed_gives_the_same_times_and_another_seed_others() -> None:
+def test_equal_seeds_give_equal_times_and_different_seeds_different_times() -> None:
     assert times_of_seed(20, 1) == times_of_seed(20, 1)
     assert times_of_seed(20, 1) != times_of_seed(20, 2)

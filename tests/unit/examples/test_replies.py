@@ -28,7 +28,7 @@ def requests_of(*rows: tuple[float, bool, float]) -> Requests:
 
 
 @pytest.mark.parametrize("readers", Readers)
-def test_what_is_drawn_offers_the_load_that_was_asked_for(readers: Readers) -> None:
+def test_drawn_requests_offer_the_configured_load(readers: Readers) -> None:
     workload = Workload(readers=readers, offered_load=0.6)
     requests = requests_of_seed(workload, 1)
     sizes = np.where(requests.large, workload.large_bytes, workload.small_bytes)
@@ -39,19 +39,19 @@ def test_what_is_drawn_offers_the_load_that_was_asked_for(readers: Readers) -> N
     assert np.count_nonzero(requests.measured) == workload.requests
 
 
-def test_certain_connections_are_slow_and_nobody_else() -> None:
+def test_with_slow_connections_exactly_50_connections_are_slow() -> None:
     requests = requests_of_seed(Workload(requests=20_000, readers=Readers.CONNECTIONS), 1)
     slow = set(requests.connections[requests.slow].tolist())
     assert slow == set(range(50))
     assert slow.isdisjoint(requests.connections[~requests.slow].tolist())
 
 
-def test_a_request_of_its_own_shares_its_connection_with_nobody() -> None:
+def test_by_default_every_request_has_its_own_connection() -> None:
     requests = requests_of_seed(Workload(requests=1_000), 1)
     assert len(set(requests.connections.tolist())) == len(requests.connections)
 
 
-def test_what_arrives_in_the_warm_up_is_not_measured() -> None:
+def test_requests_in_the_warm_up_are_not_measured() -> None:
     workload = Workload(requests=1_000, warm_up_seconds=10.0)
     requests = requests_of_seed(workload, 1)
     first = float(requests.arrivals[requests.measured][0])
@@ -73,9 +73,7 @@ def test_the_same_seed_gives_the_same_figures(policy: AdmissionPolicy, readers: 
     assert figures[0].groups["all"].max_seconds > 0
 
 
-def test_under_fifo_a_small_reply_waits_behind_a_large_one_and_under_fair_it_fills_the_gap() -> (
-    None
-):
+def test_a_small_reply_waits_behind_a_large_reply_under_fifo_but_not_under_fair() -> None:
     # A large request holds 60 of 100, a second large request must wait, a small one would fit
     requests = requests_of((0.0, True, 2.0), (0.5, True, 1.0), (1.0, False, 1.0))
     waits = {policy: simulate(SMALL_WORLD, requests, policy).waits for policy in AdmissionPolicy}
@@ -83,7 +81,7 @@ def test_under_fifo_a_small_reply_waits_behind_a_large_one_and_under_fair_it_fil
     assert waits[FAIR].tolist() == [0.0, 1.5, 0.0]
 
 
-def test_a_request_that_times_out_counts_with_its_wait_and_holds_nothing() -> None:
+def test_a_timed_out_request_counts_with_its_wait_but_uses_no_memory() -> None:
     requests = requests_of((0.0, True, 30.0), (1.0, True, 1.0), (40.0, False, 1.0))
     run = simulate(SMALL_WORLD, requests, FIFO)
     figures = figures_of(SMALL_WORLD, requests, run, seed=1, policy=FIFO)
@@ -93,14 +91,14 @@ def test_a_request_that_times_out_counts_with_its_wait_and_holds_nothing() -> No
     assert figures.mean_used_part == pytest.approx(60 * 30 / 40 / 100)
 
 
-def test_a_request_without_a_place_is_refused_at_once() -> None:
+def test_a_request_at_a_full_queue_is_refused_immediately() -> None:
     requests = requests_of((0.0, True, 2.0), (0.5, True, 1.0), (1.0, True, 1.0))
     run = simulate(replace(SMALL_WORLD, max_queue_size=1), requests, FIFO)
     assert run.endings.tolist() == [Ending.COMPLETED, Ending.COMPLETED, Ending.QUEUE_FULL]
     assert run.waits[2] == 0.0
 
 
-def test_mean_use_counts_what_is_held_between_the_first_and_the_last_arrival() -> None:
+def test_mean_use_covers_the_time_between_the_first_and_the_last_arrival() -> None:
     # 60 held from 0 to 3, then by the waiter from 3 to 4, and 10 from 3.5 on
     requests = requests_of((0.0, True, 3.0), (1.0, True, 1.0), (3.5, False, 9.0))
     run = simulate(SMALL_WORLD, requests, FIFO)
@@ -109,7 +107,7 @@ def test_mean_use_counts_what_is_held_between_the_first_and_the_last_arrival() -
     assert figures.high_water_part == pytest.approx(0.7)
 
 
-def test_the_groups_are_of_small_and_large_replies_and_of_fast_and_slow_readers() -> None:
+def test_waits_are_grouped_by_reply_size_reader_speed_and_connection_use() -> None:
     requests = requests_of((0.0, True, 2.0), (0.5, True, 1.0), (1.0, False, 1.0))
     requests = replace(requests, slow=np.array([True, False, False]))
     run = simulate(SMALL_WORLD, requests, FIFO)
@@ -136,7 +134,7 @@ def test_a_connection_is_busy_while_it_holds_or_waits_for_another_reply() -> Non
     assert run.busy.tolist() == [False, True, False, True, False]
 
 
-def test_a_connection_that_was_refused_is_not_busy_with_that() -> None:
+def test_a_refused_request_does_not_make_its_connection_busy() -> None:
     # Of four requests the queue refuses one, and another times out at 26
     requests = requests_of((0.0, True, 30.0), (1.0, True, 1.0), (2.0, True, 1.0), (27.0, True, 9.0))
     requests = replace(requests, connections=np.array([1, 2, 2, 2]))

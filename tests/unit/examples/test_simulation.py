@@ -25,7 +25,7 @@ def semaphore_of(limit: int, clock: VirtualClock, queue: int = 10) -> AsyncSemap
     return AsyncSemaphore(limit, queue, 5.0, clock, rules=FIFO)
 
 
-def test_events_happen_in_the_order_of_their_moments_and_then_of_arming() -> None:
+def test_events_run_in_order_of_time_and_then_of_arming() -> None:
     clock = VirtualClock()
     seen: list[tuple[str, float]] = []
     for name, when in (("late", 2.0), ("first", 1.0), ("second", 1.0)):
@@ -34,7 +34,7 @@ def test_events_happen_in_the_order_of_their_moments_and_then_of_arming() -> Non
     assert seen == [("first", 1.0), ("second", 1.0), ("late", 2.0)]
 
 
-def test_an_event_armed_for_the_past_happens_now_and_time_does_not_go_back() -> None:
+def test_an_event_armed_for_the_past_runs_now_without_turning_time_back() -> None:
     clock = VirtualClock()
     seen: list[float] = []
     clock.call_at(3.0, lambda: clock.call_at(1.0, lambda: seen.append(clock.now())))
@@ -42,7 +42,7 @@ def test_an_event_armed_for_the_past_happens_now_and_time_does_not_go_back() -> 
     assert seen == [3.0]
 
 
-def test_a_disarmed_event_does_not_happen_and_takes_no_time() -> None:
+def test_a_disarmed_event_does_not_run_and_takes_no_time() -> None:
     clock = VirtualClock()
     clock.call_at(1.0, lambda: None)
     clock.call_at(25.0, pytest.fail, "it was disarmed").cancel()
@@ -50,7 +50,7 @@ def test_a_disarmed_event_does_not_happen_and_takes_no_time() -> None:
     assert clock.now() == 1.0
 
 
-def test_what_waits_is_answered_with_its_timeout_in_virtual_time() -> None:
+def test_a_waiter_times_out_in_virtual_time() -> None:
     clock = VirtualClock()
     semaphore = semaphore_of(10, clock)
     semaphore.request(10)
@@ -60,7 +60,7 @@ def test_what_waits_is_answered_with_its_timeout_in_virtual_time() -> None:
     assert answers == [(None, Ending.TIMED_OUT, 5.0)]
 
 
-def test_what_finds_the_queue_full_is_answered_at_once() -> None:
+def test_a_request_at_a_full_queue_is_refused_immediately() -> None:
     semaphore = semaphore_of(10, VirtualClock(), queue=1)
     semaphore.request(10)
     semaphore.request(1)
@@ -69,12 +69,12 @@ def test_what_finds_the_queue_full_is_answered_at_once() -> None:
     assert answers == [Ending.QUEUE_FULL]
 
 
-def test_an_error_that_no_simulation_brings_about_is_not_counted_as_another() -> None:
+def test_an_unexpected_error_is_not_counted_as_a_known_ending() -> None:
     with pytest.raises(KeyError):
         ending_of(PermitAcquireClosedError())
 
 
-def test_what_is_still_held_at_the_end_is_a_fault() -> None:
+def test_permits_still_held_at_the_end_are_a_limiter_fault() -> None:
     semaphore = semaphore_of(10, VirtualClock())
     permit = semaphore.request(3).result()
     with pytest.raises(LimiterFaultError, match="3 permits are held"):
@@ -83,7 +83,7 @@ def test_what_is_still_held_at_the_end_is_a_fault() -> None:
     require_sound(semaphore, FIFO)
 
 
-def test_more_than_the_limit_is_a_fault_under_fifo_and_a_tenth_more_is_not_under_fair() -> None:
+def test_exceeding_the_limit_by_a_tenth_is_a_fault_under_fifo_but_not_under_fair() -> None:
     semaphore = semaphore_of(110, VirtualClock())
     semaphore.release(semaphore.request(110).result())
     semaphore.change_limits(max_permits=100)

@@ -14,7 +14,7 @@ def project(name: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("name", distributions())
-def test_a_project_is_named_and_described_by_its_row(name: str) -> None:
+def test_a_project_has_the_name_summary_and_extras_of_its_row(name: str) -> None:
     made = project(name)
     assert (made["name"], made["description"]) == (name, distributions()[name].summary)
     extras = made["optional-dependencies"]
@@ -22,7 +22,7 @@ def test_a_project_is_named_and_described_by_its_row(name: str) -> None:
     assert {*extras} == {*distributions()[name].extras, "all"}
 
 
-def test_the_servers_need_the_client_in_the_same_version() -> None:
+def test_the_servers_depend_on_the_client_of_the_same_version() -> None:
     made = project(SERVERS)
     dependencies = made["dependencies"]
     assert isinstance(dependencies, list)

@@ -30,7 +30,7 @@ def made(source: str, name: str = "x.py") -> str:
         ('x = "\u00e9"; from client import a', 'x = "\u00e9"; from mine import a'),
     ],
 )
-def test_an_import_of_ours_comes_from_the_one_package(before: str, after: str) -> None:
+def test_an_import_of_an_own_package_becomes_the_wheels_package(before: str, after: str) -> None:
     assert made(before) == after
 
 
@@ -47,7 +47,7 @@ def test_an_import_of_ours_comes_from_the_one_package(before: str, after: str) -
         'import_module("client.x")',
     ],
 )
-def test_all_else_stays_byte_for_byte(source: str) -> None:
+def test_all_other_source_text_stays_unchanged(source: str) -> None:
     assert made(source) == source
 
 
@@ -79,7 +79,7 @@ LINE = st.one_of(
 
 
 @given(st.lists(LINE))
-def test_what_is_imported_is_the_same_but_for_the_package(lines: list[str]) -> None:
+def test_rewriting_changes_only_the_package_of_imports_and_is_idempotent(lines: list[str]) -> None:
     source = "\n".join(lines)
     after = ast.unparse(ast.parse(made(source)))
     assert after.replace("mine.proto", "proto").replace("mine", "client") == ast.unparse(

@@ -32,18 +32,18 @@ def pinned(part: str) -> list[str]:
     return re.findall(r"^\S+==[\d.]+", part, re.MULTILINE)
 
 
-def test_a_part_is_what_was_asked_for_and_all_that_it_brought_each_for_every_python() -> None:
+def test_a_part_has_the_requested_packages_and_dependencies_for_every_python() -> None:
     part = part_of(LOCK, {"big-one"})
     assert pinned(part) == ["big-one==1.0", "big-one==2.0", "Deep==1", "small==1"]
     assert part.count("--hash=") == len(pinned(part))
 
 
-def test_what_the_lock_does_not_have_is_named() -> None:
+def test_a_package_missing_in_the_lock_is_named() -> None:
     with pytest.raises(KeyError, match="nowhere"):
         part_of(LOCK, {"big-one", "nowhere"})
 
 
-def test_a_project_asks_for_its_dependencies_and_those_of_the_extras_that_are_named(
+def test_requirements_are_the_dependencies_of_a_project_and_its_named_extras(
     tmp_path: Path,
 ) -> None:
     project = tmp_path / "pyproject.toml"
@@ -54,7 +54,7 @@ def test_a_project_asks_for_its_dependencies_and_those_of_the_extras_that_are_na
     assert requirements(project, ["java"]) == {"big-one", "a-runtime"}
 
 
-def test_the_projects_own_part_has_what_servers_need_and_no_test_tool() -> None:
+def test_the_own_part_has_the_packages_of_the_servers_and_no_test_tools() -> None:
     lock = (REPOSITORY / "requirements.lock").read_text(encoding="utf-8")
     wanted = requirements(REPOSITORY / "pyproject.toml", [])
     names = {text.partition("==")[0] for text in pinned(part_of(lock, wanted))}

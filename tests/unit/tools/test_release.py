@@ -18,18 +18,18 @@ def wheel(folder: Path, name: str, *requires: str) -> Path:
     return path
 
 
-def test_every_place_has_the_version_that_peers_are_told() -> None:
+def test_every_file_has_the_version_that_is_sent_to_peers() -> None:
     assert list(disagreements(REPOSITORY, f"v{VERSION}")) == []
 
 
-def test_wheels_named_in_pages_have_the_version() -> None:
+def test_wheels_named_in_pages_have_the_current_version() -> None:
     pages = (REPOSITORY / "docs" / name for name in ("install.md", "testing-your-application.md"))
     named = [re.findall(r"floodgate-([\d.]+)-py3", page.read_text("utf-8")) for page in pages]
     assert all(named)
     assert {version for each in named for version in each} == {VERSION}
 
 
-def test_a_place_with_another_version_is_named(tmp_path: Path) -> None:
+def test_a_file_with_another_version_is_named(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[project]\nversion = "9.8"\n')
     (tmp_path / "CHANGELOG.md").write_text(f"## {VERSION}\n")
     (tmp_path / "CITATION.cff").write_text(f"version: {VERSION}\n")
@@ -40,7 +40,7 @@ def test_a_place_with_another_version_is_named(tmp_path: Path) -> None:
     ]
 
 
-def test_a_wheel_is_listed_with_its_siblings_and_what_they_need(tmp_path: Path) -> None:
+def test_a_wheel_needs_its_sibling_wheels_and_their_dependencies(tmp_path: Path) -> None:
     client = wheel(tmp_path, "a_client", "proto.buf>=7,<8", 'rich; extra == "admin"')
     server = wheel(tmp_path, "a_server", "a-client[admin]==1", "uvloop; sys_platform != 'win32'")
     other = wheel(tmp_path, "other")
@@ -48,7 +48,7 @@ def test_a_wheel_is_listed_with_its_siblings_and_what_they_need(tmp_path: Path) 
     assert needed(client, [client, other, server]) == ([client], {"proto-buf"})
 
 
-def test_checksums_are_what_sha256sum_checks(tmp_path: Path) -> None:
+def test_checksums_are_accepted_by_sha256sum(tmp_path: Path) -> None:
     (tmp_path / "b.whl").write_bytes(b"b")
     (tmp_path / "SHA256SUMS").write_text(checksums([tmp_path / "b.whl"]))
     subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=tmp_path, check=True)

@@ -21,13 +21,13 @@ SMALL = ("clients.cpp.count=60", "clients.cpp.read.rate=50kB/s", "phases.measure
 
 
 @pytest.mark.parametrize("name", ["expected_wait.py", "expected-wait.yaml"])
-def test_the_page_shows_the_example_whole(name: str) -> None:
+def test_the_page_shows_the_complete_example(name: str) -> None:
     page = (ROOT / "docs" / "your-own-policy.md").read_text(encoding="utf-8")
     fenced = re.findall(r"```\w+\n(.*?)```", page, re.DOTALL)
     assert (ROOT / "examples" / "policies" / name).read_text(encoding="utf-8") in fenced
 
 
-def test_who_would_wait_for_more_than_ten_seconds_is_refused_and_nobody_else() -> None:
+def test_only_a_waiter_with_an_expected_wait_above_ten_seconds_is_refused() -> None:
     # Twelve requests wait, and ten permits are released each second
     clock = ManualClock()
     semaphore = AsyncSemaphore(10, 0, 25.0, clock, rules=AdmissionRules(ExpectedWait))
@@ -44,7 +44,7 @@ def test_who_would_wait_for_more_than_ten_seconds_is_refused_and_nobody_else() -
     assert semaphore.statistics().refused == {"expected_wait": 1}
 
 
-def test_clients_in_virtual_time_are_told_the_policys_reason() -> None:
+def test_refused_clients_in_virtual_time_get_the_reason_of_the_policy() -> None:
     policy = "examples.policies.expected_wait:ExpectedWait"
     key = f"servers.broker.floodgateAdmissionPolicy={policy}"
     document = read_document(str(STORM), [*SMALL, key], parse_expectation)

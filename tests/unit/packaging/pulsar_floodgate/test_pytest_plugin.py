@@ -58,31 +58,31 @@ def refusal(said: bytes) -> urllib.error.HTTPError:
         ("proxy", "DELETE http://h:2/admin/v2/floodgate/faults"),
     ],
 )
-def test_a_server_is_emptied_and_kept(tmp_path: Path, web: Web, role: str, request_: str) -> None:
+def test_a_server_is_reset_and_reused(tmp_path: Path, web: Web, role: str, request_: str) -> None:
     kept = Kept(role, [], tmp_path)
     assert [kept.empty().pid for _ in range(3)] == [1, 1, 1]
     assert web.asked == [request_] * 2
 
 
-def test_other_settings_take_another_server(tmp_path: Path) -> None:
+def test_other_settings_start_another_server(tmp_path: Path) -> None:
     kept = Kept("broker", [], tmp_path)
     assert [kept.empty(url).pid for url in ("a=1", "a=2", "a=2")] == [1, 2, 2]
 
 
 @pytest.mark.parametrize("error", [ConnectionRefusedError(), refusal(b"")])
-def test_a_server_that_cannot_be_emptied_is_started_again(tmp_path, web, error) -> None:
+def test_a_server_that_cannot_be_reset_is_restarted(tmp_path, web, error) -> None:
     kept, web.answer = Kept("broker", [], tmp_path), error
     assert [kept.empty().pid for _ in range(2)] == [1, 2]
 
 
-def test_a_broker_whose_time_was_moved_ends_with_its_test(tmp_path: Path, web: Web) -> None:
+def test_a_broker_with_an_advanced_clock_is_not_reused(tmp_path: Path, web: Web) -> None:
     kept = Kept("broker", [], tmp_path)
     kept.empty().advance("1h")
     assert kept.empty().pid == 2
     assert web.asked == ["POST http://h:2/admin/v2/floodgate/clock"]
 
 
-def test_a_fault_that_does_not_act_in_time_is_told(web: Web) -> None:
+def test_wait_for_fault_raises_if_the_fault_does_not_act_in_time(web: Web) -> None:
     web.answer = refusal(b"fault-1 acted 2 of 3 times within 10000 ms")
     with pytest.raises(FloodgateError, match="2 of 3 times"):
         SERVER.wait_for_fault("fault-1", hits=3)
@@ -90,7 +90,7 @@ def test_a_fault_that_does_not_act_in_time_is_told(web: Web) -> None:
     assert asked.endswith("/faults/fault-1/wait?hits=3&timeoutMs=10000")
 
 
-def test_a_fault_is_set_and_looked_at(web: Web) -> None:
+def test_set_fault_and_faults_use_the_faults_endpoint(web: Web) -> None:
     web.answer = b'{"id": "fault-1"}'
     assert SERVER.set_fault({"on": ["SEND"]}) == "fault-1"
     web.answer = b'[{"id": "fault-1", "fired": 2}]'
@@ -98,13 +98,13 @@ def test_a_fault_is_set_and_looked_at(web: Web) -> None:
     assert web.asked == [f"{way} http://h:2/admin/v2/floodgate/faults" for way in ("POST", "GET")]
 
 
-def test_a_fault_that_is_refused_says_why(web: Web) -> None:
+def test_a_refused_fault_raises_an_error_with_the_reason(web: Web) -> None:
     web.answer = refusal(b'{"reason":"no fault: on.0: no such command"}')
     with pytest.raises(FloodgateError, match=r"^The fault is refused: .*no such command"):
         SERVER.set_fault({"on": ["SING"]})
 
 
-def test_a_server_may_be_of_another_interpreter(tmp_path: Path) -> None:
+def test_a_server_can_run_with_another_interpreter(tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\necho READY $2 pulsar://h:3 http://h:4\n")
     python.chmod(0o700)
@@ -114,7 +114,7 @@ def test_a_server_may_be_of_another_interpreter(tmp_path: Path) -> None:
     assert (ready.service_url, ready.web_url) == ("pulsar://h:3", "http://h:4")
 
 
-def test_a_server_that_does_not_start_says_why(monkeypatch, tmp_path) -> None:
+def test_a_server_that_does_not_start_raises_with_the_reason(monkeypatch, tmp_path) -> None:
     monkeypatch.setattr(pytest_plugin, "MODULES", "nowhere.")
     server = KeptServer("proxy", [], tmp_path)
     with pytest.raises(

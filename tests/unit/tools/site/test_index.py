@@ -26,7 +26,7 @@ Other:
 """
 
 
-def test_headings_groups_and_links_of_the_index_are_the_order_of_the_site() -> None:
+def test_the_site_follows_the_headings_groups_and_links_of_the_index() -> None:
     run = (Entry("Installing", "install.md"), Entry("The proxy", "proxy.md#keys"))
     other = (Entry("Messages", "messages.md"),)
     assert parts(INDEX) == [
@@ -35,7 +35,7 @@ def test_headings_groups_and_links_of_the_index_are_the_order_of_the_site() -> N
     ]
 
 
-def test_the_index_has_a_part_for_each_reader_and_one_for_contributors() -> None:
+def test_the_index_has_a_part_for_each_kind_of_reader() -> None:
     text = (REPOSITORY / "docs" / "README.md").read_text(encoding="utf-8")
     assert [(part.title.split()[0], bool(part.children)) for part in parts(text)] == [
         (reader, True)
