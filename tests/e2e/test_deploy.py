@@ -288,9 +288,7 @@ def test_the_storm_of_the_compose_file_is_answered_through_the_proxy(stack: Stac
     assert (result["clients"], total["answered"], total["wrong"]) == (20, 20, 0)
 
 
-def test_the_comparison_service_has_a_valid_command_and_reports_to_the_host(
-    tmp_path: Path,
-) -> None:
+def test_the_comparison_service_has_a_valid_command_and_reports_to_the_host(tmp_path: Path) -> None:
     comparison = COMPOSE.services["comparison"]
     # The demo's own tests cover the command's effect
     run_once([*as_process("comparison", tmp_path, {}), "--help"], tmp_path)

@@ -111,9 +111,7 @@ async def _state(rest: RestClient) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
-async def test_no_documented_get_changes_state_for_a_page_of_another_site(
-    profile: str,
-) -> None:
+async def test_no_documented_get_changes_state_for_a_page_of_another_site(profile: str) -> None:
     quota = '{"limitSize": 10, "policy": "consumer_backlog_eviction"}'
     with_faults = {"floodgateFaultsEnabled": "true"}
     async with (

@@ -223,9 +223,7 @@ async def test_pending_sends_stay_within_the_memory_limit(role: str) -> None:
 
 
 @ROLES
-async def test_sends_of_a_lazy_producer_complete_under_a_small_memory_limit(
-    role: str,
-) -> None:
+async def test_sends_of_a_lazy_producer_complete_under_a_small_memory_limit(role: str) -> None:
     # Memory for two of four messages
     async with (
         served(role) as server,

@@ -158,9 +158,7 @@ async def test_a_disconnect_of_a_paused_peer_is_noticed_within_half_a_second(
 
 
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
-async def test_a_peer_that_reads_late_receives_all_its_pipelined_listings(
-    profile: str,
-) -> None:
+async def test_a_peer_that_reads_late_receives_all_its_pipelined_listings(profile: str) -> None:
     """Upstream: PatternConsumerBackPressureTest case 1, scaled down."""
     # Given a high mark of 1 MiB, a low one of 32 KiB, and answers of 4.2 MB in all
     names = topic_names("public/default", 512, name_bytes=64)

@@ -196,9 +196,7 @@ async def test_a_response_above_the_direct_limit_is_always_refused_and_keeps_no_
 # -- the proxy -----------------------------------------------------------------------------------
 
 
-async def test_the_proxy_answers_only_its_first_refusal_and_keeps_no_permits(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_the_proxy_answers_only_its_first_refusal_and_keeps_no_permits(caplog) -> None:
     places = {"maxConcurrentLookupRequests": "2"}
     async with cluster(TOPICS, "pulsar", proxy=places, proxy_limits=HEAP_LIMIT) as parts:
         peer = await parts.peer()

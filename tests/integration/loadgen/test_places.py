@@ -50,9 +50,7 @@ def starts(directory: Path) -> list[tuple[int, str, float]]:
     return sorted(first.values())
 
 
-def test_a_seed_gives_equal_request_starts_in_one_process_two_and_virtual_time(
-    tmp_path: Path,
-) -> None:
+def test_a_seed_gives_equal_request_starts_in_one_process_two_and_virtual_time(tmp_path) -> None:
     places = {
         "one": RunOptions(tmp_path, "one", tasks=1),
         "two": RunOptions(tmp_path, "two", tasks=2),

@@ -151,9 +151,7 @@ async def test_a_file_changed_during_its_import_is_refused_and_not_recorded(tmp_
     assert await store.namespaces() == []
 
 
-async def test_skipped_invalid_topics_are_counted_and_logged_line_by_line(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_skipped_invalid_topics_are_counted_and_logged_line_by_line(tmp_path, caplog) -> None:
     (tmp_path / "t.txt").write_text(f"{base('t')}\nbroken\n")
     imports = Imports([tmp_path / "t.txt"], skip_invalid=True)
     async with started("memory:local", imports) as broker:

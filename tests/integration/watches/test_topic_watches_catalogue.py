@@ -61,9 +61,7 @@ async def followed(parts: Cluster, count: int) -> None:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_an_answered_watch_holds_no_lookup_permit_and_no_response_bytes(
-    profile: str,
-) -> None:
+async def test_an_answered_watch_holds_no_lookup_permit_and_no_response_bytes(profile: str) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         await watching(parts)
         await settle()

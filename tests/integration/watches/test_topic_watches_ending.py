@@ -160,9 +160,7 @@ async def test_closing_a_watch_discards_its_waiting_update(profile: str) -> None
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_a_set_is_removed_with_its_last_watcher_while_other_sets_stay(
-    profile: str,
-) -> None:
+async def test_a_set_is_removed_with_its_last_watcher_while_other_sets_stay(profile: str) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         requests = (watch(), watch(watcher_id=2), watch("public/gold/beta.*", watcher_id=3))
         peer, sets = await watching(parts, *requests), []

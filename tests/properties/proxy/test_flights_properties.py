@@ -17,10 +17,7 @@ STEPS = 250
 @pytest.mark.parametrize("own_hashes", [False, True])
 @pytest.mark.parametrize("answers_a_turn", [1, ANSWERS_A_TURN])
 async def test_any_history_of_flights_is_answered_correctly_and_leaves_nothing(
-    policy: AdmissionPolicy,
-    own_hashes: bool,
-    answers_a_turn: int,
-    monkeypatch: pytest.MonkeyPatch,
+    policy: AdmissionPolicy, own_hashes: bool, answers_a_turn: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(requesters, "ANSWERS_A_TURN", answers_a_turn)
     answered = unchanged = reused = 0

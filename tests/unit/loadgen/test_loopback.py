@@ -43,9 +43,7 @@ def resolve_to(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **kwargs: found)
 
 
-def test_a_host_name_is_loopback_only_if_all_its_addresses_are(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_host_name_is_loopback_only_if_all_its_addresses_are(monkeypatch) -> None:
     resolve_to(monkeypatch, "127.0.0.1", "10.0.0.1")
     assert not is_loopback("http://both.example")
     resolve_to(monkeypatch, "127.0.0.1", "::1")

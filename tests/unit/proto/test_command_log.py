@@ -151,9 +151,7 @@ def test_bytes_that_are_no_command_are_described_by_size(body: bytes, line: str)
     assert described(len(body), body) == line
 
 
-def test_frames_sent_together_are_logged_individually_up_to_a_bound(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_frames_sent_together_are_logged_individually_up_to_a_bound(caplog) -> None:
     ping = encode_command(pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandPing()))
     many = ping * 2_000
     with caplog.at_level(logging.DEBUG, "proto.command_log"):

@@ -5,9 +5,7 @@ from pathlib import Path
 from proto.parquet_folders import parquet_files, values_said
 
 
-def test_parquet_files_are_found_in_the_folder_and_in_key_value_subfolders_only(
-    tmp_path: Path,
-) -> None:
+def test_parquet_files_are_found_in_the_folder_and_in_key_value_subfolders_only(tmp_path) -> None:
     for name in (
         *("b.parquet", "namespace=a%2Fb/0.parquet", "tenant=a/namespace=b/0.parquet"),
         *("_delta_log/0.parquet", ".scratch/0.parquet", "mine/0.parquet", "_SUCCESS"),

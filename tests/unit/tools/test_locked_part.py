@@ -1,5 +1,4 @@
 import re
-from pathlib import Path
 
 import pytest
 
@@ -43,9 +42,7 @@ def test_a_package_missing_in_the_lock_is_named() -> None:
         part_of(LOCK, {"big-one", "nowhere"})
 
 
-def test_requirements_are_the_dependencies_of_a_project_and_its_named_extras(
-    tmp_path: Path,
-) -> None:
+def test_requirements_are_the_dependencies_of_a_project_and_its_named_extras(tmp_path) -> None:
     project = tmp_path / "pyproject.toml"
     extras = 'java = ["a.Runtime==1"]\ndev = ["test-tool"]\n'
     tables = f'[project]\ndependencies = ["Big_One>=1"]\n[project.optional-dependencies]\n{extras}'

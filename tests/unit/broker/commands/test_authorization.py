@@ -117,9 +117,7 @@ async def test_refused_commands_are_counted_by_subject_and_operation(monkeypatch
     ]
 
 
-async def test_a_failing_store_is_a_metadata_error_and_counts_no_refusal(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_failing_store_is_a_metadata_error_and_counts_no_refusal(monkeypatch) -> None:
     authorization = await commands(pulsar_compatible=True)
 
     async def fail(*_: object) -> bool:

@@ -104,9 +104,7 @@ async def test_a_command_after_a_refused_connect_is_ignored(tmp_path: Path) -> N
     assert [answer.type for answer in client.answers()] == [pb.BaseCommand.ERROR]
 
 
-async def test_refreshed_credentials_are_checked_and_invalid_credentials_close(
-    tmp_path: Path,
-) -> None:
+async def test_refreshed_credentials_are_checked_and_invalid_credentials_close(tmp_path) -> None:
     client = authenticating(tmp_path)
     client.say(showing(token(sub="ann")))
     client.answers()

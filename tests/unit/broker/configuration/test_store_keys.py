@@ -21,9 +21,7 @@ def test_a_memory_url_keeps_messages_in_memory(url: str) -> None:
     assert found.max_entries_per_ledger == 50_000
 
 
-def test_messages_are_in_a_temporary_database_by_default(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_messages_are_in_a_temporary_database_by_default(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     found = keys()
     assert found.place == Place(temporary_in=tmp_path)

@@ -341,9 +341,7 @@ async def test_properties_that_are_not_strings_are_refused_with_their_type(
 
 
 @pytest.mark.parametrize("content", [b"PAR1", b"PAR1" + b"x" * 100, b"PAR1" + b"\0" * 50 + b"PAR1"])
-async def test_a_corrupt_parquet_file_is_refused_as_unreadable(
-    tmp_path: Path, content: bytes
-) -> None:
+async def test_a_corrupt_parquet_file_is_refused_as_unreadable(tmp_path, content: bytes) -> None:
     path = tmp_path / "t.parquet"
     path.write_bytes(content)
     assert f"{path} is not a readable Parquet file" in await refusal(path)
@@ -394,9 +392,7 @@ async def test_a_row_without_topic_or_namespace_is_refused_with_its_number(
 
 
 @pytest.mark.parametrize("line", ["my-topic", "persistent://tenant/a", "a,b,c"])
-async def test_a_line_that_is_not_a_topic_is_refused_with_its_number(
-    tmp_path: Path, line: str
-) -> None:
+async def test_a_line_that_is_not_a_topic_is_refused_with_its_number(tmp_path, line: str) -> None:
     content = "\n".join([*names("tenant/a", 3), line])
     sentence = await refusal(text(tmp_path / "t.txt", content))
     assert f"line 4: {line!r} is not a full topic name" in sentence
@@ -459,9 +455,7 @@ async def test_valid_topics_are_imported_when_invalid_topics_are_skipped(tmp_pat
     assert await listed(store, "tenant/a") == names("tenant/a", 25)
 
 
-async def test_a_file_with_only_invalid_topics_is_refused_even_when_skipping(
-    tmp_path: Path,
-) -> None:
+async def test_a_file_with_only_invalid_topics_is_refused_even_when_skipping(tmp_path) -> None:
     path = text(tmp_path / "t.txt", "one\ntwo\n")
     with pytest.raises(ImportFailedError) as caught:
         await import_topics(MemoryStore(), path, skip_invalid=True)
@@ -475,9 +469,7 @@ async def test_an_invalid_row_in_a_folder_is_reported_with_its_file(tmp_path: Pa
     assert "1.parquet, row 2: 'broken' is not a full topic name" in await refusal(tmp_path)
 
 
-async def test_an_invalid_topic_in_a_later_namespace_refuses_the_whole_import(
-    tmp_path: Path,
-) -> None:
+async def test_an_invalid_topic_in_a_later_namespace_refuses_the_whole_import(tmp_path) -> None:
     topics = [*names("tenant/a", 3), *names("tenant/b", 2), "broken"]
     rows = pa.table({"namespace": ["tenant/a"] * 3 + ["tenant/b"] * 3, "topic": topics})
     assert "row 6: 'broken'" in await refusal(parquet(tmp_path / "t.parquet", rows, group=2))

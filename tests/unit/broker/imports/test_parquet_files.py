@@ -65,9 +65,7 @@ async def test_a_duplicate_column_is_refused_by_name(tmp_path: Path, twice: str)
     assert await refusal(tmp_path) == f"{tmp_path}/t.parquet has the column {twice} twice"
 
 
-async def test_a_file_replaced_before_its_rows_are_read_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_file_replaced_before_its_rows_are_read_is_refused(tmp_path, monkeypatch) -> None:
     path, groups = tmp_path / "t.parquet", topic_files._row_groups
     pq.write_table(table(base("a")), path)
 

@@ -41,9 +41,7 @@ def test_a_namespace_may_be_staged_again_after_its_lot_was_taken() -> None:
     assert staged.names == []
 
 
-def test_namespaces_are_grouped_into_lots_of_about_the_row_limit(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_namespaces_are_grouped_into_lots_of_about_the_row_limit(monkeypatch) -> None:
     monkeypatch.setattr(staging, "ROWS_PER_LOT", 4)
     staged = StagedRows()
     staged.add(rows("a:1", "b:1", "b:2", "c:1", "c:2", "d:1", "d:2", "d:3", "d:4", "d:5", "e:1"))

@@ -138,9 +138,7 @@ def test_slots_of_discarded_patterns_are_reused() -> None:
     assert len(index._sets) == 1
 
 
-def test_a_set_that_runs_out_of_memory_is_matched_pattern_by_pattern(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_set_that_runs_out_of_memory_is_matched_pattern_by_pattern(monkeypatch) -> None:
     # Capacity for the patterns, and almost none for the matcher's cache
     monkeypatch.setattr(pattern_index, "SET_BYTES", 15_000)
     index = index_of(*(f"t/n/.*{letter}.{{12}}.*" for letter in "abcdefghijkl"))

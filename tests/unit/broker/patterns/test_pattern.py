@@ -249,9 +249,7 @@ def test_the_same_pattern_is_compiled_once() -> None:
     assert compile_pattern("a/b/c", FALLBACK) is compile_pattern("a/b/c", FALLBACK)
 
 
-def test_the_least_recently_used_compiled_pattern_is_evicted(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_least_recently_used_compiled_pattern_is_evicted(monkeypatch) -> None:
     monkeypatch.setattr(patterns, "_compiled", OrderedDict())
     monkeypatch.setattr(patterns, "MAX_COMPILED", 2)
     oldest = compile_pattern("a/b/oldest", FALLBACK)

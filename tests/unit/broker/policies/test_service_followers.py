@@ -3,8 +3,6 @@
 import asyncio
 from itertools import pairwise
 
-import pytest
-
 from broker.policies.service import AT_ONCE, PolicyFollowers
 from tests.support.clocks.settle import settle
 
@@ -54,9 +52,7 @@ class FailedTopic(Topic):
         raise OSError("no room")
 
 
-async def test_a_failing_topic_is_logged_and_does_not_stop_the_other_topics(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_failing_topic_is_logged_and_does_not_stop_the_other_topics(caplog) -> None:
     # One topic fails immediately, one in a later turn
     followers = PolicyFollowers()
     topics = [Topic() for _ in range(3 * AT_ONCE)]

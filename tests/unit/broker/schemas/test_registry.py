@@ -228,9 +228,7 @@ async def test_two_brokers_adding_schemas_simultaneously_get_consecutive_version
     assert sorted(found) == [V0, V1]
 
 
-async def test_the_size_of_all_schemas_of_a_topic_is_bounded(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_the_size_of_all_schemas_of_a_topic_is_bounded(monkeypatch) -> None:
     most = 2 * module.VERSION_BYTES + len(SMALL) + len(WIDER)
     monkeypatch.setattr(module, "MAX_TOPIC_BYTES", most)
     schemas = registry()

@@ -1,7 +1,5 @@
 """Blocks: their size, and sharing between versions."""
 
-import pytest
-
 from broker.topic_lists import tree
 from broker.topic_lists.block import Block, Totals, encode_entry
 from broker.topic_lists.sequence import Selection, TopicSequence
@@ -101,9 +99,7 @@ def test_branches_stay_small_in_a_deep_tree() -> None:
     assert names[12_345] + b"x" not in sequence
 
 
-def test_a_selection_is_finished_in_steps_with_an_equal_result(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_selection_is_finished_in_steps_with_an_equal_result(monkeypatch) -> None:
     source = TopicSequence.from_sorted(names_of(20_000))
     wanted, made = Selection(source), Selection(source)
     for block in list(source.blocks())[1:]:

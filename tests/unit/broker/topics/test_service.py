@@ -84,9 +84,7 @@ async def test_a_second_creation_of_a_topic_is_refused(made: Topics, domain: str
     assert await made.names() == ["t"]
 
 
-async def test_two_simultaneous_creations_of_a_topic_succeed_only_once(
-    made: Topics,
-) -> None:
+async def test_two_simultaneous_creations_of_a_topic_succeed_only_once(made: Topics) -> None:
     both = [made.service.create(topic("t"), {}), made.service.create_partitioned(topic("t"), 2, {})]
     results = await asyncio.gather(*both, return_exceptions=True)
     assert sum(isinstance(result, RefusedError) for result in results) == 1

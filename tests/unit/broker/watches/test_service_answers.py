@@ -120,9 +120,7 @@ async def test_a_private_answer_is_written_as_a_single_buffer(private_buffers: b
     assert client.known == ["a", "b"]
 
 
-async def test_a_large_private_answer_is_copied_in_several_pieces(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_large_private_answer_is_copied_in_several_pieces(monkeypatch) -> None:
     for one in (rules, topics_response):
         monkeypatch.setattr(one, "COPY_BYTES", 1_000)
     monkeypatch.setattr("broker.watches.sets.encoded_names.NAMES_A_PART", 10)

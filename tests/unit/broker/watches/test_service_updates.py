@@ -59,9 +59,7 @@ async def test_in_profile_pulsar_no_update_overtakes_waiting_updates() -> None:
     assert client.told == [(["b"], []), ([], ["b"]), (["c"], [])]
 
 
-async def test_in_profile_pulsar_updates_beyond_the_queue_are_dropped_silently(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_in_profile_pulsar_updates_beyond_the_queue_are_dropped_silently(monkeypatch) -> None:
     # One update in flight, ten may wait
     monkeypatch.setattr(topic_list_watcher, "MAX_QUEUED_UPDATES", 10)
     watching = Watching(as_shipped=True)

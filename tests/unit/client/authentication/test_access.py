@@ -111,7 +111,5 @@ def test_the_contents_of_a_certificate_and_its_key_recreate_the_access(tmp_path:
     }  # fmt: skip
 
 
-def test_contents_without_credentials_recreate_an_access_without_credentials(
-    tmp_path: Path,
-) -> None:
+def test_contents_without_credentials_recreate_an_access_without_credentials(tmp_path) -> None:
     assert Access.from_contents(Access().contents(), keeping(tmp_path)) == Access()

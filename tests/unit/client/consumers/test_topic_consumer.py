@@ -93,9 +93,7 @@ async def test_a_cancelled_subscription_is_closed_at_the_broker() -> None:
     assert not broker.cnx.attached.consumers
 
 
-async def test_a_consumer_that_fails_after_subscribing_is_closed_at_the_broker(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_consumer_that_fails_after_subscribing_is_closed_at_the_broker(monkeypatch) -> None:
     async def fail(_: object) -> None:
         raise TypeError("no number")
 

@@ -218,9 +218,7 @@ async def test_the_partition_lookup_is_retried_until_answered() -> None:
 
 
 @pytest.mark.parametrize("partitions", [0, 1])
-async def test_partition_lookup_and_attachment_share_the_operation_timeout(
-    partitions: int,
-) -> None:
+async def test_partition_lookup_and_attachment_share_the_operation_timeout(partitions: int) -> None:
     broker = ScriptedBroker(
         partition_count=partitions,
         lookup_refusals=[refusal(pb.ServiceNotReady)] * 8,

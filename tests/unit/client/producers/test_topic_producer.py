@@ -255,9 +255,7 @@ async def test_a_producer_closed_while_awaiting_exclusive_access_requests_access
     assert len(broker.producers) == 2
 
 
-async def test_a_connection_lost_together_with_the_queued_answer_is_retried(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_connection_lost_together_with_the_queued_answer_is_retried(monkeypatch) -> None:
     # Given a not-ready answer arriving together with the end of the connection
     broker = ScriptedBroker(is_ready=False)
     monkeypatch.setattr(broker.cnx, "exclusive_turns", Forgetting())

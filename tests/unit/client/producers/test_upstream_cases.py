@@ -139,9 +139,7 @@ async def test_timed_out_messages_hold_no_memory(batching: bool) -> None:
     assert [type(one.exception()) for one in results] == [Timeout, Timeout]
 
 
-async def test_a_batch_that_cannot_be_built_holds_no_memory(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_batch_that_cannot_be_built_holds_no_memory(monkeypatch) -> None:
     """Upstream: ProducerMemoryLimitTest.testBatchMessageOOMMemoryRelease"""
 
     def no_memory(*_: object, **__: object) -> None:

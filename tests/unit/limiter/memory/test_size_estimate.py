@@ -177,7 +177,7 @@ async def test_a_request_cancelled_before_its_estimate_does_not_reset_the_measur
 @pytest.mark.parametrize(
     ("anyone_resets", "estimate"), [(True, 10_240), (False, 20_000)], ids=["as shipped", "ours"]
 )
-async def test_a_failure_resets_the_measurement_of_a_different_request_only_as_shipped(
+async def test_a_failure_resets_the_measurement_of_a_different_request_only_in_profile_pulsar(
     holder: ResultHolder, anyone_resets: bool, estimate: int
 ) -> None:
     """Upstream: every failing caller calls resetIfInitializing."""

@@ -107,7 +107,7 @@ def shipped(kind: str, values: tuple[float, float, int, int, int]) -> dict[str, 
     }
 
 
-def test_the_twelve_instruments_are_as_shipped_and_have_no_attributes() -> None:
+def test_the_twelve_instruments_are_in_profile_pulsar_and_have_no_attributes() -> None:
     telemetry = Telemetry()
     telemetry.tally.observe(HEAP, AcquireOutcome.TIMED_OUT, 25.0)
     telemetry.tally.observe(DIRECT, AcquireOutcome.GRANTED, 0.0)

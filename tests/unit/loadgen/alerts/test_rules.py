@@ -52,9 +52,7 @@ def test_an_alert_fires_only_if_its_rule_stays_true_for_the_required_time(tmp_pa
     }
 
 
-def test_a_counter_that_rises_at_the_end_of_a_run_fires_an_alert_after_the_run(
-    tmp_path: Path,
-) -> None:
+def test_a_counter_that_rises_at_the_end_of_a_run_fires_an_alert_after_the_run(tmp_path) -> None:
     lost = {n / 2: float(n > 16) for n in range(20)}
     (alert,) = told_of(sampled("lost_total", lost), tmp_path).found
     assert (alert.alert, alert.since, alert.fires, alert.until) == ("Lost", 10.0, 40.0, 65.0)
@@ -80,9 +78,7 @@ def test_every_shipped_alerting_rule_can_be_evaluated() -> None:
 
 
 @pytest.mark.parametrize("text", ["[]", "groups: 3", "groups: [{rules: [{alert: x}]}]", "a: ["])
-def test_a_missing_file_or_a_file_without_alerting_rules_is_refused(
-    text: str, tmp_path: Path
-) -> None:
+def test_a_missing_file_or_a_file_without_alerting_rules_is_refused(text: str, tmp_path) -> None:
     file = tmp_path / "rules.yml"
     file.write_text(text)
     with pytest.raises(UsageError, match=r"rules\.yml is no file of Prometheus' alerting rules"):

@@ -1,14 +1,10 @@
-from pathlib import Path
-
 from loadgen.alerts.rules import Alert, Alerts
 from loadgen.alerts.told import alert_rows, alert_sentences, seen_by_scrapes, seen_rows
 from loadgen.results.results import Results
 from tests.support.runs.recorded_run import record_run, sample
 
 
-def test_a_memory_peak_between_two_scrapes_is_missing_from_the_scraped_values(
-    tmp_path: Path,
-) -> None:
+def test_a_memory_peak_between_two_scrapes_is_missing_from_the_scraped_values(tmp_path) -> None:
     samples = [
         *(sample("heap.used", second, 5e6 * (second < 3)) for second in range(10)),
         sample("heap.used", 10, 3e6),

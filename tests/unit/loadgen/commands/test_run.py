@@ -72,9 +72,7 @@ def test_the_run_command_has_at_most_fifteen_options() -> None:
     assert not any(each.hidden for each in options)
 
 
-def test_the_help_of_the_run_command_fits_two_screens(
-    loadgen, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_help_of_the_run_command_fits_two_screens(loadgen, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     lines = loadgen("--help")[1].splitlines()
     assert len(lines) <= MOST_LINES

@@ -84,9 +84,7 @@ def test_server_keys_of_a_document_are_read_as_text() -> None:
     }
 
 
-def test_a_document_overrides_the_extended_document_by_key_and_by_group_name(
-    tmp_path: Path,
-) -> None:
+def test_a_document_overrides_the_extended_document_by_key_and_by_group_name(tmp_path) -> None:
     write(tmp_path, "base.yaml", f"name: base\n{GROUPS}expect: [list.answered == 100%]\n")
     file = write(
         tmp_path,

@@ -259,9 +259,7 @@ def test_credentials_too_large_for_a_control_line_are_refused_before_the_run() -
         pass
 
 
-async def test_a_driver_clock_that_is_set_back_yields_no_negative_uncertainty(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_driver_clock_that_is_set_back_yields_no_negative_uncertainty(monkeypatch) -> None:
     readings = iter([1000.0])
     monkeypatch.setattr(control_server.time, "time", lambda: next(readings, 995.0))
     with ControlServer(1, lambda _: None).listening() as address:

@@ -65,9 +65,7 @@ def test_results_are_returned_in_the_order_of_the_workers() -> None:
     assert found == ["first", "second"]
 
 
-def test_a_worker_that_dies_before_the_start_is_reported_by_name(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_worker_that_dies_before_the_start_is_reported_by_name(monkeypatch) -> None:
     @contextmanager
     def worker(plan: str) -> Iterator[tuple[Connection, Ended]]:
         ours, theirs = Pipe()

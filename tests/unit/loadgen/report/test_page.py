@@ -75,9 +75,7 @@ def test_charts_are_at_most_390_pixels_wide(tmp_path: Path) -> None:
     assert "min-width" not in re.findall(r"\.charts svg \{[^}]*\}", text)[0]
 
 
-def test_the_headline_is_the_verdict_and_failed_checks_have_their_own_section(
-    tmp_path: Path,
-) -> None:
+def test_the_headline_is_the_verdict_and_failed_checks_have_their_own_section(tmp_path) -> None:
     missed = "steady.list.response.p99 < 1ms"
     expect = {"expect": ["steady.list.answered == 100%", missed]}
     text = made(tmp_path / "a", document=expect)
@@ -175,9 +173,7 @@ def columns(text: str) -> Iterator[tuple[str, list[str]]]:
         yield from zip(heads, map(list, zip(*rows, strict=True)), strict=True)
 
 
-def test_every_number_in_a_table_has_its_unit_in_the_cell_or_the_column_head(
-    tmp_path: Path,
-) -> None:
+def test_every_number_in_a_table_has_its_unit_in_the_cell_or_the_column_head(tmp_path) -> None:
     rows = [request(client=n, due=n / 10) for n in range(20)]
     rows += [request(client=n, outcome="refused", reason="TooManyRequests") for n in range(5)]
     events = [event("back", value=1.0), event("listed", value=2.0)]

@@ -116,9 +116,7 @@ def test_unanswered_requests_count_as_never_and_end_the_distribution_line(
     assert all(math.isfinite(y) for _, y in line.points)
 
 
-def test_if_all_requests_are_answered_the_distribution_line_ends_at_the_slowest(
-    tmp_path: Path,
-) -> None:
+def test_if_all_requests_are_answered_the_distribution_line_ends_at_the_slowest(tmp_path) -> None:
     rows = [request(client=n, response_seconds=n + 1.0) for n in range(1000)]
     with Results.open(record_run(tmp_path / "run", rows)) as run:
         (line,) = one("distribution", [run]).series

@@ -226,9 +226,7 @@ def test_a_client_that_is_never_back_has_an_infinite_recovery_time(tmp_path: Pat
     assert (found["p50"], found["p90"], found["max"]) == (2.0, INF, INF)
 
 
-def test_the_listings_the_recovery_and_the_reconnects_of_a_client_are_counted(
-    tmp_path: Path,
-) -> None:
+def test_the_listings_the_recovery_and_the_reconnects_of_a_client_are_counted(tmp_path) -> None:
     events = [event("back", value=1.0), event("connection-lost"), event("connection-lost")]
     (found,) = asked("clients", record_run(tmp_path, [request()] * 3, events))
     assert (found["back_seconds"], found["listings"], found["reconnects"]) == (1.0, 3, 2)

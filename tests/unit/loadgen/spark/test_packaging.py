@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from loadgen.spark import packaging
 from loadgen.spark.packaging import needed_distributions, pack, packed_files
 from loadgen.spark.session import SparkSettings, session_conf
@@ -27,9 +25,7 @@ def test_the_archive_holds_our_packages_with_data_and_without_tests() -> None:
     assert not [name for name in files if "/tests/" in name or name.endswith(".pyc")]
 
 
-def test_the_archive_is_reproducible_and_runs_by_its_own_python(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_archive_is_reproducible_and_runs_by_its_own_python(tmp_path, monkeypatch) -> None:
     # Given one module instead of all
     (tmp_path / "module.py").write_text("print('packed')")
     monkeypatch.setattr(packaging, "packed_files", lambda: {"here.py": tmp_path / "module.py"})

@@ -23,9 +23,7 @@ def cpp(client: int, due: float, **said: Any) -> dict[str, Any]:
     return request(client=client, due=due, group="cpp", family="cpp", **said)
 
 
-def test_watching_clients_are_back_by_their_watch_and_polling_clients_by_listing(
-    tmp_path: Path,
-) -> None:
+def test_watching_clients_are_back_by_their_watch_and_polling_clients_by_listing(tmp_path) -> None:
     # A restart at 30 s: clients have 90 s, polling clients 60 s more
     rehearsal = Rehearsal(question(), "restart")
     requests = [

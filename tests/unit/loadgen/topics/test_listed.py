@@ -61,9 +61,7 @@ def test_the_files_of_a_corpus_make_the_same_corpus_again(corpus: Corpus, tmp_pa
 
 
 @pytest.mark.usefixtures("many_buckets")
-def test_a_text_file_in_any_order_makes_the_corpus_of_its_names(
-    corpus: Corpus, tmp_path: Path
-) -> None:
+def test_a_text_file_in_any_order_makes_the_corpus_of_its_names(corpus: Corpus, tmp_path) -> None:
     names = [row["topic"] for row in rows(corpus)]
     path = text(tmp_path, *reversed(names))
     made = make(path, tmp_path / "again").corpus

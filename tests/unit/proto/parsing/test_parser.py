@@ -98,7 +98,7 @@ LOOKUP_OF_X = "ba01050a01781009"
     ("bodies", "refused"),
     [(LOOKUP_OF_X * 2, False), (LOOKUP_WITHOUT_ID + LOOKUP_OF_X, True)],
 )
-def test_as_shipped_each_of_two_repeated_bodies_must_be_complete(
+def test_in_profile_pulsar_each_of_two_repeated_bodies_must_be_complete(
     bodies: str, refused: bool
 ) -> None:
     command = bytes.fromhex("0817" + bodies)

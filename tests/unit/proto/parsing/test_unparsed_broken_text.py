@@ -51,14 +51,14 @@ def framed(data: bytes) -> Frame:
     return Frame(len(data) + 4, [memoryview(len(data).to_bytes(4, "big") + data)])
 
 
-def test_as_shipped_a_group_is_refused() -> None:
+def test_in_profile_pulsar_a_group_is_refused() -> None:
     frame = framed(lookup_command(7, "x").SerializeToString() + b"\xc3\x3e\xc4\x3e")
     assert frame.command() is not None
     with pytest.raises(RemoteProtocolError, match="group"):
         parse_as_pulsar(frame.command_bytes())
 
 
-def test_as_shipped_fields_of_a_large_command_are_not_scanned_a_second_time() -> None:
+def test_in_profile_pulsar_fields_of_a_large_command_are_not_scanned_a_second_time() -> None:
     # Given a command with so many unknown fields that objects for them would block the loop
     group, unknown = b"\xc3\x3e\xc4\x3e", b"\xf8\x3f\x01"
     data = lookup_command(7, "x").SerializeToString() + group + unknown * (MAX_MENDED_BYTES // 3)
@@ -66,13 +66,13 @@ def test_as_shipped_fields_of_a_large_command_are_not_scanned_a_second_time() ->
 
 
 @pytest.mark.parametrize("again", [b"\x0a\x00", b"\x91\x01" + b"\xff" * 8])
-def test_as_shipped_a_repeated_field_of_another_wire_type_is_unknown(again: bytes) -> None:
+def test_in_profile_pulsar_a_repeated_field_of_another_wire_type_is_unknown(again: bytes) -> None:
     # Given a PING with the type repeated as bytes, or the body repeated as a number
     data = b"\x08\x92\x00" + again + b"\x92\x01\x00"
     assert parse_as_pulsar(framed(data).command_bytes()).type == pb.BaseCommand.PING
 
 
-def test_as_shipped_broken_text_in_a_frame_is_mended() -> None:
+def test_in_profile_pulsar_broken_text_in_a_frame_is_mended() -> None:
     frame = framed(with_broken_text(b"\xff"))
     read = parse_as_pulsar(frame.command_bytes())
     assert read.lookupTopic.topic == "\ufffd"

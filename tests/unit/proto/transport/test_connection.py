@@ -477,9 +477,7 @@ async def test_a_turn_ends_after_its_time(monkeypatch: pytest.MonkeyPatch) -> No
     assert peer.taken == [0, 1, 2, 3, 4]
 
 
-async def test_turns_are_shorter_while_many_connections_want_turns(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_turns_are_shorter_while_many_connections_want_turns(monkeypatch) -> None:
     # Three connections with waiting frames, and frames that take a third of a whole turn
     seconds = 0.0
     monkeypatch.setattr(connection, "perf_counter", lambda: seconds)

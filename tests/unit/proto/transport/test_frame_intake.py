@@ -146,7 +146,7 @@ def test_a_frame_that_cannot_be_overtaken_stops_reading_until_handled() -> None:
 # -- as shipped -----------------------------------------------------------------------------------
 
 
-def test_as_shipped_a_closed_gate_delivers_no_frames_and_stops_reading() -> None:
+def test_in_profile_pulsar_a_closed_gate_delivers_no_frames_and_stops_reading() -> None:
     fed = Fed(parks=False).feed(PING, LOOKUP)
     assert fed.taken(gate_open=False) == []
     assert not fed.intake.wants_more

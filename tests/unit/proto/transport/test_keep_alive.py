@@ -78,14 +78,14 @@ class Ticking:
         (["owes", "owes heard", "owes heard"], [PING] * 3, [PING] * 3),
     ],
 )
-def test_each_tick_has_the_expected_verdict_as_shipped_and_by_progress(
+def test_each_tick_has_the_expected_verdict_in_profile_pulsar_and_by_progress(
     whats: list[str], pulsar: list[Verdict], floodgate: list[Verdict]
 ) -> None:
     assert Ticking(by_progress=False).ticks(*whats[: len(pulsar)]) == pulsar
     assert Ticking(by_progress=True).ticks(*whats) == floodgate
 
 
-def test_as_shipped_a_peer_read_again_after_a_pause_is_closed_if_silent() -> None:
+def test_in_profile_pulsar_a_peer_read_again_after_a_pause_is_closed_if_silent() -> None:
     # Probes before and during the pause
     peer = Ticking(by_progress=False)
     peer.ticks("", "paused", "paused")

@@ -67,7 +67,7 @@ async def test_a_ping_overtakes_parked_lookups(link: Link) -> None:
 
 
 @BOTH
-async def test_as_shipped_a_paused_connection_is_not_read_and_no_frame_overtakes(
+async def test_in_profile_pulsar_a_paused_connection_is_not_read_and_no_frame_overtakes(
     link: Link,
 ) -> None:
     async with paused(link, SHIPPED) as (connection, peer):

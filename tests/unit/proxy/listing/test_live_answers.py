@@ -116,9 +116,7 @@ async def test_an_answer_below_the_minimum_size_is_not_remembered(size_bytes, re
 
 
 @pytest.mark.parametrize("hash_text", ["", "0123ABCD", "0123abcde"])
-async def test_an_answer_without_a_valid_hash_is_not_remembered(
-    hash_text: str,
-) -> None:
+async def test_an_answer_without_a_valid_hash_is_not_remembered(hash_text: str) -> None:
     budget = Budget()
     live = await budget.sent(listed(NAMES, hash_text), "first")
     assert (live.topics_hash, len(budget.live)) == (None, 0)

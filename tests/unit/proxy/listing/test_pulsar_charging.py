@@ -80,7 +80,7 @@ async def test_each_size_estimate_policy_reserves_and_charges_its_own_sizes(
 # -- listings larger than a limit, as shipped ----------------------------------------------------
 
 
-async def test_as_shipped_only_the_first_listing_above_the_heap_limit_is_refused() -> None:
+async def test_in_profile_pulsar_only_the_first_listing_above_the_heap_limit_is_refused() -> None:
     limit = ESTIMATE_BYTES - 1
     async with shipped(heap=limit) as setup:
         first = await refused(setup)
@@ -103,7 +103,9 @@ async def test_policy_proposal_refuses_a_listing_above_the_heap_limit_every_time
         assert held(setup.limiter) == {}
 
 
-async def test_as_shipped_a_listing_above_the_direct_memory_limit_is_never_answered() -> None:
+async def test_in_profile_pulsar_a_listing_above_the_direct_memory_limit_is_never_answered() -> (
+    None
+):
     async with shipped(direct=COMMAND_BYTES - 1) as setup:
         for _ in range(3):
             with pytest.raises(UnansweredRequestError) as caught:
@@ -113,7 +115,7 @@ async def test_as_shipped_a_listing_above_the_direct_memory_limit_is_never_answe
         assert setup.broker.requests == [BIG] * 3
 
 
-async def test_as_shipped_a_refused_namespace_stays_unanswered_after_shrinking() -> None:
+async def test_in_profile_pulsar_a_refused_namespace_stays_unanswered_after_shrinking() -> None:
     async with shipped(heap=ESTIMATE_BYTES - 1) as setup:
         await refused(setup)
         setup.broker.names[BIG] = NAMES[:10]
@@ -275,7 +277,7 @@ async def test_cancelling_a_request_that_waits_for_the_first_size_resets_no_meas
 
 
 @pytest.mark.parametrize(("mended", "waiting"), [(False, 2), (True, 1)], ids=["as shipped", "ours"])
-async def test_only_as_shipped_a_failure_resets_the_measurement_of_another_request(
+async def test_only_in_profile_pulsar_a_failure_resets_the_measurement_of_another_request(
     mended, waiting
 ) -> None:
     # A request with an estimate from a failed measurement; a measuring request, and a follower

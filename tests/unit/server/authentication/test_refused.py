@@ -2,8 +2,6 @@
 
 import logging
 
-import pytest
-
 from server.authentication.refused import (
     TOLD_SECONDS,
     RefusedOperations,
@@ -25,9 +23,7 @@ def test_refusals_are_counted_by_subject() -> None:
     assert found == {**dict.fromkeys(Subject, 0), "topic": 3, "namespace": 1}
 
 
-def test_refusals_are_logged_once_per_second_in_lines_of_bounded_length(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_refusals_are_logged_once_per_second_in_lines_of_bounded_length(caplog) -> None:
     clock = ManualClock()
     refused = RefusedOperations(clock)
     with caplog.at_level(logging.INFO, "server.authentication.refused"):

@@ -70,9 +70,7 @@ TEXTS_THAT_ARE_NO_KEYS = (
 
 
 @pytest.mark.parametrize("text", TEXTS_THAT_ARE_NO_KEYS)
-def test_a_plain_text_in_a_variable_is_refused_as_a_key(
-    text: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plain_text_in_a_variable_is_refused_as_a_key(text: str, monkeypatch) -> None:
     monkeypatch.setenv("SOME_KEY", text)
     with pytest.raises(KeySourceError, match="'SOME_KEY' holds a text and no key") as caught:
         read_key("env:SOME_KEY", may_be_pem=False)

@@ -125,9 +125,7 @@ async def test_an_unusable_address_is_reported_in_a_single_sentence(
     assert sentence in str(caught.value)
 
 
-async def test_a_port_without_permission_is_reported_in_a_single_sentence(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_port_without_permission_is_reported_in_a_single_sentence(monkeypatch) -> None:
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 

@@ -3,15 +3,11 @@
 import asyncio
 import logging
 
-import pytest
-
 from server.connection.permitted_requests import RequestTasks
 from tests.support.clocks.settle import settle
 
 
-async def test_an_error_of_a_request_is_answered_and_further_requests_continue(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_an_error_of_a_request_is_answered_and_further_requests_continue(caplog) -> None:
     answered, done, go_on = [], [], asyncio.Event()
     tasks = RequestTasks(lambda number, text: answered.append((number, text)))
 

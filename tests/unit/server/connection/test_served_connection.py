@@ -150,7 +150,7 @@ async def test_an_unfinished_handshake_is_closed_at_the_first_tick(as_shipped) -
     assert served.cnx.closed
 
 
-async def test_as_shipped_a_paused_peer_is_never_closed_and_pinged_at_each_tick() -> None:
+async def test_in_profile_pulsar_a_paused_peer_is_never_closed_and_pinged_at_each_tick() -> None:
     served = Served(as_shipped=True)
     served.is_paused()
     await served.passes(600.0)
@@ -158,7 +158,9 @@ async def test_as_shipped_a_paused_peer_is_never_closed_and_pinged_at_each_tick(
     assert served.takes() == ANSWER + 20 * PING
 
 
-async def test_as_shipped_without_pausing_a_peer_not_reading_is_closed_at_the_second_tick() -> None:
+async def test_in_profile_pulsar_an_unpaused_peer_not_reading_is_closed_at_the_second_tick() -> (
+    None
+):
     served = Served(as_shipped=True, pauses=False)
     served.cnx.enqueue([ANSWER], len(ANSWER))
     await served.passes(59.9)
@@ -197,7 +199,7 @@ async def test_without_a_keep_alive_interval_no_peer_is_pinged(seconds: float) -
 
 
 @pytest.mark.parametrize(("as_shipped", "pongs"), [(False, 2), (True, 50)])
-async def test_pongs_to_a_peer_that_does_not_read_pile_up_only_as_shipped(
+async def test_pongs_to_a_peer_that_does_not_read_pile_up_only_in_profile_pulsar(
     as_shipped: bool, pongs: int
 ) -> None:
     served = Served(as_shipped=as_shipped, pauses=False)
@@ -265,7 +267,7 @@ async def test_a_proxy_has_neither_the_response_budget_nor_the_cooldown_of_one_c
     assert len(served.cnx.commands) == 100
 
 
-async def test_as_shipped_a_proxy_has_the_cooldown_of_one_client() -> None:
+async def test_in_profile_pulsar_a_proxy_has_the_cooldown_of_one_client() -> None:
     served = Served(as_shipped=True)
     served.cnx.stands_for_many()
     served.is_paused()
@@ -276,7 +278,7 @@ async def test_as_shipped_a_proxy_has_the_cooldown_of_one_client() -> None:
 
 
 @pytest.mark.parametrize(("as_shipped", "taken"), [(False, 100), (True, 6)])
-async def test_published_messages_are_counted_by_the_cooldown_only_as_shipped(
+async def test_published_messages_are_counted_by_the_cooldown_only_in_profile_pulsar(
     as_shipped: bool, taken: int
 ) -> None:
     served = Served(as_shipped=as_shipped)

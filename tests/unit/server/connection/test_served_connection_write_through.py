@@ -7,7 +7,7 @@ def nothing() -> None:
     """Departure callback of a frame."""
 
 
-async def test_as_shipped_no_frame_bypasses_the_queue() -> None:
+async def test_in_profile_pulsar_no_frame_bypasses_the_queue() -> None:
     served = Served(as_shipped=True)
     assert not served.cnx.write_through(ANSWER, lambda: nothing, 0)
     assert served.takes() == b""

@@ -27,9 +27,7 @@ async def test_a_long_list_is_freed_in_a_thread(monkeypatch: pytest.MonkeyPatch)
     assert threading.current_thread() not in Freed.threads
 
 
-async def test_a_short_list_or_another_type_is_not_freed_in_a_thread(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_short_list_or_another_type_is_not_freed_in_a_thread(monkeypatch) -> None:
     monkeypatch.setattr(freed_memory, "FREED_AT_ONCE", 3)
     monkeypatch.setattr(asyncio, "to_thread", None)
     values = [1, 2, 3]

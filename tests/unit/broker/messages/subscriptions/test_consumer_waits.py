@@ -79,9 +79,7 @@ async def test_a_dispatch_rate_is_no_reason_to_wait_without_messages() -> None:
     assert subscription.dispatcher.waits(consumer) is Waits.NOTHING_LEFT
 
 
-async def test_a_consumer_waits_for_the_delay_while_reading_is_paused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_consumer_waits_for_the_delay_while_reading_is_paused(monkeypatch) -> None:
     monkeypatch.setattr(delayed, "FIXED_DELAY_LOOK_AHEAD", 5)
     topic, subscription = await subscribed_topic()
     consumer, _ = consume(subscription, SubType.Shared, 5)

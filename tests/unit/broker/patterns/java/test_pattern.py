@@ -124,9 +124,7 @@ def test_a_syntax_error_has_the_description_and_index_of_java(
         "(?!x)(?:a{2147483647}){2147483647}" * 300,
     ],
 )
-def test_a_pattern_with_too_many_repetitions_is_refused_before_compilation(
-    pattern: str,
-) -> None:
+def test_a_pattern_with_too_many_repetitions_is_refused_before_compilation(pattern: str) -> None:
     with pytest.raises(InvalidPatternError, match="repeats too much"):
         translated(pattern)
 

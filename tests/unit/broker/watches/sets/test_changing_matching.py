@@ -2,8 +2,6 @@
 
 from typing import Any, cast
 
-import pytest
-
 from broker.patterns import index as pattern_index
 from broker.patterns.filter import PatternFilter
 from broker.patterns.index import PatternIndex
@@ -14,9 +12,7 @@ from broker.watches.sets.changing import ChangeMatching, matching_for
 from server.tasks.cooperative import Steps
 
 
-def test_names_matched_by_a_backtracking_pattern_are_noted_a_block_per_step(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_names_matched_by_a_backtracking_pattern_are_noted_a_block_per_step(monkeypatch) -> None:
     monkeypatch.setattr(tree, "BLOCK_BYTES", 500)
     names = [f"persistent://t/n/{number:04d}".encode() for number in range(100)]
     sequence = TopicSequence.from_sorted(names)

@@ -70,9 +70,7 @@ async def test_encoding_stops_when_all_requests_are_cancelled() -> None:
     assert len(asyncio.all_tasks()) == 1
 
 
-async def test_a_long_encoded_copy_is_freed_in_several_turns(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_long_encoded_copy_is_freed_in_several_turns(monkeypatch) -> None:
     monkeypatch.setattr(encoded_names, "PARTS_A_TURN", 1, raising=False)
     encoded = await EncodedVersions().of(version_of(MANY))
     parts = list(encoded.parts)

@@ -68,9 +68,7 @@ async def test_acknowledgements_are_sent_at_the_group_size_or_the_group_time() -
     assert case.acks.pending == 0
 
 
-async def test_an_ack_command_has_at_most_the_limits_of_ids_and_bit_set_words(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_an_ack_command_has_at_most_the_limits_of_ids_and_bit_set_words(monkeypatch) -> None:
     monkeypatch.setattr(acknowledgements, "MOST_IDS", 2)
     monkeypatch.setattr(acknowledgements, "MOST_WORDS", 3)
     case = Acks(batch_index_ack_enabled=True, ack_group_size=100)

@@ -53,9 +53,7 @@ def test_removed_or_cleared_entries_never_fall_due() -> None:
     assert len(one.times) == 0
 
 
-def test_the_oldest_entry_falls_due_immediately_at_the_limit(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_oldest_entry_falls_due_immediately_at_the_limit(monkeypatch) -> None:
     monkeypatch.setattr(handed_out, "MOST_ENTRIES", 2)
     one = Times()
     for number in range(3):

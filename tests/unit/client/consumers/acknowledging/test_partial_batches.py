@@ -1,7 +1,5 @@
 """Batches track their acknowledged messages."""
 
-import pytest
-
 from client.consumers.acknowledging import partial_batches
 from client.consumers.acknowledging.partial_batches import PartialBatch, PartialBatches
 
@@ -33,9 +31,7 @@ def test_acknowledge_up_to_acknowledges_every_earlier_message_of_the_batch() -> 
     assert batch.left == 2
 
 
-def test_the_least_recently_used_batch_is_forgotten_at_the_limit(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_least_recently_used_batch_is_forgotten_at_the_limit(monkeypatch) -> None:
     monkeypatch.setattr(partial_batches, "MOST_BATCHES", 2)
     batches = PartialBatches()
     for entry in range(2):

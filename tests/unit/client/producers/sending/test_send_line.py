@@ -121,9 +121,7 @@ async def test_a_send_that_does_not_wait_is_refused_with_the_missing_resource() 
         line.enter(pending(waits=False))
 
 
-async def test_a_send_above_the_limit_of_waiting_sends_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_send_above_the_limit_of_waiting_sends_is_refused(monkeypatch) -> None:
     monkeypatch.setattr(send_line, "MOST_WAITING", 2)
     line = Line(places=1)
     for _ in range(3):

@@ -238,9 +238,7 @@ def test_a_real_storm_that_misses_the_goal_is_repeated_with_larger_limits(
     assert word in " ".join(sure(found))
 
 
-def test_a_real_storm_on_a_too_slow_machine_does_not_disprove_the_limits(
-    tmp_path: Path,
-) -> None:
+def test_a_real_storm_on_a_too_slow_machine_does_not_disprove_the_limits(tmp_path: Path) -> None:
     late = {"task": 0, "clients": 1, "moments": 0, "lag_p99_seconds": 0.0, "cpu_seconds": 0.0,
             "measured_seconds": 0.0, "loop_lag_max_seconds": 9.0}  # fmt: skip
 

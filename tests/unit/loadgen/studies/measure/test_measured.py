@@ -76,9 +76,7 @@ def find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake: FakeExperiment) 
     return measured(options, tuple(SIZES), FRESH, 5.0)
 
 
-def test_known_service_times_are_found_from_the_probes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_known_service_times_are_found_from_the_probes(tmp_path: Path, monkeypatch) -> None:
     found = find(tmp_path, monkeypatch, FakeExperiment(rows, server_version="4.2.4"))
     times = found.times
     assert times.list_wait == pytest.approx(WAIT, rel=1e-3)
@@ -107,9 +105,7 @@ def test_the_band_is_of_whole_answers_and_at_least_the_recorded_band() -> None:
     assert band(5, 2) == pytest.approx(4)
 
 
-def test_a_scenario_reads_the_written_service_times(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_scenario_reads_the_written_service_times(tmp_path: Path, monkeypatch) -> None:
     found = find(tmp_path, monkeypatch, FakeExperiment(rows, server_version="4.2.4"))
     file = tmp_path / "times.yaml"
     file.write_text(found.text())

@@ -9,9 +9,7 @@ from server.authentication.basic.provider import BasicProvider
 from server.authentication.providers import AuthenticationError
 
 
-def test_an_unknown_name_is_hashed_like_a_wrong_password(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unknown_name_is_hashed_like_a_wrong_password(tmp_path: Path, monkeypatch) -> None:
     (tmp_path / "users").write_text(f"ann:{apr1(b'right', 'salt')}\n")
     provider = BasicProvider(f"file://{tmp_path / 'users'}")
     hashed: list[bytes] = []

@@ -102,9 +102,7 @@ async def test_a_folder_that_cannot_be_created_is_reported_in_a_sentence(tmp_pat
         await sqlite_store(tmp_path / "file" / "messages.db").open()
 
 
-async def test_a_directory_in_place_of_the_file_is_reported_without_damage_advice(
-    tmp_path: Path,
-) -> None:
+async def test_a_directory_in_place_of_the_file_is_reported_without_damage_advice(tmp_path) -> None:
     (tmp_path / "messages.db").mkdir()
     with pytest.raises(MessageStoreError) as refused:
         await sqlite_store(tmp_path / "messages.db").open()

@@ -67,9 +67,7 @@ async def test_ledgers_without_stored_entries_are_removed_with_their_bytes(
         assert [info.entries for info in again.ledgers] == [5, 2, 0]
 
 
-async def test_an_entry_in_flight_has_a_position_but_is_not_readable(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_entry_in_flight_has_a_position_but_is_not_readable(tmp_path, monkeypatch) -> None:
     made = held_writers(monkeypatch)
     async with opened(sqlite_store(tmp_path / "messages.db")) as store:
         ledger = await store.open_ledger(TOPIC)

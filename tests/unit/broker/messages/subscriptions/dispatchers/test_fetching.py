@@ -335,9 +335,7 @@ async def test_a_fetch_of_released_messages_is_bounded_by_the_bytes_of_a_read(
 
 @pytest.mark.parametrize("kind", INDIVIDUALLY)
 async def test_a_failed_fetch_of_released_messages_is_retried_after_a_second(
-    topic: Stored,
-    kind: pb.CommandSubscribe.SubType.ValueType,
-    monkeypatch: pytest.MonkeyPatch,
+    topic: Stored, kind: pb.CommandSubscribe.SubType.ValueType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     positions = await topic.stored(3)
     subscription, consumer, cnx = await consuming(topic, kind, permits=3)

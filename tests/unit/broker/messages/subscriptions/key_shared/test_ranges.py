@@ -112,9 +112,7 @@ def test_the_hashes_taken_over_by_a_new_consumer_are_reported() -> None:
     assert ranges.add("d") == [MovedHashes(32769, 49152, "a", "d")]
 
 
-def test_a_consumer_is_refused_when_each_range_has_a_single_hash(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_consumer_is_refused_when_each_range_has_a_single_hash(monkeypatch) -> None:
     monkeypatch.setattr(module, "HASHES", 4)
     ranges: HalvedRanges[int] = HalvedRanges()
     for number in range(4):
