@@ -1,4 +1,4 @@
-"""Whether pyarrow and numpy are installed, which speed up matching thousands of names.
+"""The presence of pyarrow and numpy, which speed up matching thousands of names.
 
 pyarrow and numpy take 240 MB of disk, 60 MB of memory and a third of a second of the start. So they
 come with an extra, and without them names are matched one by one.

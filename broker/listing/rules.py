@@ -92,7 +92,7 @@ class PulsarRefusals(Refusals):
 
 @dataclass(frozen=True, slots=True)
 class AnswerRules:
-    """How responses with topic lists are built, which differs between the profiles.
+    """The building of responses with topic lists, in which the profiles differ.
 
     Attributes:
         private_buffers: Whether every response is assembled into private bytes.

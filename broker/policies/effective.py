@@ -83,7 +83,7 @@ class InactiveTopics(NamedTuple):
 
 
 class AutoTopicCreation(NamedTuple):
-    """Whether a client's request creates a missing topic, and with how many partitions.
+    """The creation of missing topics for clients: allowed or not, and the number of partitions.
 
     Attributes:
         allowed: Whether topics are created.

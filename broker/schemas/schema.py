@@ -100,7 +100,7 @@ def version_of_bytes(data: bytes) -> int:
 
 
 class SchemaRules(NamedTuple):
-    """How schemas are checked and answered in a profile: floodgate or pulsar.
+    """The checks of schemas, and their answers, in a profile: floodgate or pulsar.
 
     Attributes:
         refuses_by_name: A truncated KEY_VALUE schema is refused with a reason, like unreadable

@@ -18,7 +18,7 @@ REFUSED = "Unable to create topic list watcher: "
 
 @dataclass(frozen=True, slots=True)
 class WatchProfile:
-    """How watches behave, which differs between the profiles pulsar and floodgate.
+    """The behavior of watches in a profile: pulsar or floodgate.
 
     Attributes:
         one_by_one: Each name is a separate update, queued for each watcher; otherwise a watcher

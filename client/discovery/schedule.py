@@ -100,7 +100,7 @@ PERIOD_SECONDS = 60.0
 
 
 class Removal(Enum):
-    """What a pattern consumer does with a topic that no longer matches."""
+    """The action of a pattern consumer on a topic that no longer matches."""
 
     CLOSE = "close the consumer; the subscription stays"
     UNSUBSCRIBE = "unsubscribe"

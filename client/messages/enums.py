@@ -32,14 +32,14 @@ class ConsumerType(Enum):
 
 
 class BatchingType(Enum):
-    """How messages are batched: in the order of sending, or each batch with a single key."""
+    """The order of messages in batches: as sent, or one key in each batch."""
 
     Default = 0
     KeyBased = 1
 
 
 class PartitionsRoutingMode(Enum):
-    """How a partition is chosen for messages without a key."""
+    """The choice of a partition for messages without a key."""
 
     UseSinglePartition = 0
     RoundRobinDistribution = 1
@@ -58,7 +58,7 @@ class HashingScheme(Enum):
 
 
 class ProducerAccessMode(Enum):
-    """Whether a producer shares its topic with other producers, or has exclusive access."""
+    """The access of a producer to its topic: shared with other producers, or exclusive."""
 
     Shared = 0
     Exclusive = 1
@@ -82,7 +82,7 @@ class KeySharedMode(Enum):
 
 
 class ConsumerCryptoFailureAction(Enum):
-    """What to do with messages that cannot be decrypted."""
+    """The action on messages that cannot be decrypted."""
 
     FAIL = 0
     DISCARD = 1

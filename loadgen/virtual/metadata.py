@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from limiter.single_flight import SingleFlight
-from loadgen.virtual.processor import SIDE_BY_SIDE, Threads
+from loadgen.virtual.processor import Threads
 from proto.names import NamespaceName
 
 if TYPE_CHECKING:
@@ -55,15 +55,15 @@ def _let_patterns_cost(broker: BrokerService, threads: Threads, times: ServiceTi
     at_once, find_set, store = pattern_filter.filter, watches._find_set, broker.store.snapshot
     each_alone = watches._profile.lists_for_each_request
 
-    async def match(pattern: str, names: Totals, name: float, queue: str = SIDE_BY_SIDE) -> None:
+    async def match(pattern: str, names: Totals, name: float, *, alone: bool = False) -> None:
         if pattern.rpartition("://")[2] != _EVERYTHING:
-            await threads.work(name * names.joined_bytes / _NAME_BYTES, queue)
+            await threads.work(name * names.joined_bytes / _NAME_BYTES, alone=alone)
 
     async def matched(listing: TopicListing, pattern: str) -> TopicListing:
         kept = await at_once(listing, pattern)
         of_watches = "://" not in pattern
         if not (of_watches and each_alone):
-            await match(pattern, listing.totals, times.match_name, "limiter")
+            await match(pattern, listing.totals, times.match_name, alone=True)
         return kept
 
     async def set_found(watch: Watch) -> None:
@@ -114,7 +114,7 @@ def _let_store_wait(broker: BrokerService, threads: Threads, times: ServiceTimes
         found = await at_once(namespace)
         names = 0 if found is None else found.persistent.totals.joined_bytes / _NAME_BYTES
         # As upstream: later listings of a namespace join the query in flight.
-        work = partial(threads.work, times.list_name * names, wait=times.list_wait)
+        work = partial(threads.work, times.list_name * names, times.list_wait)
         await flights.join(namespace, work)
         return found
 

@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from loadgen.virtual.loop import VirtualLoop
 
 
-SIDE_BY_SIDE = ""
-"""The queue of work that excludes no other work."""
-
-
 class Processor:
     """The processor of a simulated server.
 
@@ -84,13 +80,13 @@ class _Work(NamedTuple):
     number: int
     seconds: float
     done: asyncio.Future[None]
-    queue: str
+    alone: bool
 
 
 class Threads:
     """Threads of a simulated server besides its event loop, which do the oldest work first.
 
-    Mutable state: busy threads and queues, and waiting work. Bound: the requests of the process.
+    Mutable state: busy threads, and waiting work. Bound: the requests of the process.
 
     Args:
         processor: Of the process; threads' time adds to ``spent_seconds``.
@@ -100,49 +96,47 @@ class Threads:
     def __init__(self, processor: Processor, count: int = 1) -> None:
         self._processor = processor
         self._idle = count
-        self._busy: set[str] = set()
+        self._alone_busy = False
         self._numbers = itertools.count()
-        self._waiting: dict[str, deque[_Work]] = {SIDE_BY_SIDE: deque()}
+        self._waiting: deque[_Work] = deque()
+        self._waiting_alone: deque[_Work] = deque()
 
-    async def work(self, seconds: float, queue: str = SIDE_BY_SIDE, wait: float = 0.0) -> None:
+    async def work(self, seconds: float, wait: float = 0.0, *, alone: bool = False) -> None:
         """Occupy a thread for ``seconds``; return once the server's processor is free, too.
 
         Args:
             seconds: The thread's time.
-            queue: The work excludes other work of the same queue, if the queue has a name.
             wait: A delay before, without use of a thread.
+            alone: Whether the work excludes other such work.
         """
         processor, loop = self._processor, self._processor._loop
         done: asyncio.Future[None] = loop.create_future()
-        work = _Work(next(self._numbers), seconds, done, queue)
+        work = _Work(next(self._numbers), seconds, done, alone)
         loop.after(processor.done_at + wait, self._add, work)
         await done
 
     def _add(self, work: _Work) -> None:
-        self._waiting.setdefault(work.queue, deque()).append(work)
+        (self._waiting_alone if work.alone else self._waiting).append(work)
         self._begin()
 
     def _begin(self) -> None:
         loop = self._processor._loop
         while self._idle and (work := self._next()) is not None:
             self._idle -= 1
-            if work.queue:
-                self._busy.add(work.queue)
+            self._alone_busy |= work.alone
             self._processor.spent_seconds += work.seconds
             loop.after(loop._now + work.seconds, self._end, work)
 
     def _next(self) -> _Work | None:
-        """Remove and return the oldest work whose queue is free; None if there is none."""
-        ready = [
-            waiting
-            for queue, waiting in self._waiting.items()
-            if waiting and queue not in self._busy
-        ]
+        """Remove and return the oldest work that may begin; None if there is none."""
+        queues = [self._waiting] if self._alone_busy else [self._waiting, self._waiting_alone]
+        ready = [each for each in queues if each]
         return min(ready, key=itemgetter(0)).popleft() if ready else None
 
     def _end(self, work: _Work) -> None:
         self._idle += 1
-        self._busy.discard(work.queue)
+        if work.alone:
+            self._alone_busy = False
         self._processor.serve(finish, work.done)
         self._begin()
 
