@@ -31,8 +31,8 @@ class ServiceTimes(Part):
             0: the topics are in memory.
         list_name: Reading a name of 100 bytes for a listing outside memory; other names, here and
             below, in proportion to their length.
-        match_name: A list pattern's evaluation on a name, one list after the other.
-        watch_name: The same for a watch; watches are evaluated side by side.
+        match_name: A list pattern's evaluation on a name.
+        watch_name: The same for a watch.
         answer_name: A name's part of an answer: hash and bytes, made for each request.
         threads: Threads, or cores, for names, patterns and answers, beside all other work.
         first_lookup: The first lookup of a namespace, in addition: a broker just started has to
@@ -65,17 +65,13 @@ class ServiceTimes(Part):
 FLOODGATE = ServiceTimes(
     accept=90e-6, read=40e-6, write=12e-6, read_byte=0.15e-9, write_byte=0.25e-9
 )
-# Of a 4.2.4 with two cores, by processor time, for names of 100 bytes: 1.5 to 1.6 us for each
-# listing made (several requests for a namespace share a listing), 0.5 to 0.8 us for each answer,
-# from lists of 2,000 and 16,000 names of 60 and 118 bytes, 1, 4, 16 and 64 at once. A pattern
-# behind persistent://tenant/namespace/ is evaluated for each request. List patterns go through the
-# one thread that grants permits, watch patterns through the event loops; both from two machines,
-# between whose figures these lie: for a name in a list 4 us (57 lists a second of 3,978 names of 97
-# bytes on a cold broker, 82 on a warm broker, with one core busy) and 6 to 8 us (lists of 10,000
-# names, one at a time); in a watch 7 us (garbage collection included, with two cores busy, and
-# hardly any answer left for ten seconds, while direct memory was full) and 8 us. First lookups: 400
-# clients on as many namespaces were back after 4.7 s, and after 2.6 s the second time; on the other
-# machine 20 ms each, one after the other.
+# Of a 4.2.4 on two cores, for names of 100 bytes, from three machines, between whose figures these
+# lie. Processor time of lists of 2,000 to 16,000 names of 60 and 118 bytes, 1 to 64 at once: 0.9 to
+# 1.6 us for each listing made (several requests for a namespace share a listing), 0.5 to 0.8 us for
+# each answer. A pattern behind persistent://tenant/namespace/ is evaluated for each request: 4 to 8
+# us a name of a list (lists of 10,000 names; by stack samples, on three threads), 4 to 8 us of a
+# watch. First lookups: 400 clients on as many namespaces were back after 4.7 s, and after 2.6 s the
+# second time; on other machines 6 to 20 ms each, one after the other.
 PULSAR = ServiceTimes(
     accept=150e-6,
     read=60e-6,

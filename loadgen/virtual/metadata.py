@@ -1,10 +1,11 @@
 """How long listings take with a metadata store, for simulations of a real Pulsar.
 
 A real Pulsar queries its metadata store for each listing, so many listings are in flight, each with
-the small heap of a first estimate. A thread reads and sorts the names, once for all listings of a
-namespace that arrive meanwhile. Patterns are matched for each request: of lists by the one thread
-that grants permits, of watches by the connections' event loops. Then each request's answer is made
-with direct memory, held until written. All of this shares the machine's cores.
+the small heap of a first estimate. A thread reads the names, once for all listings of a namespace
+that arrive meanwhile. With the heap of the whole list, the pattern is matched and the answer made
+for each request; then the answer waits for direct memory, held until written. Several threads of
+small pools do this work for lists, and the connections' event loops for watches: together they have
+the machine's cores.
 """
 
 from __future__ import annotations
@@ -55,15 +56,15 @@ def _let_patterns_cost(broker: BrokerService, threads: Threads, times: ServiceTi
     at_once, find_set, store = pattern_filter.filter, watches._find_set, broker.store.snapshot
     each_alone = watches._profile.lists_for_each_request
 
-    async def match(pattern: str, names: Totals, name: float, *, alone: bool = False) -> None:
+    async def match(pattern: str, names: Totals, name: float) -> None:
         if pattern.rpartition("://")[2] != _EVERYTHING:
-            await threads.work(name * names.joined_bytes / _NAME_BYTES, alone=alone)
+            await threads.work(name * names.joined_bytes / _NAME_BYTES)
 
     async def matched(listing: TopicListing, pattern: str) -> TopicListing:
         kept = await at_once(listing, pattern)
         of_watches = "://" not in pattern
         if not (of_watches and each_alone):
-            await match(pattern, listing.totals, times.match_name, alone=True)
+            await match(pattern, listing.totals, times.match_name)
         return kept
 
     async def set_found(watch: Watch) -> None:
@@ -82,13 +83,8 @@ def _let_answers_cost(broker: BrokerService, threads: Threads, times: ServiceTim
     granted = memory.direct
 
     async def direct(key: Hashable, size_bytes: int, *owner: Any) -> Callable[[], object]:  # noqa: ANN401 - as ResponseMemory's
-        release = await granted(key, size_bytes, *owner)
-        try:
-            await threads.work(times.answer_name * size_bytes / _NAME_BYTES)
-        except BaseException:
-            release()
-            raise
-        return release
+        await threads.work(times.answer_name * size_bytes / _NAME_BYTES)
+        return await granted(key, size_bytes, *owner)
 
     memory.direct = direct  # type: ignore[method-assign, assignment]
 

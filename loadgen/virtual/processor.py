@@ -6,9 +6,7 @@ at the beginning of that time, and sent bytes leave at the end.
 
 from __future__ import annotations
 
-import itertools
 from collections import deque
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -77,10 +75,8 @@ class Processor:
 class _Work(NamedTuple):
     """A piece of work that waits for a thread."""
 
-    number: int
     seconds: float
     done: asyncio.Future[None]
-    alone: bool
 
 
 class Threads:
@@ -96,47 +92,35 @@ class Threads:
     def __init__(self, processor: Processor, count: int = 1) -> None:
         self._processor = processor
         self._idle = count
-        self._alone_busy = False
-        self._numbers = itertools.count()
         self._waiting: deque[_Work] = deque()
-        self._waiting_alone: deque[_Work] = deque()
 
-    async def work(self, seconds: float, wait: float = 0.0, *, alone: bool = False) -> None:
+    async def work(self, seconds: float, wait: float = 0.0) -> None:
         """Occupy a thread for ``seconds``; return once the server's processor is free, too.
 
         Args:
             seconds: The thread's time.
             wait: A delay before, without use of a thread.
-            alone: Whether the work excludes other such work.
         """
         processor, loop = self._processor, self._processor._loop
         done: asyncio.Future[None] = loop.create_future()
-        work = _Work(next(self._numbers), seconds, done, alone)
+        work = _Work(seconds, done)
         loop.after(processor.done_at + wait, self._add, work)
         await done
 
     def _add(self, work: _Work) -> None:
-        (self._waiting_alone if work.alone else self._waiting).append(work)
+        self._waiting.append(work)
         self._begin()
 
     def _begin(self) -> None:
         loop = self._processor._loop
-        while self._idle and (work := self._next()) is not None:
+        while self._idle and self._waiting:
+            work = self._waiting.popleft()
             self._idle -= 1
-            self._alone_busy |= work.alone
             self._processor.spent_seconds += work.seconds
             loop.after(loop._now + work.seconds, self._end, work)
 
-    def _next(self) -> _Work | None:
-        """Remove and return the oldest work that may begin; None if there is none."""
-        queues = [self._waiting] if self._alone_busy else [self._waiting, self._waiting_alone]
-        ready = [each for each in queues if each]
-        return min(ready, key=itemgetter(0)).popleft() if ready else None
-
     def _end(self, work: _Work) -> None:
         self._idle += 1
-        if work.alone:
-            self._alone_busy = False
         self._processor.serve(finish, work.done)
         self._begin()
 

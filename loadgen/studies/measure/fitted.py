@@ -164,8 +164,7 @@ def fitted(runs: Mapping[str, Path], sized: Sequence[str], *, fresh: bool) -> Fi
         Figure.of(names(*probe)).times(PULSAR.threads)
         for probe in (("lists-64",), ("lists-8",), ("lists-64", small))
     )
-    # Patterns are matched by one of the threads.
-    matching = [min(each, PULSAR.threads * each - answered.value) for each in names("pattern-64")]
+    matching = [PULSAR.threads * each - answered.value for each in names("pattern-64")]
     times = {
         "list_wait": Figure.of(
             [each["small"] - list_alone.value * each["least"] - later.value for each in warm]
