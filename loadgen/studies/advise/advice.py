@@ -214,7 +214,7 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
     try:
         holds = all(tries.bears(each, question.today, most) for each in tried[:2])
         found = replace(found, shaky=not holds and found.passes_today)
-        setting = _first(found, tries, setting, kept=holds and _may_be_kept(question))
+        setting = _first(found, tries, setting, sure=holds)
         found = replace(found, setting=setting)
         setting = tries.climb(setting, most, tried[:3])
         met = [each for each in tried[:2] if not tries.misses(each, most)]
@@ -250,17 +250,19 @@ def _all_memory(found: Advice) -> Iterator[Setting]:
         yield from (with_waits(each, found.question.today) for each in splits(found.question))
 
 
-def _first(found: Advice, tries: Tries, setting: Setting, *, kept: bool) -> Setting:
+def _first(found: Advice, tries: Tries, setting: Setting, *, sure: bool) -> Setting:
     """Return the limits to try first.
 
-    They are not below the operator's present limits if these are to be ``kept``.
+    Their memory is not below the operator's present limits if these meet the goal as stated. Their
+    timeouts are the present ones if these limits are ``sure`` to meet it.
     """
-    question = found.question
-    if kept:
+    question, searched = found.question, setting
+    if found.passes_today and _may_be_kept(question):
         setting = larger_of(setting, question.today, question.goal.accounted_mb)
         # The switch of PIP-434 is on if the profile can bear it.
         pause = question.profile == "floodgate"
-        return replace(setting, broker=replace(setting.broker, pause=pause))
+        setting = replace(setting, broker=replace(setting.broker, pause=pause))
+        setting = setting if sure else with_waits(setting, searched)
     # Clients refused after a short wait retry, which may cost more than a long wait.
     patient = with_waits(setting, question.today)
     if found.passes_today and tries.misses(question, setting):

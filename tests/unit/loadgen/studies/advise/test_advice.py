@@ -48,6 +48,21 @@ def test_current_limits_that_a_slower_broker_misses_are_called_luck_and_raised()
     assert advice.setting.broker.heap_mb >= 20
 
 
+def test_current_limits_that_only_a_slower_broker_misses_are_not_lowered() -> None:
+    # No limits meet the goal with a slower broker, but more heap serves more clients.
+    def storm(asked: Question, setting: Setting) -> Outcome:
+        if asked.times == QUESTION.times:
+            return needs(5, 5)(asked, setting)
+        return Outcome(100, 50 if setting.broker.heap_mb >= 50 else 10, None, 100, 0)
+
+    today = Setting(Limits(heap_mb=40, direct_mb=90))
+    advice = advise(question(clients(40, timeout=30), goal=GOAL, today=today), storm)
+    assert advice.setting is not None
+    assert advice.setting.broker.heap_mb >= 40
+    assert advice.setting.broker.direct_mb >= 90
+    assert advice.setting.broker.direct_timeout_millis < today.broker.direct_timeout_millis
+
+
 def test_current_timeouts_are_kept_if_shorter_timeouts_miss_the_goal() -> None:
     def storm(asked: Question, setting: Setting) -> Outcome:
         patient = setting.broker.heap_timeout_millis == TIGHT.broker.heap_timeout_millis
