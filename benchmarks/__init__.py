@@ -1,1 +1,1 @@
-"""Benchmarks against a user's alternatives: python -m benchmarks."""
+"""Benchmarks that compare this project with alternatives: ``python -m benchmarks``."""

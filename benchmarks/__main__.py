@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: measures, prints tables, writes out/bench/results.json."""
+"""``python -m benchmarks``: runs benchmarks, prints tables, writes out/bench/results.json."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def benchmarks(
     out: Annotated[Path, typer.Option(help="Directory of the results.")] = Path("out/bench"),
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
-    """Measure what is fast, as ratios to what a user would pick instead.
+    """Measure this project's speed and memory, as ratios to alternatives that users have.
 
     Everything is measured in interleaved rounds of one run; median and range are
     printed and written to out/bench/results.json.
@@ -82,7 +82,7 @@ def _run(name: str, options: BenchOptions, steps: StepDisplay) -> BenchResult:
 
 
 def results_document(results: dict[str, BenchResult], options: BenchOptions) -> dict[str, Any]:
-    """Return the contents of the results file."""
+    """Return the contents of the results file as a JSON object."""
     return {
         "schema_version": SCHEMA_VERSION,
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -106,7 +106,7 @@ def _show(results: dict[str, BenchResult], path: Path) -> None:
 
 
 def main() -> None:
-    """Run the command line; a failed measurement is a sentence and exit code 1."""
+    """Run the command line; if a measurement fails, print a sentence and exit with 1."""
     try:
         app()
     except (BenchError, LoadgenError) as error:

@@ -1,4 +1,4 @@
-"""Child side of ``controlled_process``: a process that reads and answers commands."""
+"""The child's side of ``controlled_process``: a process that reads and answers commands."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 async def answer_commands(ready: Mapping[str, Any], handlers: Mapping[str, Handler]) -> None:
-    """Write the first line, then answer commands until the input ends.
+    """Write the first line, and then answer commands until standard input ends.
 
     Args:
-        ready: The first line.
-        handlers: By command; each is called with the command's other fields.
+        ready: The first line, as a JSON object.
+        handlers: A function for each command, called with the command's other fields.
     """
     _write(ready)
     loop = asyncio.get_running_loop()

@@ -1,7 +1,7 @@
-"""Process of a benchmark or proof that executes commands sequentially.
+"""A process of a benchmark or proof that executes commands one after the other.
 
-A command is a line of JSON on standard input, ``{"do": NAME, ...}``; its answer is a line of JSON
-on standard output. The process exits when its input ends.
+A command is a line of JSON on the process's standard input, ``{"do": NAME, ...}``; its answer is a
+line of JSON on standard output. The process exits when its input ends.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ END_SECONDS = 60.0
 
 
 class ControlledProcess:
-    """Running process, ready for commands.
+    """A running process that is ready for commands.
 
     Attributes:
-        ready: Its first line.
+        ready: The first line that the process wrote, as a JSON object.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], module: str, log: Path) -> None:
@@ -38,11 +38,11 @@ class ControlledProcess:
 
     @property
     def pid(self) -> int:
-        """Return the process id."""
+        """The id of the process."""
         return self._process.pid
 
     def ask(self, command: str, seconds: float = PATIENCE_SECONDS, **what: Any) -> dict[str, Any]:  # noqa: ANN401
-        """Send a command and return its answer.
+        """Send a command to the process, and return its answer.
 
         Raises:
             BenchError: The process ended, or did not answer in time.
@@ -51,7 +51,7 @@ class ControlledProcess:
         return self._answer(seconds)
 
     def tell(self, command: str, **what: Any) -> None:  # noqa: ANN401
-        """Send a command; ``answer`` returns the answer later."""
+        """Send a command to the process; :meth:`answer` returns its answer later."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps({"do": command, **what}).encode() + b"\n")
@@ -60,7 +60,7 @@ class ControlledProcess:
             raise self._failure("has ended") from None
 
     def answer(self, seconds: float = PATIENCE_SECONDS) -> dict[str, Any]:
-        """Return the answer of the oldest unanswered command.
+        """Return the answer to the oldest command that has no answer yet.
 
         Raises:
             BenchError: The process ended, or did not answer in time.
@@ -84,7 +84,7 @@ class ControlledProcess:
 
 @contextmanager
 def controlled_process(module: str, log: Path, *arguments: str) -> Iterator[ControlledProcess]:
-    """Run a module that answers commands, for a block.
+    """Run a module that answers commands, for the length of a ``with`` block.
 
     Raises:
         BenchError: The process did not start.
@@ -104,7 +104,7 @@ def controlled_process(module: str, log: Path, *arguments: str) -> Iterator[Cont
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Wait for a process to exit; kill it after a timeout."""
+    """End a process by closing its input; kill it if it does not exit in time."""
     assert process.stdin is not None
     assert process.stdout is not None
     try:

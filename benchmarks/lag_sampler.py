@@ -1,4 +1,4 @@
-"""Samples of an event loop's lag and garbage collections, from within the loop."""
+"""Samples of an event loop's lag and of its garbage collections, taken inside the loop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ INTERVAL_SECONDS = 0.005
 
 
 class LagSampler:
-    """Samples the running loop every 5 ms; its state is the samples since the last ``take``."""
+    """Samples the lag of the running event loop every 5 ms.
+
+    The mutable state is the samples since the last :meth:`take`.
+    """
 
     def __init__(self) -> None:
         self._lags: list[float] = []
@@ -23,12 +26,12 @@ class LagSampler:
         self._loop = asyncio.get_running_loop()
 
     def start(self) -> None:
-        """Start sampling."""
+        """Start sampling the lag of the event loop."""
         gc.callbacks.append(self._collecting)
         self._arm()
 
     def take(self) -> dict[str, float]:
-        """Return the samples since the last call; times in milliseconds."""
+        """Return figures of the samples since the last call, in milliseconds."""
         lags, pauses = sorted(self._lags), self._pauses
         self._lags, self._pauses = [], []
         return {

@@ -1,4 +1,4 @@
-"""A benchmark's processes outside the project's servers: yardsticks and clients."""
+"""Processes of a benchmark that are not this project's servers: yardsticks and clients."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ PATIENCE_SECONDS = 600.0
 
 
 class BenchError(Exception):
-    """A benchmark could not be measured; a sentence."""
+    """A benchmark could not be measured; the message is a sentence."""
 
 
 @dataclass(frozen=True)
 class Yardstick:
-    """Server to compare with, ready for clients."""
+    """A running server to compare with, ready for clients."""
 
     pid: int
     host: str
@@ -34,10 +34,10 @@ class Yardstick:
 
 @contextmanager
 def yardstick(module: str, *arguments: str) -> Iterator[Yardstick]:
-    """Run a module that prints ``READY name host port``, for a block.
+    """Run a module that prints ``READY name host port``, for the length of a ``with`` block.
 
     Raises:
-        BenchError: The module ended early.
+        BenchError: The module did not print that line.
     """
     process = subprocess.Popen(
         [sys.executable, "-m", module, *arguments], stdout=subprocess.PIPE, cwd=ROOT
@@ -52,19 +52,19 @@ def yardstick(module: str, *arguments: str) -> Iterator[Yardstick]:
 
 
 def run_json(module: str, *arguments: str) -> dict[str, Any]:
-    """Run a module to its end and return its JSON output.
+    """Run a module until it ends, and return the JSON object that it prints.
 
     Raises:
-        BenchError: The module failed; with its last line.
+        BenchError: The module failed; the message has its last line.
     """
     return json_of(module, sys.executable, "-m", module, *arguments)
 
 
 def json_of(name: str, *command: str) -> dict[str, Any]:
-    """Run a command to its end and return its JSON output.
+    """Run a command until it ends, and return the JSON object that it prints.
 
     Raises:
-        BenchError: The command failed; with its name and last line.
+        BenchError: The command failed or took too long; the message has its name and last line.
     """
     try:
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Processor time of another process, from /proc (Linux)."""
+"""The processor time of another process, read from /proc (Linux)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _USER, _SYSTEM = 11, 12
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return a process's processor seconds, in user and kernel mode.
+    """Return the processor seconds of a process, in user and kernel mode together.
 
     Raises:
         OSError: The process does not exist.

@@ -1,4 +1,7 @@
-"""All benchmarks. A benchmark is a module with ``run(options) -> BenchResult`` and a line here."""
+"""The list of all benchmarks.
+
+A benchmark is a module with ``run(options) -> BenchResult`` and a line here.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bench:
-    """Benchmark, whose module is imported when run."""
+    """A benchmark, whose module is imported only when it is run."""
 
     title: str
     module: str
 
     def run(self, options: BenchOptions) -> BenchResult:
-        """Measure.
+        """Run the benchmark and return its result.
 
         Raises:
             BenchError: The benchmark could not be measured.

@@ -1,4 +1,4 @@
-"""Result of a benchmark: figures over rounds, with their goals, and remarks."""
+"""The result of a benchmark: figures over all rounds with their goals, and remarks."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BenchOptions:
-    """Options of a benchmark run.
+    """The options of a benchmark run.
 
     Attributes:
-        rounds: Interleaved rounds; a figure has a value per round.
-        seconds: Duration of each side's measurement in a round.
+        rounds: Number of rounds, in which sides are interleaved; a figure has a value per round.
+        seconds: Duration of the measurement of each side in a round.
         full: Whether benchmarks run their large variant.
-        note: Receives progress texts.
+        note: Called with texts about progress.
     """
 
     rounds: int = 7
@@ -29,13 +29,13 @@ class BenchOptions:
 
 @dataclass(frozen=True)
 class Figure:
-    """Measured quantity: a value for each round.
+    """A measured quantity, with a value for each round.
 
     Attributes:
         name: Name of the quantity.
         unit: ``listings/s``, ``ms``, ``ratio`` and so on.
         values: A value for each valid round, in order; at least one.
-        goal: Goal for the median; None for an informative figure.
+        goal: The goal for the median; None if the figure is only for information.
         at_most: Whether the goal is an upper bound, because less is better.
     """
 
@@ -47,18 +47,18 @@ class Figure:
 
     @property
     def median(self) -> float:
-        """Return the median of the rounds."""
+        """The median of the values of all rounds."""
         return statistics.median(self.values)
 
     @property
     def met(self) -> bool | None:
-        """Return whether the median reaches the goal; None without a goal."""
+        """True if the median reaches the goal; None without a goal."""
         if self.goal is None:
             return None
         return self.median <= self.goal if self.at_most else self.median >= self.goal
 
     def to_json(self) -> dict[str, Any]:
-        """Return the entry in the results file."""
+        """Return the figure as an entry in the results file."""
         return {
             "name": self.name,
             "unit": self.unit,
@@ -74,12 +74,12 @@ class Figure:
 
 @dataclass(frozen=True)
 class BenchResult:
-    """Result of a benchmark.
+    """The result of a benchmark.
 
     Attributes:
-        figures: The table's rows.
+        figures: The figures, which are the rows of the table.
         remarks: Sentences below the table, such as the number of invalid rounds.
-        rounds: Measurements of each round, including invalid rounds.
+        rounds: The measurements of each round, including invalid rounds.
     """
 
     figures: Sequence[Figure]
@@ -87,7 +87,7 @@ class BenchResult:
     rounds: Sequence[dict[str, Any]] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the entry in the results file."""
+        """Return the result as an entry in the results file."""
         return {
             "figures": [figure.to_json() for figure in self.figures],
             "remarks": list(self.remarks),

@@ -1,4 +1,4 @@
-"""Results as tables for people; the tables fit a terminal of 100 columns."""
+"""Results of benchmarks as tables, which fit a terminal of 100 columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TERMINAL_COLUMNS = 100
 
 
 def result_table(title: str, result: BenchResult) -> Table:
-    """Return a benchmark's figures, with its remarks below."""
+    """Return a table of a benchmark's figures, with its remarks below."""
     table = Table(
         title=title,
         title_justify="left",
@@ -37,7 +37,7 @@ def result_table(title: str, result: BenchResult) -> Table:
 
 
 def _number(value: float) -> str:
-    """Return three figures, or whole thousands."""
+    """Format a number with three digits, or in whole numbers from 100 on."""
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.3f}"

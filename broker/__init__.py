@@ -1,1 +1,1 @@
-"""The broker, which serves topics and messages over Pulsar's binary protocol and admin REST."""
+"""The broker, which serves topics and messages by Pulsar's binary protocol and admin REST API."""

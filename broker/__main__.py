@@ -31,7 +31,7 @@ async def serve(config: BrokerConfig, imports: Imports) -> int:
 
 
 def _end_at_once(overdue_calls: int) -> NoReturn:
-    """Exit the process although plug-in calls still run, for which a normal exit would wait."""
+    """Exit the process at once, as a normal exit would wait for plug-in calls that still run."""
     logger.error("exiting although %d calls of the plug-in have not ended", overdue_calls)
     logging.shutdown()
     os._exit(0)
@@ -61,7 +61,7 @@ PROGRAM = Program(
 
 
 def main() -> None:
-    """Run the broker from the command line."""
+    """Run the broker's command-line program."""
     run_program(PROGRAM)
 
 

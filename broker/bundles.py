@@ -1,4 +1,4 @@
-"""Bundles: ranges of topic hashes dividing a namespace's topics among brokers.
+"""Bundles: ranges of topic hashes, which divide a namespace's topics among brokers.
 
 Source: upstream NamespaceBundleFactory and NamespaceBundles; the hash of a topic is the CRC32 of
 its full name.
@@ -20,7 +20,7 @@ _LAST_HASH = _HASHES - 1
 
 @dataclass(frozen=True, slots=True)
 class BundleRange:
-    """A bundle: the topics whose hash is at least ``low`` and less than ``high``."""
+    """A bundle's range: hashes of its topics are at least ``low`` and less than ``high``."""
 
     low: int
     high: int
@@ -29,11 +29,11 @@ class BundleRange:
         return f"{_hex(self.low)}_{_hex(min(self.high, _LAST_HASH))}"
 
     def holds(self, name: bytes) -> bool:
-        """Return True if the topic with the given full name is in the bundle."""
+        """Return True if the topic with the given full name belongs to the bundle."""
         return self.low <= crc32(name) < self.high
 
     def kept(self, names: list[bytes]) -> list[bytes]:
-        """Return the given full names whose topics are in the bundle, in the given order."""
+        """Return those of the given full topic names that belong to the bundle, in order."""
         low, high = self.low, self.high
         return [name for name in names if low <= crc32(name) < high]
 
@@ -43,12 +43,12 @@ ALL_HASHES = BundleRange(0, _HASHES)
 
 
 def boundaries(count: int) -> list[str]:
-    """Return the hash boundaries of ``count`` equal bundles, in hexadecimal like ``0x40000000``."""
+    """Return the hashes that bound ``count`` equal bundles, in hexadecimal like ``0x40000000``."""
     return [_hex(_start(index, count)) for index in range(count)] + [_hex(_LAST_HASH)]
 
 
 def bundle_named(text: str, count: int) -> BundleRange | None:
-    """Return the bundle with a name like ``0x00000000_0x40000000``, or None if none has it.
+    """Return the bundle with a name like ``0x00000000_0x40000000``; None if there is none.
 
     ``count`` is the number of the namespace's bundles.
     """
@@ -63,7 +63,7 @@ def bundle_named(text: str, count: int) -> BundleRange | None:
 
 
 def bundle_of(name: bytes, count: int) -> BundleRange:
-    """Return the bundle, of a namespace's ``count`` bundles, that contains a topic's full name."""
+    """Return which of a namespace's ``count`` bundles contains the topic with a full name."""
     return _bundle(min(crc32(name) // (_HASHES // count), count - 1), count)
 
 

@@ -1,4 +1,4 @@
-"""The broker's side of a client connection: state, requests, shutdown.
+"""The broker's side of a client connection: its state, its requests, and its end.
 
 The handlers of commands are in broker.commands.
 """
@@ -75,7 +75,7 @@ class ServerCnxState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BrokerParts:
-    """The broker's services and settings that all its client connections share.
+    """The broker's services and settings that all client connections share.
 
     Attributes:
         namespace_named: Returns the namespace of a client's text, or refuses it.
@@ -111,7 +111,7 @@ class BrokerParts:
 
     @property
     def refuses_ids_in_use(self) -> bool:
-        """True if a producer or consumer id already in use for another topic is refused.
+        """True if a producer or consumer id is refused while another topic uses it.
 
         Otherwise (profile pulsar) the producer or consumer of the first topic answers.
         """
@@ -119,7 +119,7 @@ class BrokerParts:
 
     @property
     def serves_sought(self) -> bool:
-        """True if a consumer closed by its own SEEK may send commands until the next SUBSCRIBE."""
+        """True if a consumer closed by its own SEEK may send commands until it subscribes again."""
         return self.config.profile is not Profile.PULSAR
 
 
@@ -136,11 +136,10 @@ class ServerCnx(ServedConnection):
         consumers: Consumers by id.
         sought: Consumers closed by their own SEEK that have not subscribed again, by id.
         subscribing: Consumer ids with a SUBSCRIBE in flight; False if closed meanwhile.
-        turn_writer: Sends receipts and messages, one write per turn.
+        turn_writer: Sends receipts and messages, one write per iteration.
         publishes: In-flight messages, and the reasons for pausing reads.
         takes_messages: False: published messages are dropped, because the broker shuts down.
-        closed_by_broker: Producers recently closed by this broker, by id: late messages are
-            ignored.
+        closed_by_broker: Ids of producers that this broker closed; their messages are ignored.
 
     Source: upstream ServerCnx.
     """
@@ -171,38 +170,38 @@ class ServerCnx(ServedConnection):
 
     @property
     def role(self) -> str | None:
-        """The peer's authenticated role; None without authentication."""
+        """The connected peer's authenticated role; None without authentication."""
         return None if self.session is None else self.session.principal.role
 
     def send(self, command: pb.BaseCommand) -> None:
-        """Send a command after the receipts and messages queued in this event-loop turn."""
+        """Send a command after the receipts and messages queued in this event-loop iteration."""
         self.turn_writer.flush()
         if command.type == Type.ERROR:
             self.parts.counters.errors[pb.ServerError.Name(command.error.error)] += 1
         super().send(command)
 
     def send_with_turn(self, command: pb.BaseCommand) -> None:
-        """Send a command in one write with the receipts and messages queued in this turn."""
+        """Send a command in one write with the receipts and messages queued in this iteration."""
         self.turn_writer.add(encode_command(command))
 
     async def answers_ping(self) -> bool:
-        """Ping the client; close the connection and return False if no answer arrives in time.
+        """Ping the client; if it does not answer in time, close the connection and return False.
 
         Called when another client requests this client's producer name or Exclusive subscription.
         """
         return await self._liveness.lives(self.parts.config.liveness_check_ms / 1000)
 
     def frame_received(self, frame: Frame) -> None:
-        """Handle a received frame, which also proves that the client is alive.
+        """Process a received frame, which also proves that the client is alive.
 
-        First checks whether this broker was suspended and has lost its ownership.
+        First checks whether this broker was suspended and so has lost its bundles.
         """
         self.parts.ownership.notice()
         self._liveness.heard()
         super().frame_received(frame)
 
     def connected(self) -> None:
-        """Count the new connection, also as failed if the broker refuses it."""
+        """Count the new connection, also as failed if the broker has refused it."""
         self.parts.connections.add(self)
         self.parts.counters.opened()
         if self.refusal is not None:
@@ -210,7 +209,7 @@ class ServerCnx(ServedConnection):
         super().connected()
 
     def lost(self, error: Exception | None) -> None:
-        """Stop the connection's timers, and count the lost connection.
+        """Stop the timers of the lost connection, and count its end.
 
         The callbacks of ``when_lost`` follow.
         """
@@ -225,11 +224,11 @@ class ServerCnx(ServedConnection):
             self.parts.counters.closed()
 
     def producer_was_closed(self, producer_id: int) -> None:
-        """Ignore late messages of a producer closed by this broker, for a limited time."""
+        """Ignore, for a limited time, messages of a producer that this broker has closed."""
         self.closed_by_broker.add(producer_id)
 
     def uses(self) -> Iterator[Use]:
-        """Yield the connection's producers and consumers with a topic, and its watches."""
+        """Yield the names of the topics, subscriptions and namespaces that the connection uses."""
         for producer in self.producers.values():
             if producer.topic is not None:
                 yield Use(producer.topic.name, None, producer.disconnect)
@@ -244,7 +243,7 @@ class ServerCnx(ServedConnection):
                 yield Use(namespace, None, self._leave)
 
     def _leave(self) -> None:
-        """Close the connection because one of its watches is no longer allowed.
+        """Close the connection because its client may no longer watch a namespace.
 
         The protocol cannot end a watch alone.
         """
@@ -264,19 +263,19 @@ class ServerCnx(ServedConnection):
         return "" if consumer is None else str(consumer.subscription.topic.name)
 
     def close_producers(self, producer_id: int | None) -> None:
-        """Close one producer, or all for None, as if the topics were unloaded."""
+        """Close one producer, or all if given None, as if their topics were unloaded."""
         for producer in tuple(self.producers.values()):
             if producer_id in (None, producer.producer_id) and producer.topic is not None:
                 producer.disconnect()
 
     def close_consumers(self, consumer_id: int | None) -> None:
-        """Close one consumer, or all for None, as if the topics were unloaded."""
+        """Close one consumer, or all if given None, as if their topics were unloaded."""
         for consumer in tuple(self.consumers.values()):
             if consumer_id in (None, consumer.consumer_id):
                 _close_consumer(consumer)
 
     def move_topic(self, topic: str, to: str | None) -> None:
-        """Start to release the bundle of a topic, to the broker at the address ``to`` if given.
+        """Begin to release a topic's bundle, to the broker at the address ``to`` if given.
 
         A failure is logged.
         """
@@ -288,7 +287,7 @@ class ServerCnx(ServedConnection):
             producer.connection_lost()
 
     async def drain(self) -> None:
-        """Stop reading requests, answer in-flight requests, then close."""
+        """Stop reading requests, answer requests in flight, then close the connection."""
         self.take_no_more()
         await self.requests.tasks.finished()
         self.turn_writer.flush()

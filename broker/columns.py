@@ -1,4 +1,4 @@
-"""The presence of pyarrow and numpy, which speed up matching thousands of names.
+"""The check that pyarrow and numpy are installed, which match thousands of names faster.
 
 pyarrow and numpy take 240 MB of disk, 60 MB of memory and a third of a second of the start. So they
 come with an extra, and without them names are matched one by one.

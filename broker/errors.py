@@ -1,4 +1,4 @@
-"""Reasons, error codes and texts with which the broker refuses requests."""
+"""Errors with which the broker refuses requests: their reasons, codes and texts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Refusal(Enum):
-    """A reason to refuse a request; the value is the HTTP status of the response."""
+    """The kind of reason to refuse a request; the value is the HTTP status of the response."""
 
     BAD_REQUEST = 400
     NOT_FOUND = 404
@@ -33,7 +33,7 @@ class Refusal(Enum):
 
 
 class RefusedError(Exception):
-    """A requested creation, change or deletion is refused.
+    """The broker refuses the requested creation, change or deletion.
 
     Attributes:
         refusal: The kind of refusal, with its HTTP status.
@@ -47,7 +47,7 @@ class RefusedError(Exception):
 
 
 def too_large(error: PermitTooLargeError, what: str, limit_type: LimitType) -> RequestError:
-    """Return the error for a listing above the memory limit, for which waiting cannot help.
+    """Return the error for a topic list above the memory limit, which waiting cannot help.
 
     The text names the listing's size, the limit and its configuration key.
     """
@@ -55,12 +55,12 @@ def too_large(error: PermitTooLargeError, what: str, limit_type: LimitType) -> R
 
 
 def illegal_argument(error: PermitTooLargeError) -> RequestError:
-    """Return the error for a listing above the memory limit, as recorded from a real broker."""
+    """Return a real broker's error for a topic list above the memory limit."""
     return RequestError(pb.MetadataError, illegal_argument_text(error))
 
 
 def pulsar_no_namespace(namespace: NamespaceName) -> RequestError:
-    """Return a real broker's error for a non-persistent or mixed listing of a missing namespace."""
+    """Return a real broker's error for listing a missing namespace (not only persistent topics)."""
     reason = "Namespace not found"
     if str(namespace).endswith("/"):
         reason = f"HTTP 500 Path(/admin/policies/{namespace}) is invalid"
@@ -69,7 +69,7 @@ def pulsar_no_namespace(namespace: NamespaceName) -> RequestError:
 
 
 def too_large_for_a_frame(size_bytes: int, limit_bytes: int) -> RequestError:
-    """Return the error for a response larger than the frames that clients accept.
+    """Return the error for a response larger than the largest frame that clients accept.
 
     Both sizes are those of whole frames.
     """

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Messaging:
-    """The broker's message store, loaded topics and limits of publishing.
+    """The parts of the broker that serve messages: store, loaded topics, publishing limits.
 
     The store is not yet opened; see ``open``.
 
@@ -60,11 +60,11 @@ class Messaging:
         self.metrics = MessageMetrics(source)
 
     def follow(self, config: BrokerConfig) -> None:
-        """Apply the publishing limits of a configuration changed at run time."""
+        """Apply the publishing limits of a configuration that was changed at run time."""
         self.publish_limits.follow(config.publishing)
 
     def stored(self) -> StoredMessages:
-        """Return the stored messages' bytes, byte limit and refusals, for the limiter's report."""
+        """Return bytes, limit and refusals of stored messages, for the limiter's report."""
         figures = self.store.figures()
         return StoredMessages(figures.charged_bytes, figures.bounds.process, figures.refused)
 
@@ -87,7 +87,7 @@ class Messaging:
 
 
 def message_store_for(config: BrokerConfig, clock: Clock) -> MessageStore:
-    """Return the configured message store, not yet opened.
+    """Return the message store that the configuration selects, not yet opened.
 
     Args:
         config: The broker's configuration.

@@ -42,7 +42,7 @@ _RESIDENT = Path("/proc/self/statm")
 
 
 class LoadUsage:
-    """The percentages of processors, memory and outbound buffer that the broker uses.
+    """The percentages of processors, memory and outbound buffer that the broker uses now.
 
     Read at each scrape. Processor time is a mean over at least a minute, the interval of a real
     broker's load reports, independent of the number of scrapes.
@@ -66,7 +66,7 @@ class LoadUsage:
         self._processor_percent = 0.0
 
     def percent(self) -> dict[str, float]:
-        """Return the used percentage by resource, without resources of unknown capacity."""
+        """Return the used percentage of each resource whose capacity is known."""
         shares = {"cpu": self._processor_share()}
         whole = memory_limit_bytes()
         if whole > 0:
@@ -87,7 +87,7 @@ class LoadUsage:
 
 
 def memory_limit_bytes() -> int:
-    """Return the most memory the process may use: the container's limit or the machine's memory."""
+    """Return the memory the process may use: the container's limit, or the machine's memory."""
     limits = [os.sysconf("SC_PHYS_PAGES") * resource.getpagesize()]
     texts = [path.read_text(encoding="ascii") for path in map(Path, _LIMITS) if path.exists()]
     return min(limits + [int(text) for text in texts if text.strip().isdecimal()])
@@ -104,8 +104,8 @@ CONNECTIONS: Table[ConnectionCounters] = table(
     "pulsar_",
     ("active_connections", "Open connections", "active"),
     ("connection_created_total_count", "Connections accepted", "created_total"),
-    ("connection_create_success_count", "Answered CONNECTED", "create_success"),
-    ("connection_create_fail_count", "Refused at CONNECT", "create_fail"),
+    ("connection_create_success_count", "Connections answered with CONNECTED", "create_success"),
+    ("connection_create_fail_count", "Connections refused at CONNECT", "create_fail"),
     ("connection_closed_total_count", "Connections closed", "closed_total"),
 )
 COMMAND_ERRORS: Table[ConnectionCounters] = table(
@@ -129,7 +129,7 @@ THROTTLED: Table[FlowTotals] = table(
 LOOKUP_TIMES: Table[LookupOutcomes] = (
     summary(
         "pulsar_broker_lookup",
-        "Milliseconds until lookups were answered",
+        "Milliseconds until a lookup was answered",
         lambda outcomes: outcomes.times,
         (0.5, 0.99, 0.999, 1.0),
     ),
@@ -138,7 +138,7 @@ LOOKUPS: Table[LookupOutcomes] = table(
     "pulsar_broker_lookup_",
     ("answers_total", "Lookups answered with the topic's broker", "answers"),
     ("redirects_total", "Lookups redirected to another broker", "redirects"),
-    ("failures_total", "Lookups failed", "failures"),
+    ("failures_total", "Failed lookups", "failures"),
 )
 
 _LOAD_QUANTILES = {
@@ -162,7 +162,7 @@ TOPIC_LOAD_TIMES: Table[LoadedTopics] = (
 
 
 def load_figures(topics: LoadedTopics) -> dict[str, float]:
-    """Return quantiles and the mean of topic load times in ms, and the number of failed loads."""
+    """Return the times that topics took to load, in ms (quantiles, mean), and the failed loads."""
     times = topics.load_times
     millis = times.quantiles(tuple(_LOAD_QUANTILES.values()))
     mean = times.sum_millis / times.count if times.count else math.nan
@@ -180,10 +180,10 @@ TOPIC_LOADS: Table[Mapping[str, float]] = table(
 
 
 def shares_of(percent: Mapping[str, float]) -> Table[Mapping[str, float]]:
-    """Return a metric for each resource in ``percent``: the share of it that the broker uses."""
+    """Return a metric for each resource in ``percent``: the percentage that the broker uses."""
     rows = {
         "cpu": "Processor time of the last minute, in percent of all processors",
-        "memory": "Resident memory, in percent of the container's or machine's",
+        "memory": "Resident memory, in percent of the container's or machine's memory",
         "directMemory": "Bytes queued for clients that no permit of a listing pays for, in percent "
         "of floodgateMaxPendingOutboundMB",
     }
@@ -193,7 +193,7 @@ def shares_of(percent: Mapping[str, float]) -> Table[Mapping[str, float]]:
 
 
 # In the form used by dashboards of a real broker.
-VERSION: Table[object] = table("pulsar_", ("version_info", "The version", lambda _: 1))
+VERSION: Table[object] = table("pulsar_", ("version_info", "The broker's version", lambda _: 1))
 
 PLUGIN: Table[ResourceCalls] = table(
     "floodgate_resources_",
@@ -203,20 +203,20 @@ PLUGIN: Table[ResourceCalls] = table(
 )
 SNAPSHOTS: Table[tuple[MetadataStore, int]] = table(
     "floodgate_snapshot_cache_",
-    ("bytes", "Bytes of namespaces read from the store and kept", lambda it: it[0].cached_bytes),
-    ("limit_bytes", "Limit of the snapshot cache", lambda it: it[1]),
+    ("bytes", "Bytes of namespaces cached from the store", lambda it: it[0].cached_bytes),
+    ("limit_bytes", "Limit of the cache of namespaces", lambda it: it[1]),
 )
 LISTING_CACHE: Table[ListingCache] = table(
     "floodgate_listing_cache_",
     (
         "bytes",
-        "Bytes of results and columns remembered of listings",
+        "Bytes of the cache of listings' results and columns",
         lambda cache: cache.statistics().bytes,
     ),
     ("limit_bytes", "Limit of the listing cache; 0: off", "max_bytes"),
     (
         "entries",
-        "Results and columns remembered of listings",
+        "Entries of the cache of listings' results and columns",
         lambda cache: cache.statistics().entries,
     ),
     ("hits_total", "Listing cache hits", lambda cache: cache.statistics().hits),
@@ -227,21 +227,21 @@ POLICIES: Table[Sized] = table(
     "floodgate_policies_", ("documents", "Namespaces and topics with message policies", len)
 )
 ADMIN: Table[ListingResponses] = table(
-    "floodgate_admin_", ("listings", "Listings being written over HTTP", "active")
+    "floodgate_admin_", ("listings", "Topic lists being sent over HTTP", "active")
 )
 OWNERSHIP: Table[SharedOwnership] = table(
     "floodgate_",
     ("owned_bundles", "Bundles owned by this broker", "owned"),
-    ("moved_bundles_total", "Bundles taken over without messages", "moved_total"),
-    ("lost_leases_total", "Losses of all bundles at once", "sessions_ended"),
+    ("moved_bundles_total", "Bundles taken over without their messages", "moved_total"),
+    ("lost_leases_total", "Leases lost, each with all owned bundles", "sessions_ended"),
 )
 WATCHES: Table[TopicListService] = table(
     "floodgate_topic_",
     ("watchers", "Open topic list watchers", "totals.watchers"),
-    ("watch_sets", "Distinct sets watched", "registry.sets"),
+    ("watch_sets", "Distinct sets of topics watched", "registry.sets"),
     ("watch_bytes", "Approximate memory of watches", "registry.held_bytes"),
-    ("watch_limit_bytes", "Limit of watches; 0: unlimited", "registry.settings.max_bytes"),
-    ("watchers_lagging", "Lagging watchers", "totals.lagging"),
+    ("watch_limit_bytes", "Limit of watches' memory; 0: none", "registry.settings.max_bytes"),
+    ("watchers_lagging", "Watchers without the newest version", "totals.lagging"),
     ("watch_updates_total", "Updates queued for watchers", "totals.updates"),
     (
         "watch_reconciling_updates_total",
@@ -250,9 +250,9 @@ WATCHES: Table[TopicListService] = table(
     ),
     (
         "watch_relistings_total",
-        "Listings of a namespace after a missed change",
+        "Namespaces listed again after missed changes",
         "totals.relistings",
     ),
     ("watch_refused_total", "Watches refused for lack of memory", "totals.refused"),
-    ("watch_retries_total", "Repeated requests for permits", "totals.retries"),
+    ("watch_retries_total", "Watches' repeated requests for memory", "totals.retries"),
 )

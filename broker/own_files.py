@@ -1,4 +1,4 @@
-"""Creation of data files unreadable to other users of the machine."""
+"""Creation of data files that other users of the machine cannot read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FOLDER_MODE, _FILE_MODE = 0o700, 0o600
 
 
 def make_own_files(*paths: Path) -> None:
-    """Create missing files and their folders, accessible to their owner only.
+    """Create missing files and folders that only their owner can access.
 
     Existing files and folders are left unchanged.
 

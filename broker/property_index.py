@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class PropertyIndex(DefaultPulsarResourcesExtended):
-    """A plug-in that lists the topics having every property (key and value) sent by the client.
+    """A listing plug-in that lists the topics that have every property sent by the client.
 
     The store's index evaluates the filter without reading unselected topics. Properties are set on
     creation, by import or by REST. A client sending a property without matching topics gets an
@@ -25,7 +25,7 @@ class PropertyIndex(DefaultPulsarResourcesExtended):
     async def list_topics_of_namespace(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
     ) -> TopicListing | Sequence[str]:
-        """Return a namespace's topics with all given properties, from the store's index.
+        """Return a namespace's topics that have all given properties, found by the store's index.
 
         See PulsarResourcesExtended.
         """

@@ -1,4 +1,4 @@
-"""The short module name for importing the interface of listing plug-ins (PIP-452).
+"""A short module name, ``broker.resources``, from which plug-ins import their interface (PIP-452).
 
 The name stays stable for existing plug-ins, wherever the classes move.
 """

@@ -1,4 +1,4 @@
-"""The broker's service: creates all parts of a broker, starts them, and drains them."""
+"""The broker as a service: it creates all parts of a broker, starts them, and shuts them down."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ from broker.topics.lookup import LookupHandler, LookupOutcomes
 from broker.topics.properties import TopicProperties
 from broker.topics.rules import TopicRules
 from broker.topics.service import TopicService
+from broker.watches.context import WatchContext
 from broker.watches.rules import FLOODGATE_WATCHES, PULSAR_WATCHES
 from broker.watches.service import TopicListService
-from broker.watches.sets.context import WatchContext
 from limiter.extras import SERVERS, extra
 from limiter.memory.dual_limiter import LimitType
 from limiter.memory.response_memory import PrivateMemory, ResponseMemory, SharedMemory
@@ -122,7 +122,7 @@ class BrokerService(ServerService["ServerCnx"]):
 
     @property
     def overdue_calls(self) -> int:
-        """Number of timed-out plug-in calls still running; calls cannot be stopped."""
+        """Number of plug-in calls that still run after their time limit; they cannot be stopped."""
         calls = self.lister.calls
         return calls.overdue if calls is not None else 0
 
@@ -215,7 +215,7 @@ class BrokerService(ServerService["ServerCnx"]):
                 await self.store.create_namespace(namespace)
 
     def _choose_ownership(self) -> None:
-        """Choose the owners of topics: this broker alone, or all brokers on a shared store."""
+        """Choose which brokers own topics: this one alone, or all that share its store."""
         config = self.config
         if is_shared(config.metadata_store_url):
             lease_seconds = config.metadata_store_session_timeout_seconds
@@ -272,7 +272,7 @@ class BrokerService(ServerService["ServerCnx"]):
         return SchemaRegistry(self.store, checks, self._message_clock.wall_ms, rules)
 
     def _put_in_force(self, before: BrokerConfig) -> None:
-        """Apply a configuration changed at run time to all parts of the broker."""
+        """Apply a configuration, changed at run time, to all parts of the broker."""
         config = self.config
         self.policies.configuration_changed()
         if self.authorization is not None and config.authorization != before.authorization:
@@ -394,7 +394,7 @@ class BrokerService(ServerService["ServerCnx"]):
         )
 
     def _connect_rules(self) -> ConnectRules | None:
-        """Return the rules for authenticating clients, or None if every client is served."""
+        """Return the rules to authenticate clients; None if every client is served."""
         settings = self.config.authentication
         if self.authentication is None or settings is None:
             return None

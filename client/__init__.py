@@ -1,8 +1,8 @@
 """An asyncio client for Pulsar: producers, consumers and readers that share a memory limit.
 
-The names are the official client's: ``pulsar.asyncio`` with the related names of ``pulsar``. Names
-are imported on first use: a program importing a single module, like ``floodgate-admin``, does not
-load the dependencies of the others.
+The public names are the official client's: those of ``pulsar.asyncio`` and related ones of
+``pulsar``. Each name is imported on first use: a program that needs a single module of this
+package, like ``floodgate-admin``, does not load the dependencies of the other modules.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def _errors() -> dict[str, object]:
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name when the program first uses it (PEP 562)."""
+    """Import a public name of this package when the program first uses the name (PEP 562)."""
     if name in _SUBMODULES:
         return import_module(f"{__name__}.{name}")
     if name == "__all__":

@@ -1,6 +1,6 @@
 """Validation of the arguments that an application passes to the client.
 
-Equally named arguments follow the same rule.
+Arguments of the same name follow the same rule in all methods.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def options_of(kind: type[OptionsT], given: Mapping[str, Any]) -> OptionsT:
 
 
 def check_options(options: DataclassInstance) -> None:
-    """Check the types of options against their defaults, and the values of known options.
+    """Check the types of options against their defaults, and values for which a rule exists.
 
     Raises:
         InvalidConfiguration: An option has the wrong type or value.
@@ -67,7 +67,7 @@ def check_options(options: DataclassInstance) -> None:
 
 
 def check_arguments(arguments: Mapping[str, object], *optional: str) -> None:
-    """Check arguments by the rules for their names; the ``optional`` ones may be None.
+    """Check arguments by the rules for their names; those named in ``optional`` may be None.
 
     Raises:
         InvalidConfiguration: An argument has the wrong type, or is out of range.
@@ -94,9 +94,9 @@ def _is_texts(value: object) -> bool:
 
 
 def _is_instance_with(attribute: str) -> _Check:
-    """Return a check for instances that have an attribute.
+    """Return a function that is true for an object with the given attribute.
 
-    It rejects the class itself, which is often passed by mistake.
+    It is false for a class with the attribute: a class is often passed by mistake.
     """
     return lambda value: not isinstance(value, type) and hasattr(value, attribute)
 
@@ -238,7 +238,7 @@ def _tls_layers(given: Mapping[str, Any]) -> Callable[[str], TlsLayer]:
 
 
 def log_to(logger: logging.Logger) -> None:
-    """Send the log records of this package to a logger, in the whole process."""
+    """Send all log records of this package to a logger, for the whole process."""
     ours = logging.getLogger(_LOGGER)
     if logger is not ours and not logger.name.startswith(f"{_LOGGER}."):
         ours.parent = logger

@@ -79,7 +79,7 @@ class Client(PulsarClient):
 
     Args:
         service_url: ``pulsar://host:port`` of a broker or proxy, or ``pulsar+ssl://``; several
-            comma-separated hosts are tried in turn.
+            comma-separated hosts are tried one after another.
         authentication: Credentials for every connection and every challenge.
         operation_timeout_seconds: Timeout of a request, and of opening a producer or consumer.
         io_threads: Must be 1: the client runs on the event loop, without threads.
@@ -401,7 +401,7 @@ class Client(PulsarClient):
             raise ClientClosedError("the client is closed")
 
     async def _kept(self, opening: Coroutine[object, object, PartT]) -> PartT:
-        """Open and register a producer, consumer or reader; close it if the client was closed."""
+        """Open and register a part of the client, or close it if the client was closed."""
         try:
             part = await opening
         except PulsarException:

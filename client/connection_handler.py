@@ -1,4 +1,4 @@
-"""The attachment of a producer or consumer to its topic's broker, repeated after each loss."""
+"""The attachment of a producer or consumer to its broker, renewed after each lost connection."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ REOPEN_SECONDS = 0.1
 
 
 class Attach(Protocol):
-    """A function that attaches a producer or consumer to its topic."""
+    """Interface (typing Protocol) of a function that attaches a producer or consumer."""
 
     async def __call__(self, cnx: ClientCnx) -> None:
         """Send PRODUCER or SUBSCRIBE on a connection, and then the pending messages or commands.
 
-        Called again after each loss. After a return the caller is registered in ``cnx.attached``;
-        after an error not.
+        Called again after each lost connection. If it returns, the producer or consumer is
+        registered in ``cnx.attached``; if it raises, it is not.
 
         Raises:
             PulsarException: Attaching failed; the handler decides on a retry.
@@ -38,7 +38,7 @@ class Attach(Protocol):
 
 
 class ConnectionHandler:
-    """A loop that looks up a topic's broker, connects and attaches, again after each loss.
+    """A loop that looks up and attaches to a topic's broker, again after each lost connection.
 
     Args:
         client: Client that looks up brokers and connects to them.
@@ -84,16 +84,16 @@ class ConnectionHandler:
     async def open(
         self, retry_seconds: float, *, due: float | None = None, bounds_attempts: bool = True
     ) -> None:
-        """Attach for the first time; retry after transient errors until the timeout expires.
+        """Attach the producer or consumer for the first time; retry until the timeout expires.
 
         Args:
             retry_seconds: The timeout in seconds.
-            due: Time at which the timeout ends, if it started earlier.
+            due: Time at which the timeout ends, if the timeout started before the call.
             bounds_attempts: Whether the timeout also ends a running attempt; False for a producer
                 that waits for exclusive access.
 
         Raises:
-            PulsarException: A permanent error of an attempt.
+            PulsarException: A permanent error of an attempt; only transient errors are retried.
             Timeout: The timeout expired; its cause is the last error.
         """
         self._attaching = True
@@ -111,7 +111,7 @@ class ConnectionHandler:
 
     async def _attach_once(self) -> None:
         if self._closed:
-            raise AlreadyClosed(f"{self.topic}: it was closed")
+            raise AlreadyClosed(f"{self.topic}: the producer or consumer was closed")
         url, self._assigned_url = self._assigned_url, None
         cnx = await (
             self._client.connection_of(self.topic)
@@ -127,12 +127,12 @@ class ConnectionHandler:
         self._backoff.reset()
 
     def lost(self) -> None:
-        """Attach again after the connection was lost."""
+        """Attach the producer or consumer again after its connection was lost."""
         self.cnx = None
         self._attach_again(self._backoff.next())
 
     def closed_by_broker(self, assigned_url: str | None) -> None:
-        """Attach again after the broker closed the producer or consumer.
+        """Attach the producer or consumer again after the broker closed it.
 
         Args:
             assigned_url: The broker that serves the topic next, contacted immediately. If None, the
@@ -169,7 +169,7 @@ class ConnectionHandler:
             self._attaching, self._task = False, None
 
     def _tell(self, error: Exception) -> None:
-        """Log why attaching failed.
+        """Log why attaching the producer or consumer failed.
 
         Each kind of refusal is logged once as a warning.
         """

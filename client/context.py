@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Part(Protocol):
-    """A producer, consumer, reader or table view of a client."""
+    """Interface (typing Protocol) of a client's producer, consumer, reader or table view."""
 
     async def close(self) -> None:
         """Close this producer, consumer, reader or table view; further calls do nothing."""

@@ -39,7 +39,7 @@ class ProducerInterceptor:
         message_id: MessageId | None,
         error: BaseException | None,
     ) -> None:
-        """Handle the broker's receipt for a message, or the message's failure.
+        """React to the broker's receipt for a message, or to the message's failure.
 
         Args:
             producer: The ``Producer``.
@@ -49,7 +49,7 @@ class ProducerInterceptor:
         """
 
     def on_close(self) -> None:
-        """Handle the closing of the producer."""
+        """React to the closing of the producer."""
 
 
 class ConsumerInterceptor:
@@ -66,21 +66,21 @@ class ConsumerInterceptor:
     def on_acknowledge(
         self, consumer: object, message_id: MessageId, error: BaseException | None
     ) -> None:
-        """Handle the acknowledgement of a message, or its failure with ``error``."""
+        """React to the acknowledgement of a message, or to its failure with ``error``."""
 
     def on_acknowledge_cumulative(
         self, consumer: object, message_id: MessageId, error: BaseException | None
     ) -> None:
-        """Handle a cumulative acknowledgement, or its failure with ``error``."""
+        """React to a cumulative acknowledgement, or to its failure with ``error``."""
 
     def on_negative_acks_send(self, consumer: object, message_ids: Sequence[MessageId]) -> None:
-        """Handle messages for which redelivery is requested after negative acknowledgements."""
+        """React to messages that will be redelivered after negative acknowledgements."""
 
     def on_ack_timeout_send(self, consumer: object, message_ids: Sequence[MessageId]) -> None:
-        """Handle messages for which redelivery is requested after their ack timeout."""
+        """React to messages that will be redelivered after their ack timeout."""
 
     def on_close(self) -> None:
-        """Handle the closing of the consumer."""
+        """React to the closing of the consumer."""
 
 
 InterceptorT = TypeVar("InterceptorT", ProducerInterceptor, ConsumerInterceptor)

@@ -65,7 +65,7 @@ class Patience:
     ) -> None:
         """Wait until the next attempt of an operation, or until ``waiter`` is done.
 
-        After a connect failure the wait ends when a connection opens.
+        If no server was reachable, the wait also ends when a connection opens.
         """
         waiter = waiter or asyncio.get_running_loop().create_future()
         if any(isinstance(error, _UNREACHED) for error in errors):
@@ -95,7 +95,7 @@ class Patience:
             failure: Text of the Timeout error.
             seconds: The timeout in seconds.
             may_pass: Function that returns True for a transient error, after which to retry.
-            due: Time at which the timeout ends, if it started earlier.
+            due: Time at which the timeout ends, if the timeout started before the call.
             bounds_attempts: Whether the deadline cancels a running attempt.
 
         Raises:
@@ -123,7 +123,7 @@ class Patience:
 
 
 async def in_time(clock: Clock, due: float, part: Awaitable[object]) -> None:
-    """Await ``part``; cancel it at the time ``due``."""
+    """Await ``part``, and cancel it if it has not ended at the time ``due``."""
     with suppress(TimeoutError):
         async with deadline(clock, due - clock.now()):
             await part
@@ -132,9 +132,9 @@ async def in_time(clock: Clock, due: float, part: Awaitable[object]) -> None:
 def attachment_may_pass(error: PulsarException) -> bool:
     """Return True if an error at a first attachment is transient, so that a retry may succeed.
 
-    Unknown clients are refused at the handshake, missing permissions by the command's answer.
-    AuthenticationError of a command means expired credentials, AuthorizationError at the handshake
-    concerns a proxy's role: both are transient.
+    A broker refuses an unknown client at the handshake, and a client without permission in the
+    response to its command. AuthenticationError of a command means expired credentials,
+    AuthorizationError at the handshake concerns a proxy's role: both are transient.
 
     Source: upstream PulsarClientException.isRetriableError, which also gives up at TooManyRequests.
     """
@@ -153,7 +153,7 @@ def blip(error: PulsarException) -> bool:
 
 
 def of_server(error: PulsarException) -> bool:
-    """Return True if the server refused a consumer's request, or if its topic is moving."""
+    """Return True if a server refused a consumer's request, or if the topic is moving."""
     return isinstance(error, ServerResponseError) or blip(error)
 
 

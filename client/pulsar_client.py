@@ -64,7 +64,7 @@ class PulsarClient:
 
     Args:
         service_url: ``pulsar://host:port`` of a broker or proxy, or ``pulsar+ssl://``; several
-            comma-separated hosts are tried in turn.
+            comma-separated hosts are tried one after another.
         operation_timeout_seconds: Timeout of a request, unless ``options`` has another one.
         clock: The source of time.
         options: Connection options.
@@ -116,7 +116,7 @@ class PulsarClient:
     async def connect(self, target: str | None = None) -> ClientCnx:
         """Return a connection to the service URL with a completed handshake.
 
-        Of several addresses, the last to answer is tried first.
+        Of several addresses, the one that answered last is tried first.
 
         Args:
             target: The broker, ``host:port``, behind a proxy; not announced to the broker itself.

@@ -115,7 +115,7 @@ class TableView(Mapping[str, ValueT]):
                 await asyncio.sleep(0)
 
     def follow(self) -> None:
-        """Start applying new messages to the table, until it is closed."""
+        """Start applying new messages to the table, until the table is closed."""
         self._task = asyncio.get_running_loop().create_task(self._follow())
 
     async def _follow(self) -> None:

@@ -1,1 +1,1 @@
-"""Runnable examples: the real limiter on a virtual clock, with every assumption stated."""
+"""Runnable examples: client programs, plug-ins, and simulations with the real limiter."""

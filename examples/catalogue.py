@@ -1,4 +1,4 @@
-r"""A plug-in (PIP-452) to list only a team's topics, as assigned to teams in a file.
+r"""A broker plug-in (PIP-452) that lists only a team's topics, which a file assigns to teams.
 
     FLOODGATE_CATALOGUE=teams.csv python -m broker \
         --set pulsarResourcesExtendedClassName=examples.catalogue:Catalogue \
@@ -33,14 +33,14 @@ TEAM_PROPERTY = "catalogue.team"
 
 
 class Catalogue(DefaultPulsarResourcesExtended):
-    """Lists the topics that a file assigns to the client's team; without a team, all topics."""
+    """Lists the topics that a file assigns to the client's team, or all topics without a team."""
 
     def __init__(self) -> None:
         super().__init__()
         self._topics: Mapping[tuple[NamespaceName, str], Sequence[TopicName]] = {}
 
     def initialize(self, context: BrokerContext) -> None:
-        """Read the file; if that fails, the broker reports the error and does not start."""
+        """Read the file of teams; if that fails, the broker reports it and does not start."""
         super().initialize(context)
         path = os.environ.get(PATH_VARIABLE)
         if not path:
@@ -50,7 +50,7 @@ class Catalogue(DefaultPulsarResourcesExtended):
     async def list_topics_of_namespace(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
     ) -> TopicListing | Sequence[str]:
-        """Return the names of the team's topics, unsorted, as the broker sorts them."""
+        """Return the names of the team's topics, unsorted, because the broker sorts them."""
         team = properties.get(TEAM_PROPERTY)
         if team is None:
             return await super().list_topics_of_namespace(namespace, mode, properties)
@@ -59,10 +59,10 @@ class Catalogue(DefaultPulsarResourcesExtended):
 
 
 def topics_by_team(path: Path) -> Mapping[tuple[NamespaceName, str], Sequence[TopicName]]:
-    """Read the file, and return its topics by namespace and team.
+    """Read the file of teams, and return its topics by namespace and team.
 
     Raises:
-        ValueError: A line is not a team and a topic; names the line.
+        ValueError: A line does not have a team and a topic; the message names the line.
     """
     found: dict[tuple[NamespaceName, str], list[TopicName]] = defaultdict(list)
     with path.open(encoding="utf-8", newline="") as file:

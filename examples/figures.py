@@ -1,4 +1,4 @@
-"""Statistics of the examples' results and their text: percentiles, medians and ranges."""
+"""Statistics of the examples' results, and their text: percentiles, medians and ranges."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class PolicyChoice(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WaitFigures:
-    """How long a group of requests waited, and how many were completed or refused.
+    """Figures on the waits of a group of requests, and on how many were completed or refused.
 
-    A request refused after a wait counts with its wait, so refusals do not shorten the figures; a
-    request refused at a full queue counts with 0.
+    A request that is refused after a wait counts with its wait, so refusals do not shorten the
+    figures. A request that is refused because the queue is full counts with a wait of 0.
 
     Units: requests, seconds.
     """
@@ -61,7 +61,7 @@ class WaitFigures:
 
 
 def wait_figures(waits: npt.NDArray[np.float64], endings: npt.NDArray[np.int64]) -> WaitFigures:
-    """Summarize the waits of requests, given each request's outcome in ``endings``."""
+    """Summarize the waits of requests; ``endings`` has the outcome of each request."""
     counts = np.bincount(endings, minlength=len(Ending))
     p50, p99, p999, longest = (percentile(waits, percent) for percent in (50, 99, 99.9, 100))
     return WaitFigures(
@@ -80,7 +80,7 @@ def wait_figures(waits: npt.NDArray[np.float64], endings: npt.NDArray[np.int64])
 def percentile(values: npt.NDArray[np.float64], percent: float) -> float:
     """Return the smallest value that at least ``percent`` of the values do not exceed.
 
-    0 without values.
+    The result is 0 if there are no values.
     """
     if not len(values):
         return 0.0
@@ -88,13 +88,13 @@ def percentile(values: npt.NDArray[np.float64], percent: float) -> float:
 
 
 def with_range(values: Sequence[float], write: Callable[[float], str]) -> str:
-    """Format the median of values, and the range in brackets unless all look the same."""
+    """Format the median of values, followed by their range in brackets if its ends differ."""
     low, middle, high = write(min(values)), write(median(values)), write(max(values))
     return middle if low == high else f"{middle} ({low} to {high})"
 
 
 def format_wait(seconds: float) -> str:
-    """Format a wait as seconds, with milliseconds if below a second; ``0 s`` for no wait."""
+    """Format a wait in seconds or, below one second, in milliseconds; no wait is ``0 s``."""
     if seconds == 0:
         return "0 s"
     return f"{seconds:.3f} s" if seconds < 1 else f"{seconds:.2f} s"
@@ -106,5 +106,5 @@ def format_count(value: float) -> str:
 
 
 def format_part(part: float) -> str:
-    """Format a fraction as a percentage."""
+    """Format a fraction between 0 and 1 as a percentage."""
     return f"{100 * part:.1f} %"

@@ -1,8 +1,8 @@
-"""Simulation of a stall: requests hold memory for an estimate while they wait for more.
+"""Simulation of a growth stall: requests hold memory for an estimate while they wait for more.
 
-A listing holds a permit of the estimated size, learns the actual size, and requests the difference.
-When the holders together hold the limit, each waits for another to give up. This example runs the
-real limiter on a virtual clock.
+A listing holds a permit of the estimated size, finds out the actual size, and requests the
+difference. When such requests together hold all permits of the limit, each waits for another one to
+give up. This example runs the real limiter on a simulated clock.
 
 Source: PIP-442, AsyncSemaphoreImpl.update.
 """
@@ -35,7 +35,7 @@ NAMESPACE = "tenant/namespace"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A simulated case: the number of requests, with the estimated and the actual size."""
+    """A case to simulate: the number of requests, with estimated and actual size in permits."""
 
     requests: int
     estimate: int
@@ -47,7 +47,7 @@ CASES = (Case(20, 24, 24), Case(20, 24, 25), Case(20, 10, 20), Case(40, 10, 20))
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """When a request arrives, and how long its two steps take, in seconds."""
+    """The arrival time of a request, and the durations of its two steps, in seconds."""
 
     arrival: float = 0.0
     listing: float = STEP_SECONDS
@@ -56,16 +56,17 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class CaseFigures:
-    """Results of a simulated case: how many requests were completed or refused, and when.
+    """Results of a simulated case: the numbers of completed and refused requests, and when.
 
     Attributes:
-        completed: Requests that got their actual size.
-        timed_out: Requests that gave up after the timeout, with or without an estimate.
-        stalled: Growth refused immediately, because no release could end the stall.
-        overdrafts: Growth granted beyond the limit, to end a stall.
-        first_completed_seconds: Time of the first completed request; None without completions.
-        last_completed_seconds: Time of the last completed request.
-        high_water_permits: Most permits held simultaneously.
+        completed: Number of requests that got permits for their actual size.
+        timed_out: Number of requests that gave up after the timeout, with or without an estimate.
+        stalled: Number of requests whose growth was refused at once, as no release could end the
+            stall.
+        overdrafts: Number of times that growth was granted beyond the limit, to end a stall.
+        first_completed_seconds: When the first request was completed; None if none was completed.
+        last_completed_seconds: When the last request was completed; None if none was completed.
+        high_water_permits: The largest number of permits held at the same time.
     """
 
     completed: int
@@ -78,12 +79,12 @@ class CaseFigures:
 
 
 def times_at_once(requests: int) -> list[Times]:
-    """Return equal times for all requests, which arrive at the same moment."""
+    """Return the same times for all requests, which arrive at the same moment."""
     return [Times()] * requests
 
 
 def times_of_seed(requests: int, seed: int) -> list[Times]:
-    """Return random times for all requests; a seed always gives the same times."""
+    """Return random times for all requests; the same seed always gives the same times."""
     chance = random.Random(seed)
     spread, step = SPREAD_SECONDS, STEP_SECONDS
     return [
@@ -111,7 +112,7 @@ def simulate(case: Case, times: Sequence[Times], policy: AdmissionPolicy) -> Cas
 
 
 class _Run:
-    """Simulates requests that acquire an estimate, then the actual size, and send."""
+    """Simulates requests that acquire permits for an estimate, then the actual size, and send."""
 
     def __init__(self, case: Case, policy: AdmissionPolicy) -> None:
         self.clock = VirtualClock()
@@ -128,7 +129,7 @@ class _Run:
         self._refused = dict.fromkeys(Ending, 0)
 
     def arrive(self, connection: int, times: Times) -> None:
-        """Let a request acquire the permits of its estimated size."""
+        """Let a request acquire permits for its estimated size."""
         ask(
             partial(
                 self.semaphore.request, self._case.estimate, owner=connection, namespace=NAMESPACE
@@ -143,7 +144,7 @@ class _Run:
         self.clock.call_at(self.clock.now() + times.listing, self._grow, times, permit)
 
     def _grow(self, times: Times, permit: Permit) -> None:
-        """Let a request, once the actual size is known, acquire the missing permits."""
+        """Let a request acquire the missing permits, now that its actual size is known."""
         ask(
             partial(self.semaphore.request_update, permit, self._case.actual),
             partial(self._send, times, permit),
@@ -163,7 +164,7 @@ class _Run:
         self.semaphore.release(permit)
 
     def figures(self) -> CaseFigures:
-        """Return how many requests were completed or refused, and when."""
+        """Return the numbers of completed and refused requests, and the times of completion."""
         statistics = self.semaphore.statistics()
         completed_at = self._completed_at
         return CaseFigures(

@@ -67,7 +67,7 @@ def hold_and_wait(
     seeds: Annotated[int, typer.Option(min=1, max=1000, help="Seeds 1 to this.")] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
-    """Let requests hold an estimate and wait for the rest, under both policies.
+    """Let requests hold an estimate and wait for the rest, under both admission policies.
 
     The real limiter's code runs on a virtual clock: 25 seconds pass at once, and
     the same seed gives the same figures.
@@ -94,7 +94,7 @@ def hold_and_wait(
 
 
 def run_cases(policy: AdmissionPolicy, seeds: Sequence[int | None]) -> Outcomes:
-    """Simulate every case once for each seed; the seed None means without randomness."""
+    """Simulate every case once for each seed; the seed None stands for no randomness."""
     return {case: [_run(case, seed, policy) for seed in seeds] for case in CASES}
 
 
@@ -107,7 +107,7 @@ def _run(case: Case, seed: int | None, policy: AdmissionPolicy) -> CaseFigures:
 def document(
     at_once: Mapping[AdmissionPolicy, Outcomes], by_seed: Mapping[AdmissionPolicy, Outcomes]
 ) -> dict[str, Any]:
-    """Return the results as a JSON object, for ``--json``."""
+    """Return the results as the JSON object that ``--json`` prints."""
     return {
         "schema_version": SCHEMA_VERSION,
         "assumptions": ASSUMPTIONS,
@@ -125,7 +125,7 @@ def document(
 def verdict(
     at_once: Mapping[AdmissionPolicy, Outcomes], by_seed: Mapping[AdmissionPolicy, Outcomes]
 ) -> list[str]:
-    """Return sentences that say whether the results are as a model expects."""
+    """Return sentences on whether the results are those that a model predicts."""
     sentences = []
     if AdmissionPolicy.FIFO in at_once:
         agree = all(_as_expected(case, at_once[AdmissionPolicy.FIFO]) for case in EXPECTED_BY_CASE)
@@ -157,7 +157,7 @@ def _as_expected(case: Case, outcomes: Outcomes) -> bool:
 def _order(
     at_once: Mapping[AdmissionPolicy, Outcomes], by_seed: Mapping[AdmissionPolicy, Outcomes]
 ) -> str:
-    """Return a sentence that compares how many requests both policies completed."""
+    """Return a sentence that compares the numbers of requests that both policies completed."""
     pairs = [
         (fifo, fair)
         for runs in (at_once, by_seed)
@@ -199,7 +199,7 @@ def _row(runs: Sequence[CaseFigures]) -> list[str]:
 
 
 def main() -> None:
-    """Run the command line; if the limiter misbehaves, print a sentence and exit with 1."""
+    """Run the command line; if the limiter violates its rules, print a sentence and exit with 1."""
     try:
         app()
     except LimiterFaultError as error:

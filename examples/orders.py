@@ -1,9 +1,10 @@
-"""Example of a program with the client library, to publish orders and bill the customers.
+"""Example program that uses the client library to publish orders and bill the customers.
 
     python -m examples.orders pulsar://127.0.0.1:6650 [file:///path/of/a/token]
 
 A producer publishes orders, a consumer bills them, and both share a memory limit. A schema gives
-producer, consumer and messages the type of their values; all types pass ``mypy --strict``.
+the producer, the consumer and the messages the type of their values; all types pass
+``mypy --strict``.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ TOPIC = "persistent://public/default/orders"
 
 @dataclass
 class Order:
-    """A customer's order, the value of a message.
+    """A customer's order, which is the value of a message.
 
     Attributes:
         customer: The customer's name.
-        cents: The price.
+        cents: The price in cents.
     """
 
     customer: str
@@ -44,15 +45,15 @@ class Order:
 
 
 async def publish(producer: Producer[Order], orders: Iterable[Order]) -> list[MessageId]:
-    """Publish orders with the customer as the message's key, and return the messages' ids."""
+    """Publish orders, each with the customer as the message key; return the message ids."""
     sends = [producer.send(order, partition_key=order.customer) for order in orders]
     return await asyncio.gather(*sends)
 
 
 async def bill(consumer: Consumer[Order], count: int) -> dict[str, int]:
-    """Receive ``count`` orders, and return what each customer owes, in cents.
+    """Receive ``count`` orders, and return what each customer owes in cents.
 
-    Free orders are acknowledged negatively.
+    Orders that cost nothing are acknowledged negatively.
     """
     bills: dict[str, int] = {}
     for _ in range(count):
@@ -67,9 +68,9 @@ async def bill(consumer: Consumer[Order], count: int) -> dict[str, int]:
 
 
 async def main(service_url: str, token: str | None = None) -> dict[str, int]:
-    """Publish three orders, and return the bills.
+    """Publish three orders, and return what each customer owes.
 
-    A token is given as ``file:PATH`` or ``env:NAME``.
+    ``file:PATH`` or ``env:NAME`` states where a token is.
     """
     orders = [Order("anna", 250), Order("bert", 100), Order("anna", 50)]
     shown = None if token is None else AuthenticationToken(token)

@@ -1,9 +1,9 @@
-"""Simulation of responses that slow and fast readers hold in memory, under both policies.
+"""Simulation of replies that slow and fast readers hold in memory, under two admission policies.
 
-A reply holds its bytes of the direct memory limit until its reader has received all. A few
-20-second readers pin most of the limit; other requests then wait depending on the admission order.
-Arrivals, sizes and hold times are drawn in advance from a seed, so both policies meet the same
-requests.
+A reply holds its bytes of the direct memory limit until its reader has received all of them. A few
+readers that take 20 seconds pin most of the limit. How long other requests then wait depends on the
+admission order. Arrivals, sizes and hold times are drawn in advance from a seed, so both policies
+meet the same requests.
 
 Source: PIP-442, AsyncDualMemoryLimiter (direct memory).
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Readers(StrEnum):
-    """How requests are distributed over connections, and which connections read slowly."""
+    """Ways to distribute requests over connections, and to choose the ones that read slowly."""
 
     OWN = "own"
     """Each request has its own connection, some of them slow: a listing each."""
@@ -45,25 +45,25 @@ class Readers(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """All assumptions of the simulation, in bytes, seconds and requests.
+    """All assumptions of the simulation, such as sizes, hold times and numbers of requests.
 
     Attributes:
         limit_bytes: The direct memory limit: ``maxTopicListInFlightDirectMemSizeMB=100``.
-        max_queue_size: Queue slots for waiting requests (Pulsar's default).
-        timeout_seconds: Longest wait of a request (Pulsar's default).
+        max_queue_size: Number of requests that may wait (Pulsar's default).
+        timeout_seconds: Longest time that a request waits (Pulsar's default).
         small_bytes: Size of a small reply: 1,000 topics of 34 bytes each.
         large_bytes: Size of a large reply: 100,000 topics of 34 bytes each.
         large_part: Share of requests with a large reply.
         readers: How requests are distributed over connections.
         slow_part: Share of slow requests or connections.
         slow_seconds: Constant hold time of a slow reader's replies.
-        fast_mean_seconds: Mean hold time of a fast reader's replies: exponential.
-        offered_load: Mean bytes held if no request waited, over the limit.
-        connections: Number of connections, equally active; unless each request has its own.
-        namespaces: Connection n lists namespace n modulo this.
-        tenants: Namespace n belongs to tenant n modulo this.
+        fast_mean_seconds: Mean hold time of a fast reader's replies, exponentially distributed.
+        offered_load: Mean bytes that would be held if no request waited, divided by the limit.
+        connections: Number of equally active connections; not used if each request has its own.
+        namespaces: Number of namespaces; connection n lists namespace n modulo this.
+        tenants: Number of tenants; namespace n belongs to tenant n modulo this.
         requests: Number of measured requests.
-        warm_up_seconds: Time before the measured requests; earlier requests do not count.
+        warm_up_seconds: Time before the measured requests; requests in it do not count.
     """
 
     limit_bytes: int = 100 * 1024 * 1024
@@ -85,17 +85,17 @@ class Workload:
 
     @property
     def mean_bytes(self) -> float:
-        """The mean size of a response, in bytes."""
+        """The mean size of a reply, in bytes."""
         return self.large_part * self.large_bytes + (1 - self.large_part) * self.small_bytes
 
     @property
     def mean_hold_seconds(self) -> float:
-        """The mean time for which a response holds memory, in seconds."""
+        """The mean time for which a reply holds memory, in seconds."""
         return self.slow_part * self.slow_seconds + (1 - self.slow_part) * self.fast_mean_seconds
 
     @property
     def requests_per_second(self) -> float:
-        """The arrival rate: load * limit / (mean size * mean holding time)."""
+        """The arrival rate: offered load * limit / (mean size * mean hold time)."""
         return self.offered_load * self.limit_bytes / (self.mean_bytes * self.mean_hold_seconds)
 
     def namespace_of(self, connection: int) -> str:
@@ -106,15 +106,15 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """The simulated requests that a seed gives, in order of arrival.
+    """The requests that a seed gives, in order of arrival.
 
     Attributes:
-        arrivals: Seconds since the start (open loop: requests do not wait for earlier answers).
-        connections: Connection of each request.
-        large: Whether the reply is large.
-        slow: Whether its reader is slow.
-        holds: Seconds that the reply is held once admitted.
-        measured: Whether the request arrives after the warm-up.
+        arrivals: Seconds since the start; a request does not wait for earlier answers (open loop).
+        connections: The number of each request's connection.
+        large: Whether each request has a large reply.
+        slow: Whether the reader of each request is slow.
+        holds: Seconds for which each reply holds memory once its request is admitted.
+        measured: Whether each request arrives after the warm-up.
     """
 
     arrivals: npt.NDArray[np.float64]
@@ -126,7 +126,7 @@ class Requests:
 
 
 def requests_of_seed(workload: Workload, seed: int) -> Requests:
-    """Draw the requests of a simulation; they arrive at random (Poisson) at the load's rate."""
+    """Draw the requests of a simulation, which arrive at random (Poisson) at the planned rate."""
     chance = np.random.default_rng(seed)
     rate = workload.requests_per_second
     number = workload.requests + round(rate * workload.warm_up_seconds)
@@ -152,13 +152,14 @@ def requests_of_seed(workload: Workload, seed: int) -> Requests:
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
-    """Results of a simulation with a seed and a policy, summarized.
+    """Summarized results of a simulation with one seed and one policy.
 
     Attributes:
-        groups: Waits of all requests, and of requests with small and large replies, with fast and
-            slow readers, of idle and busy connections (see ``Run.busy``).
-        high_water_part: Most bytes held simultaneously, over the limit.
-        mean_used_part: Mean bytes held while requests were measured, over the limit.
+        groups: Figures on the waits of groups of requests: all, those with small and with large
+            replies, those with fast and with slow readers, and those of idle and of busy
+            connections (see ``Run.busy``).
+        high_water_part: The most bytes held at the same time, divided by the limit.
+        mean_used_part: Mean bytes held while requests were measured, divided by the limit.
     """
 
     seed: int
@@ -170,12 +171,12 @@ class RunFigures:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Results of a simulation for each request: the wait and the outcome.
+    """Results of a simulation for each of its requests: the wait and the outcome.
 
     Attributes:
         waits: Seconds until each request was granted or refused.
-        busy: Whether its connection held, or waited for, another reply at its arrival.
-        high_water_permits: Most permits held simultaneously.
+        busy: Whether, when each request arrived, its connection held or waited for another reply.
+        high_water_permits: The largest number of permits held at the same time.
     """
 
     waits: npt.NDArray[np.float64]
@@ -185,7 +186,7 @@ class Run:
 
 
 def simulate(workload: Workload, requests: Requests, policy: AdmissionPolicy) -> Run:
-    """Simulate the requests with the real limiter.
+    """Simulate the requests of a workload with the real limiter.
 
     Raises:
         LimiterFaultError: The limiter lost a permit or waiter, or exceeded its limit.
@@ -223,7 +224,7 @@ class _Simulation:
         self._open: Counter[int] = Counter()
 
     def start(self) -> None:
-        """Schedule the first arrival; each arrival schedules the next."""
+        """Schedule the first arrival, after which each arrival schedules the next one."""
         if self._arrivals:
             self.clock.call_at(self._arrivals[0], self._arrive, 0)
 
@@ -258,7 +259,7 @@ class _Simulation:
         self.semaphore.release(permit)
 
     def result(self) -> Run:
-        """Return each request's wait and outcome."""
+        """Return the wait and the outcome of each request."""
         return Run(
             waits=np.array(self._waits),
             endings=np.array(self._endings, dtype=np.int64),
@@ -270,7 +271,7 @@ class _Simulation:
 def figures_of(
     workload: Workload, requests: Requests, run: Run, *, seed: int, policy: AdmissionPolicy
 ) -> RunFigures:
-    """Summarize the results of a simulation, for several groups of requests."""
+    """Summarize the results of a simulation for several groups of requests."""
     masks = {
         "all": requests.measured,
         "small": requests.measured & ~requests.large,
@@ -290,7 +291,7 @@ def figures_of(
 
 
 def _mean_used(workload: Workload, requests: Requests, run: Run) -> float:
-    """Return the mean bytes held between the first measured arrival and the last arrival."""
+    """Return the mean of the bytes held between the first measured arrival and the last arrival."""
     first = float(requests.arrivals[requests.measured][0])
     last = float(requests.arrivals[-1])
     if last <= first:

@@ -1,8 +1,8 @@
-"""Virtual time for simulations: a clock that jumps from event to event.
+"""Simulated time: a clock that jumps from one scheduled event to the next.
 
-This module models no limiter. A simulation creates an ``AsyncSemaphore`` with this clock, calls
-``request`` and ``request_update``, and then ``release``: the same decisions, in the same order, as
-in a server, but 25 seconds pass instantly and every run is repeatable.
+This module does not model a limiter. A simulation creates an ``AsyncSemaphore`` with this clock,
+calls ``request`` and ``request_update``, and then ``release``. It makes the same decisions in the
+same order as a server, but 25 seconds pass instantly and every run is repeatable.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Ending(IntEnum):
-    """The outcome of a request; a number, so that arrays of outcomes are small."""
+    """The possible outcomes of a request, as numbers so that arrays of outcomes are small."""
 
     COMPLETED = 0
     TIMED_OUT = 1
@@ -48,7 +48,7 @@ ENDINGS: dict[type[object], Ending] = {
 
 
 class Event:
-    """A callback scheduled at a moment of virtual time, which can be canceled."""
+    """A callback scheduled at a moment of simulated time, which can be cancelled."""
 
     __slots__ = ("args", "callback")
 
@@ -57,15 +57,16 @@ class Event:
         self.args = args
 
     def cancel(self) -> None:
-        """Cancel the callback; without effect after it was called."""
+        """Cancel the callback; no effect after it was called."""
         self.callback = None
         self.args = ()
 
 
 class VirtualClock:
-    """A ``limiter.clock.Clock`` whose time is the due time of the event being run.
+    """A ``limiter.clock.Clock`` whose time is the due time of the event that it runs.
 
-    Simultaneous events run in the order of arming. Units: seconds from 0.
+    Events that are due at the same time run in the order in which they were scheduled. Units:
+    seconds from 0.
     """
 
     def __init__(self) -> None:
@@ -82,13 +83,13 @@ class VirtualClock:
         return round(self.now() * 1000)
 
     def call_at(self, when: float, callback: Callable[..., object], *args: object) -> Event:
-        """Schedule ``callback(*args)`` at the time ``when``, or next if that has passed."""
+        """Schedule ``callback(*args)`` at the time ``when``, or next if that time has passed."""
         event = Event(callback, args)
         heapq.heappush(self._events, (max(when, self._now), next(self._numbers), event))
         return event
 
     def run(self) -> None:
-        """Run all events, in order, until none is left."""
+        """Run all scheduled events in order, until none is left."""
         while self._events:
             when, _, event = heapq.heappop(self._events)
             if event.callback is not None:
@@ -97,15 +98,15 @@ class VirtualClock:
 
 
 class LimiterFaultError(AssertionError):
-    """The limiter has a bug: a lost permit or waiting request, or an exceeded limit."""
+    """The limiter has a bug: it lost a permit or a waiting request, or exceeded its limit."""
 
 
 def ask(
     request: Callable[[], Waiter], then: Callable[[Permit | None, Exception | None], object]
 ) -> None:
-    """Request a permit, and call ``then`` with the permit or with the error of a refusal.
+    """Request a permit, and call ``then`` with the permit or with the error of the refusal.
 
-    The call is immediate for an immediate decision, and later for a wait.
+    ``then`` is called at once if the decision is immediate, and otherwise when the wait ends.
     """
     try:
         waiter = request()
@@ -116,7 +117,7 @@ def ask(
 
 
 def ending_of(error: Exception | None) -> Ending:
-    """Return a request's outcome, given its error; None means completed."""
+    """Return the outcome of a request, given its error; None means that it was completed."""
     return ENDINGS[type(error)]
 
 

@@ -1,4 +1,4 @@
-"""Example ``python -m examples.slow_readers``: how a few slow readers delay everybody else."""
+"""Example ``python -m examples.slow_readers``: how a few slow readers delay other clients."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def slow_readers(  # noqa: PLR0913 - one parameter for each option
     picture: Annotated[Path | None, typer.Option(help="Draw the waits into this SVG file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
-    """Let 5 % slow readers pin the memory of 200,000 replies, under both policies.
+    """Let 5 % slow readers pin the memory of 200,000 replies, under both admission policies.
 
     The real limiter's code runs on a virtual clock, a quarter of an hour in
     seconds. Both policies meet the same requests; the same seed gives the same
@@ -101,7 +101,7 @@ def run_all(
 
 
 def document(workload: Workload, runs: Sequence[RunFigures]) -> dict[str, Any]:
-    """Return the results as a JSON object, for ``--json``."""
+    """Return the results as the JSON object that ``--json`` prints."""
     return {
         "schema_version": SCHEMA_VERSION,
         "assumptions": assumptions(workload),
@@ -121,7 +121,7 @@ def _show(workload: Workload, runs: Sequence[RunFigures]) -> None:
 
 
 def main() -> None:
-    """Run the command line; if the limiter misbehaves, print a sentence and exit with 1."""
+    """Run the command line; if the limiter violates its rules, print a sentence and exit with 1."""
     try:
         app()
     except (LimiterFaultError, LoadgenError) as error:

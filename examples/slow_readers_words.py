@@ -1,4 +1,4 @@
-"""Tables and sentences with the results of ``examples.slow_readers``."""
+"""Tables and sentences about the results of ``examples.slow_readers``."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _who(workload: Workload) -> str:
 
 
 def seed_table(runs: Sequence[RunFigures]) -> Table:
-    """Return a table with a row for each simulation: its requests' waits and outcomes."""
+    """Return a table with a row for each simulation: the waits and outcomes of its requests."""
     table = Table(title="All requests, waits in seconds", title_justify="left", box=box.SIMPLE_HEAD)
     for heading in ("Seed", "Policy", *MEASURES):
         table.add_column(heading, justify="left" if heading == "Policy" else "right")
@@ -92,7 +92,7 @@ def seed_table(runs: Sequence[RunFigures]) -> Table:
 
 
 def group_table(runs: Sequence[RunFigures]) -> Table:
-    """Return a table of how long each group of requests waited: median and range of the seeds."""
+    """Return a table of the waits of each group of requests: median and range over the seeds."""
     table = Table(
         title="Who waits: median (range) over the seeds, in seconds",
         title_justify="left",
@@ -113,7 +113,7 @@ def group_table(runs: Sequence[RunFigures]) -> Table:
 
 
 def _group_row(figures: Sequence[WaitFigures]) -> list[str]:
-    """Return the cells of a row: waits of the seeds, and the number of refused requests."""
+    """Return the cells of a table row: a group's waits, and the number of its refused requests."""
     waits = [
         with_range([MEASURES[name](one) for one in figures], _short)
         for name in ("p99", "p99.9", "longest")
@@ -126,7 +126,7 @@ def _short(seconds: float) -> str:
 
 
 def verdict(workload: Workload, runs: Sequence[RunFigures]) -> list[str]:
-    """Return sentences comparing both policies; empty after a simulation of only one."""
+    """Return sentences that compare both policies; empty if only one was simulated."""
     fifo, fair = ([run for run in runs if run.policy is policy] for policy in AdmissionPolicy)
     if not fifo or not fair:
         return []
@@ -144,7 +144,7 @@ def verdict(workload: Workload, runs: Sequence[RunFigures]) -> list[str]:
 
 
 def _price(group: str, fifo: Sequence[RunFigures], fair: Sequence[RunFigures]) -> str:
-    """Return a sentence that compares a group's waits under both policies."""
+    """Return a sentence that compares the waits of one group of requests under both policies."""
     waits = [
         " and ".join(
             format_wait(median(MEASURES[name](run.groups[group]) for run in runs))

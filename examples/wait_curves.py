@@ -1,4 +1,4 @@
-"""A chart of waits: the share of requests that wait longer than each number of seconds."""
+"""A chart of waits: for each number of seconds, the share of requests that wait longer."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _SIZES = ("small", "large")
 
 @dataclass(frozen=True, slots=True)
 class WaitCurve:
-    """The share of requests that wait longer than each time of ``_GRID``, in a simulation.
+    """The shares of a simulation's requests that wait longer than each time in ``_GRID``.
 
-    Only requests with small, or only those with large, responses count.
+    Only requests with small replies count, or only those with large ones.
     """
 
     policy: AdmissionPolicy
@@ -42,7 +42,7 @@ class WaitCurve:
 
 
 def curves_of(requests: Requests, run: Run, policy: AdmissionPolicy) -> list[WaitCurve]:
-    """Return the curves of a simulation: for small and for large responses."""
+    """Return the two curves of a simulation: for small and for large replies."""
     curves = []
     for size, mask in zip(_SIZES, (~requests.large, requests.large), strict=True):
         waits = np.sort(run.waits[requests.measured & mask])
@@ -52,7 +52,7 @@ def curves_of(requests: Requests, run: Run, policy: AdmissionPolicy) -> list[Wai
 
 
 def draw_curves(curves: Sequence[WaitCurve], path: Path) -> None:
-    """Draw the curves into an SVG file: the seeds' median as a line, their range as a band.
+    """Draw curves into an SVG file: the median over the seeds as a line, the range as a band.
 
     Raises:
         LoadgenError: The file cannot be written.
@@ -96,6 +96,6 @@ def _line(policy: AdmissionPolicy, parts: Sequence[npt.NDArray[np.float64]]) -> 
 
 
 def _longest_wait(curves: Sequence[WaitCurve]) -> float:
-    """Return where the time axis ends, in seconds: a little after the longest wait."""
+    """Return the end of the time axis in seconds, which is a little after the longest wait."""
     waited = [_GRID[curve.longer > 0] for curve in curves]
     return 1.05 * max(1.0, *(float(seconds[-1]) for seconds in waited if len(seconds)), 0.0)

@@ -1,4 +1,4 @@
-"""Example of a pool of workers that finishes its started jobs, and ends, on SIGTERM.
+"""Example of a pool of workers that, on SIGTERM, finish the jobs they have started and end.
 
     python -m examples.worker_pool pulsar://127.0.0.1:6650 journal.txt
 
@@ -28,7 +28,7 @@ REFUSED_EACH = 10
 
 
 async def main(service_url: str, journal: Path) -> None:
-    """Run the workers until SIGTERM."""
+    """Run the pool of workers until SIGTERM."""
     async with Client(service_url) as client:
         consumer = await client.subscribe(
             TOPICS,
@@ -47,7 +47,7 @@ async def main(service_url: str, journal: Path) -> None:
 
 
 async def work(consumer: Consumer, journal: Path) -> None:
-    """Write the jobs' numbers to the journal until the consumer is stopped."""
+    """Write the numbers of the received jobs to the journal until the consumer is stopped."""
     async for message in consumer:
         if refuses(message):
             await consumer.negative_acknowledge(message)
@@ -59,9 +59,9 @@ async def work(consumer: Consumer, journal: Path) -> None:
 
 
 def refuses(message: Message) -> bool:
-    """Return True if a job is to be refused: every tenth, once, and never in a batch.
+    """Return True if a job is to be refused: every tenth job, only once, and never in a batch.
 
-    A batch would be redelivered as a whole.
+    A refused job in a batch would make the broker send the whole batch again.
     """
     number = int(message.data()[:12])
     alone = message.topic_name().endswith("jobs")

@@ -55,7 +55,7 @@ def elapsed_seconds() -> float:
     """Return seconds since the machine's boot, suspended time included.
 
     For deadlines that must hold even if the process was stopped: a loop's clock stands still within
-    a turn, and does not count while the machine sleeps.
+    an event-loop iteration, and does not count while the machine sleeps.
     """
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 

@@ -1,13 +1,13 @@
 """Errors raised when a request for permits is not granted.
 
 PermitAcquireError
-    PermitAcquireTimeoutError      not granted in time
+    PermitAcquireTimeoutError      the permit was not granted in time
     PermitAcquireQueueFullError    the bounded queue had no slot
     PermitAcquireCancelledError    the owner left, or its is_cancelled() was true
     PermitAcquireClosedError       the limiter was closed
-    PermitAcquireRefusedError      refused by the admission policy
-    PermitAcquireStalledError      the youngest growth, when every holder waited to grow
-PermitTooLargeError                larger than a limit (a ValueError)
+    PermitAcquireRefusedError      the admission policy refused the request
+    PermitAcquireStalledError      the youngest growth was refused, as all holders waited to grow
+PermitTooLargeError                the request exceeds a limit (a ValueError)
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ def extra(name: str, distribution: str = CLIENT, needed_by: str = "") -> Iterato
     """Run the imports of an optional package in a ``with`` block, explaining a missing package.
 
     Args:
-        name: The extra.
+        name: Name of the pip extra.
         distribution: The distribution with the extra.
         needed_by: The setting or option that needs the extra, to begin the sentence.
 

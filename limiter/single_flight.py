@@ -18,7 +18,7 @@ class SingleFlight(Generic[T]):
     A caller that leaves does not affect the rest; the last caller that leaves cancels the work. An
     error is raised to all waiting callers, and not cached.
 
-    Bound: that of the callers.
+    Bound: at most one piece of work for each caller.
 
     Args:
         places: Limit of concurrent work, possibly shared with other kinds of work.

@@ -36,7 +36,7 @@ class TokenBucket:
         return self.tokens
 
     def seconds_until(self, tokens: float) -> float:
-        """Return the seconds from the last refill until it holds ``tokens``; may be negative."""
+        """Return the seconds from the last refill to a number of ``tokens``; may be negative."""
         return (tokens - self.tokens) / self.a_second
 
 

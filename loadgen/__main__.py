@@ -50,7 +50,7 @@ class LazyGroup(TyperGroup):
     """A group of sub-commands that imports a sub-command's module only when it is called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:  # noqa: ANN401
-        """Return the sub-command that the arguments name, imported now."""
+        """Import and return the sub-command that the arguments name."""
         if args and args[0] not in SUBCOMMANDS:
             _refuse_scenario(ctx, args[0])
         name, _, rest = super().resolve_command(ctx, args)
@@ -162,12 +162,12 @@ def main() -> None:
 
 
 def _refuse_passwords() -> None:
-    """Refuse arguments with a URL that contains a password.
+    """Refuse command-line arguments with a URL that contains a password.
 
     A run would store and show the password.
 
     Raises:
-        UsageError: An address has a password; the message does not repeat the password.
+        UsageError: A URL has a password; the message does not repeat the password.
     """
     for word in sys.argv[1:]:
         if _PASSWORD_IN_URL.search(word):

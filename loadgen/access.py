@@ -1,6 +1,6 @@
-"""The credentials and trusted certificates of loadgen, which environment variables name.
+"""Loadgen's credentials and trusted certificates, whose sources are environment variables.
 
-``loadgen --auth-params`` sets the variables, so that tasks in other processes find them too.
+``loadgen --auth-params`` sets these variables, so that tasks in other processes inherit them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def _refusing() -> Iterator[None]:
-    """Convert errors about credentials and certificates into :class:`UsageError`."""
+    """Convert errors about credentials and certificates in a ``with`` block to UsageError."""
     try:
         yield
     except (PulsarException, AdminError) as error:
@@ -40,7 +40,7 @@ def name_access(plugin: str | None, params: str | None, trust: str | None) -> No
     """Write the command line's credentials into the environment of this process and its children.
 
     Raises:
-        UsageError: The options are the secret itself, or the plug-in is unknown.
+        UsageError: An option contains the secret itself, not its source, or the plug-in is unknown.
     """
     with _refusing():
         variables = Access(plugin or "", params or "", trust or "").variables()
@@ -50,9 +50,9 @@ def name_access(plugin: str | None, params: str | None, trust: str | None) -> No
 
 
 def carried_access() -> dict[str, str]:
-    """Return the contents of the credential and certificate files.
+    """Return the contents of this process's credential and certificate files.
 
-    They are sent to a host that does not have these files.
+    The driver sends the contents to tasks on hosts that do not have these files.
 
     Raises:
         UsageError: A file cannot be read.
@@ -63,11 +63,10 @@ def carried_access() -> dict[str, str]:
 
 @contextmanager
 def access_taken(contents: Mapping[str, str]) -> Iterator[None]:
-    """Use credentials sent by another host within a ``with`` block.
+    """Use credentials that another host sent, for the length of a ``with`` block.
 
-    They are in temporary files that only this process reads.
-
-    A killed task leaves no files behind, if the system has files in memory.
+    The credentials are in temporary files that only this process can read. On a system with
+    in-memory files (``memfd_create``), a killed task leaves no files behind.
     """
     with ExitStack() as stack:
 
@@ -89,7 +88,7 @@ def access_taken(contents: Mapping[str, str]) -> Iterator[None]:
 
 
 def own_credentials() -> Authentication | None:
-    """Return this process' credentials for servers; None if it has none.
+    """Return this process's credentials for servers; None if none are configured.
 
     Raises:
         UsageError: The credentials cannot be read.
@@ -99,7 +98,7 @@ def own_credentials() -> Authentication | None:
 
 
 def own_tls() -> ssl.SSLContext:
-    """Return the TLS context of connections to servers' binary ports.
+    """Return the TLS context for connections to the servers' binary ports.
 
     It trusts the configured certificates, presents the client's own, and checks host names.
 
@@ -115,7 +114,7 @@ def own_tls() -> ssl.SSLContext:
 
 
 def admin_of(url: str, seconds: float) -> PulsarAdmin:
-    """Return a client of the admin REST API at a URL.
+    """Return a client for the admin REST API at a URL.
 
     Raises:
         AdminError: The address is invalid, or a file of certificates cannot be used.
@@ -127,7 +126,7 @@ def admin_of(url: str, seconds: float) -> PulsarAdmin:
 
 
 class WebPages:
-    """A blocking HTTP client that reads pages of servers' web ports.
+    """A blocking HTTP client that reads pages from the servers' web ports.
 
     Raises:
         UsageError: The credentials cannot be read, or a file of certificates cannot be used.
@@ -143,12 +142,12 @@ class WebPages:
         )
 
     def read(self, url: str, seconds: float, most_bytes: int) -> str:
-        """Return the text of the page at a URL, up to ``most_bytes``.
+        """Return the text of the page at a URL, at most ``most_bytes`` long.
 
         Raises:
-            OSError: No answer, or a refusal.
+            OSError: The server did not answer, or answered with an error status.
             ValueError: The address is invalid.
-            HTTPException: The answer is no HTTP.
+            HTTPException: The answer is not HTTP.
         """
         request = urllib.request.Request(url)
         try:

@@ -1,4 +1,4 @@
-"""The exceptions of loadgen, each with one sentence for the user, and the exit codes.
+"""The exceptions of loadgen, each with a sentence for the user and an exit code.
 
 The codes follow k6 where k6 has a code (99), so that a pipeline can tell a broken limit from a
 broken measurement.
@@ -38,7 +38,7 @@ class LoadgenError(Exception):
     """An expected failure of loadgen; ``str()`` is the whole message for the user.
 
     Args:
-        sentence: The fault, the value and the remedy.
+        sentence: The message: what is wrong, the wrong value, and the remedy.
         exit_code: The process's exit code.
     """
 
@@ -61,16 +61,16 @@ class UsageError(LoadgenError):
 
 
 def reason_of(error: Exception) -> str:
-    """Return an exception's message on one line; its class name if it has no message."""
+    """Return an exception's message on one line or, if it has no message, its class name."""
     text = getattr(error, "strerror", None) or str(error).strip() or type(error).__name__
     return str(text).splitlines()[0].rstrip(".")
 
 
 @contextmanager
 def writing(out: Path) -> Iterator[None]:
-    """Make the directory of ``--out``; failed writes within the ``with`` block become errors.
+    """Create the directory of ``--out``, and convert the ``with`` block's write errors.
 
-    They have a sentence for the user.
+    The converted errors have a sentence for the user.
 
     Raises:
         LoadgenError: The directory or a file cannot be written.
@@ -88,13 +88,13 @@ def read_text(what: str, file: Path, most_bytes: int = 256 << 20, undecoded: str
     """Read the text of a file that the user named.
 
     Args:
-        what: The file's purpose, for the sentence.
-        file: The path.
-        most_bytes: The largest size.
+        what: What the file is for, as the error sentence names it.
+        file: The path of the file.
+        most_bytes: The largest allowed size of the file.
         undecoded: Treatment of bytes that are not UTF-8, as in :meth:`bytes.decode`.
 
     Raises:
-        UsageError: The file cannot be read, or is too long.
+        UsageError: The file cannot be read, or is too large.
     """
     try:
         with file.open(encoding="utf-8", errors=undecoded) as opened:
@@ -109,7 +109,7 @@ def read_text(what: str, file: Path, most_bytes: int = 256 << 20, undecoded: str
 
 
 def write_text(file: Path, text: str) -> None:
-    """Write a text file such as a page or picture, making its folder if needed.
+    """Write a text file such as a page or picture; create its folder if necessary.
 
     Raises:
         UsageError: The file cannot be written.
@@ -123,7 +123,7 @@ def write_text(file: Path, text: str) -> None:
 
 
 def shown(value: Any) -> str:  # noqa: ANN401
-    """Format a user's value for an error sentence, cut short.
+    """Format a user's value for an error sentence, shortened if it is long.
 
     Booleans and null are written as in YAML.
     """
@@ -133,7 +133,7 @@ def shown(value: Any) -> str:  # noqa: ANN401
 
 
 def meant(name: str, known: Sequence[str]) -> str:
-    """Return the end of an error sentence that suggests the known names closest to a wrong one."""
+    """Return the end of an error sentence that suggests the valid names closest to a wrong one."""
     near = get_close_matches(name, known, 1, 0.6) or [
         each for each in known if len(name) >= _SHORTEST_COMMON and each.startswith(name)
     ]
@@ -150,7 +150,7 @@ WITHOUT_SPARK = f"Spark needs the package pyspark: {REMEDY}, or use --place proc
 
 
 def require_spark() -> None:
-    """Refuse a run in Spark, before it begins, if Spark is not installed.
+    """Check that Spark is installed, before a run in Spark begins.
 
     Raises:
         LoadgenError: Spark is not installed.

@@ -1,4 +1,4 @@
-"""The memory limits in a server's JVM options, compared with its topic-list limits."""
+"""Memory limits in a server's JVM options, compared with the server's topic-list limits."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _FEW = 0.5
 
 @dataclass(frozen=True)
 class JvmOptions:
-    """The memory limits in a server's JVM options, in bytes; None if not among the options."""
+    """The memory limits in a server's JVM options, in bytes; None for a limit that is not set."""
 
     heap: int | None = None
     direct: int | None = None
 
 
 def parse_jvm_options(option: str, text: str) -> JvmOptions:
-    """Parse the memory limits in options such as ``-Xmx2g -XX:MaxDirectMemorySize=4g``.
+    """Parse the memory limits in JVM options such as ``-Xmx2g -XX:MaxDirectMemorySize=4g``.
 
     They are written as in ``PULSAR_MEM``.
 
@@ -32,7 +32,7 @@ def parse_jvm_options(option: str, text: str) -> JvmOptions:
     JVM. Other options are ignored.
 
     Raises:
-        UsageError: A size cannot be read, or the text has no size.
+        UsageError: A size cannot be read, or the text sets no memory limit.
     """
     found: dict[str, int] = {}
     for word in text.strip("\"'").split():
@@ -52,7 +52,7 @@ def parse_jvm_options(option: str, text: str) -> JvmOptions:
 
 
 def left_of(server: str, options: JvmOptions, heap_mb: int, direct_mb: int) -> list[str]:
-    """Return sentences on how much of a JVM's memory the topic-list limits leave for the rest."""
+    """Return sentences on how much JVM memory the topic-list limits leave for everything else."""
     told = []
     for memory, limit_mb in (("heap", heap_mb), ("direct", direct_mb)):
         most, name = getattr(options, memory), JVM_OPTIONS[memory]

@@ -60,9 +60,9 @@ def live_display(
     Args:
         title: Name of the run.
         clients: The number of clients of each group.
-        stream: Standard error, mostly.
-        first: The word for the time before a client is connected.
-        as_json: The output is for a program: no display.
+        stream: The output stream, usually standard error.
+        first: The word shown while no client is connected yet.
+        as_json: Whether the output is for a program; then there is no display.
     """
     run = LiveRun(title, clients, first)
     if as_json:
@@ -81,9 +81,9 @@ def live_display(
 
 @contextmanager
 def _lines(stream: TextIO, line: Callable[[], str]) -> Iterator[None]:
-    """Write the progress line once a second if it has changed.
+    """Write a progress line to the stream once a second if it has changed.
 
-    A thread writes it, because a simulation blocks the main thread.
+    A thread writes the line, because a simulation blocks the main thread.
     """
     ended = threading.Event()
 
@@ -106,16 +106,16 @@ def _lines(stream: TextIO, line: Callable[[], str]) -> Iterator[None]:
 
 
 class LiveRun:
-    """The newest totals of a run, rendered as a screen or a line.
+    """The newest totals of a run in progress, shown as a screen or a line.
 
     Mutable state: the totals of the last seconds by moment, the moment of the first request, the
-    samples of servers, and the function that inspects a simulation. Bound: of totals older than
-    the window only the last are kept.
+    samples of servers, and the function that inspects a simulation. Bound: of all totals older than
+    the last five seconds only the newest are kept.
 
     Args:
         title: Name of the run.
         clients: The number of clients of each group.
-        first: The word for the time before a client is connected.
+        first: The word shown while no client is connected yet.
         now: Reads a clock, in seconds.
     """
 
@@ -152,20 +152,20 @@ class LiveRun:
 
     @property
     def ended_per_second(self) -> float:
-        """The number of requests that ended per second, over the last five seconds."""
+        """The number of requests that ended, per second, averaged over the last five seconds."""
         (before, then), (at, now) = self._seen[0], self._seen[-1]
         ended = sum(now.ended.values()) - sum(then.ended.values())
         return ended / (at - before) if at > before else 0.0
 
     def percentile(self, share: float) -> float | None:
-        """Return a percentile of the latencies of the last five seconds; None without answers."""
+        """Return a percentile of the latencies in the last five seconds; None without answers."""
         then, now = (self._seen[place][1].all_latencies for place in (0, -1))
         return percentile([b - a for a, b in zip(then, now, strict=True)], share)
 
     def line(self) -> str:
-        """Return the progress as a line; empty before the first connection.
+        """Return the run's progress as one line; empty before the first connection.
 
-        For 10,000 clients it has less than 80 characters.
+        For 10,000 clients the line has less than 80 characters.
         """
         clients, totals = sum(self._clients.values()), self._seen[-1][1]
         if self._look is not None:
@@ -177,7 +177,7 @@ class LiveRun:
         return f"{counts(totals, clients)}{latency}" if totals.connected else ""
 
     def screen(self) -> Text:
-        """Return the progress as a screen; for a run in virtual time as a line."""
+        """Return the run's progress as a screen or, for a run in virtual time, as a line."""
         if self._look is not None:
             return Text(self.line(), overflow="ellipsis", no_wrap=True)
         totals = self._seen[-1][1]
@@ -219,7 +219,7 @@ def _phase_of(totals: Totals) -> str:
 
 
 def counts(totals: Totals, clients: int) -> str:
-    """Return a run's phase and the outcomes of its requests, or first its connected clients."""
+    """Return words on a run's phase and its requests' outcomes or, before, on connected clients."""
     lost = totals.of(*LOST)
     done = f"{min(totals.connected, clients):,} of {clients:,} clients"
     if totals.started:
@@ -246,7 +246,7 @@ def _group_line(name: str, totals: Totals, clients: Mapping[str, int]) -> Text:
 
 
 def server_lines(samples: Samples) -> Iterator[Text]:
-    """Yield lines about each sampled server: memory used of its limits, and process resources.
+    """Yield lines about each sampled server: its memory, the memory limits, CPU and open files.
 
     At most three lines for each server; a figure without a sample is left out.
     """

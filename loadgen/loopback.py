@@ -12,10 +12,10 @@ CONFIRMATION_FLAG = "--yes-this-is-my-cluster"
 
 
 def is_loopback(address: str) -> bool:
-    """Return whether all hosts of a URL, or a bare host, are on the loopback.
+    """Return True if all hosts of a URL, or one host alone, are on the loopback.
 
-    A name counts only if all of its addresses are loopback addresses: a name that cannot be
-    resolved, or resolves to both kinds, does not.
+    A name counts only if all its addresses are loopback addresses. It does not count if it cannot
+    be resolved, or if some of its addresses are others.
 
     Args:
         address: A service URL (``pulsar://a:6650,b:6650``), an admin URL, ``host:port`` or a host.
@@ -39,22 +39,22 @@ def require_own_cluster(url: str, *, confirmed: bool) -> None:
 
 
 def hosts_of(address: str) -> list[str]:
-    """Return the hosts of a URL or of a bare address.
+    """Return the hosts in a URL or in an address without a scheme.
 
-    A service URL of Pulsar may have several, separated by commas.
+    A Pulsar service URL may have several hosts, separated by commas.
     """
     netloc = urlsplit(address if "//" in address else f"//{address}").netloc
     return [host for part in netloc.split(",") if (host := _host(part.rpartition("@")[2]))]
 
 
 def _host(part: str) -> str:
-    """Return the host of ``host:port``, or of a bare IPv6 address, which has no port."""
+    """Return the host in ``host:port``, or an IPv6 address without brackets, which has no port."""
     bare = part.count(":") > 1 and not part.startswith("[")
     return part if bare else urlsplit(f"//{part}").hostname or ""
 
 
 def _host_is_loopback(host: str) -> bool:
-    """Return whether all addresses of a host are on the loopback, IPv4-mapped ones included."""
+    """Return True if all addresses of a host are on the loopback, including IPv4-mapped ones."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):

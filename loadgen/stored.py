@@ -1,9 +1,9 @@
-"""Paths in object stores and Hadoop file systems, which behave like :class:`pathlib.Path`.
+"""Paths in object stores and Hadoop file systems that behave like :class:`pathlib.Path`.
 
-Code that reads and writes through these methods works in a store unchanged. Code that needs a local
-file, such as a server's import, raises a sentence for the user. A store cannot rename: an object
-appears when all bytes are written, and the manifest of a corpus and the ``run.json`` of a run,
-written last, mark the folder as whole.
+Code that reads and writes through these methods also works in an object store. For code that needs
+a local file, such as a server's import, the error has a sentence for the user. Nothing in an object
+store can be renamed. An object appears when all its bytes are written. The manifest of a corpus and
+the ``run.json`` of a run are written last, and mark their folder as complete.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _VARIABLES = (
 def placed(path: Path) -> Path:
     """Convert a path that is an address, such as ``s3a://bucket/x``, to a :class:`StoredPath`.
 
-    Other paths are returned unchanged.
+    Paths without a scheme are returned unchanged, and those with ``file:`` become local paths.
 
     Raises:
         UsageError: The address has an unknown scheme.
@@ -63,7 +63,7 @@ def placed(path: Path) -> Path:
 
 
 def store_variables() -> dict[str, str]:
-    """Return the environment variables that hold an object store's address and credentials."""
+    """Return the environment variables with the address and credentials of an object store."""
     return {name: os.environ[name] for name in _VARIABLES if name in os.environ}
 
 
@@ -78,14 +78,14 @@ class StoredPath(PosixPath):
 
     @property
     def at(self) -> tuple[fs.FileSystem, str]:
-        """The Arrow file system, and the path within it."""
+        """The Arrow file system of the object store, and the path within it."""
         scheme, place, *names = self.parts
         system, root = _file_system(scheme.rstrip(":"), place)
         return system, "/".join([root.rstrip("/"), *names])
 
     @contextmanager
     def asked(self) -> Iterator[tuple[fs.FileSystem, str]]:
-        """Yield ``at`` for calls to the file system, converting errors to LoadgenError.
+        """Yield ``at``, the file system and path, for calls whose errors become LoadgenError.
 
         Raises:
             FileNotFoundError: The path does not exist.
@@ -108,7 +108,7 @@ class StoredPath(PosixPath):
             return system.get_file_info(path)
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
-        """Return the file type, size and modification time.
+        """Return the type, size and modification time of the file or folder.
 
         Raises:
             FileNotFoundError: The path does not exist.
@@ -122,7 +122,7 @@ class StoredPath(PosixPath):
         return os.stat_result((mode, 0, 0, 0, 0, 0, info.size or 0, 0, changed, 0))
 
     def exists(self, **_: object) -> bool:
-        """Return True if the path is a file, or a folder with files."""
+        """Return True if the path is a file, or a folder that contains files."""
         return self._info().type is not fs.FileType.NotFound
 
     def is_dir(self, **_: object) -> bool:
@@ -161,44 +161,44 @@ class StoredPath(PosixPath):
     # -- reading and writing --------------------------------------------------------------------
 
     def open(self, mode: str = "r", *_: object, **text: Any) -> IO[Any]:  # type: ignore[override] # noqa: ANN401
-        """Open the file for reading bytes or text."""
+        """Open the file at this path for reading bytes or text."""
         if set(mode) - set("rbt"):
             return super().open(mode)  # raises: writing goes through the methods below
         opened = io.BufferedReader(self.input())
         return opened if "b" in mode else io.TextIOWrapper(opened, **text)
 
     def input(self) -> pa.NativeFile:
-        """Open the file as an Arrow input file."""
+        """Open the file at this path as an Arrow input file."""
         with self.asked() as (system, path):
             return system.open_input_file(path)
 
     def write_bytes(self, data: ReadableBuffer) -> int:
-        """Write the whole file, replacing an older one."""
+        """Write the whole file at this path, replacing an older one."""
         with self.asked(), written_whole(self) as stream:
             return int(stream.write(data))
 
     def write_text(self, data: str, encoding: str | None = None, *_: object, **__: object) -> int:
-        """Write the whole file as text, replacing an older one."""
+        """Write the whole file at this path as text, replacing an older one."""
         return self.write_bytes(data.encode(encoding or "utf-8"))
 
     def mkdir(self, *_: object, **__: object) -> None:
-        """Do nothing: a store makes folders when the first file is written."""
+        """Do nothing, because a store creates folders when the first file in them is written."""
 
     def unlink(self, missing_ok: bool = False) -> None:
-        """Delete the file."""
+        """Delete the file at this path."""
         if not missing_ok or self.is_file():
             with self.asked() as (system, path):
                 system.delete_file(path)
 
     def remove(self) -> None:
-        """Delete the folder with all its files."""
+        """Delete the folder at this path with all its files."""
         with self.asked() as (system, path):
             system.delete_dir(path)
 
     def clear(self, first: str, spared: str = "") -> None:
-        """Delete all files of the folder except those matching ``spared``, such as ``*.log``.
+        """Delete all files in the folder except those that match ``spared``, such as ``*.log``.
 
-        ``first``, the mark of a whole folder, is deleted first.
+        The file ``first``, which marks the folder as complete, is deleted first.
         """
         (self / first).unlink(missing_ok=True)
         if not any(self.glob(spared)):
@@ -230,14 +230,14 @@ def _file_system(scheme: str, place: str) -> tuple[fs.FileSystem, str]:
 
 
 def readable(path: Path) -> Path | pa.NativeFile:
-    """Return what Arrow can read: a local path unchanged, or an opened file of an object store."""
+    """Return what Arrow can read: a local path as it is, or an opened file of an object store."""
     return path.input() if isinstance(path, StoredPath) else path
 
 
 def lies_in(path: Path, folder: Path) -> bool:
-    """Return whether ``path`` is ``folder`` or lies in it.
+    """Return True if ``path`` is ``folder`` or lies within it.
 
-    ``s3`` and ``s3a`` count as the same store.
+    ``s3`` and ``s3a`` addresses count as the same store.
     """
     one, other = (_plain(each.resolve()) for each in (path, folder))
     return one.is_relative_to(other)
@@ -250,12 +250,12 @@ def _plain(path: Path) -> PurePath:
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[pa.NativeFile]:
-    """Open a file for writing that appears at ``path`` only when the ``with`` block has ended.
+    """Open a file for writing, which appears at ``path`` only when the ``with`` block has ended.
 
     If the block fails, the written bytes are deleted.
 
     Raises:
-        LoadgenError: A store did not take the file. Errors of the block pass unchanged.
+        LoadgenError: The store did not accept the file. Errors of the block pass unchanged.
     """
     hidden = path.with_name(f".{path.name}.{os.getpid()}")
     unfinished = path if isinstance(path, StoredPath) else hidden
@@ -297,11 +297,11 @@ def _asked(path: Path) -> AbstractContextManager[tuple[fs.FileSystem, str]]:
 
 @contextmanager
 def emptied(folder: StoredPath, mark: str, spared: str = "") -> Iterator[StoredPath]:
-    """Empty a folder before a ``with`` block that writes to it, and again if the block fails.
+    """Empty a folder before the ``with`` block that writes to it, and again if the block fails.
 
-    The block writes ``mark`` last.
+    The block writes the file ``mark`` last.
 
-    Files matching ``spared`` stay, except at a Ctrl-C.
+    Files that match ``spared`` stay, except after a Ctrl-C.
     """
     folder.clear(mark, spared)
     try:
@@ -314,9 +314,9 @@ def emptied(folder: StoredPath, mark: str, spared: str = "") -> Iterator[StoredP
 
 @contextmanager
 def folder_here(path: Path) -> Iterator[Path]:
-    """Yield a local folder to write to, for a path that may be in an object store.
+    """Yield a local folder to write to, given a path that may be in an object store.
 
-    At the end of the ``with`` block its files are copied to the store.
+    If the path is in a store, the files are copied there at the end of the ``with`` block.
     """
     if not isinstance(path, StoredPath):
         yield path
@@ -341,9 +341,9 @@ def _copy(folder: Path, path: StoredPath) -> None:
 
 
 def copied_here(path: Path, folder: Path) -> Path:
-    """Return a local folder with the files of ``path``.
+    """Return a local folder that contains the files of ``path``.
 
-    A folder in an object store is copied to ``folder``; a local one is returned unchanged.
+    Files in an object store are copied to ``folder``; a local path is returned unchanged.
     """
     if not isinstance(path, StoredPath):
         return path

@@ -1,6 +1,6 @@
-"""Formatting of bytes, seconds and counts with units for people, and parsing of sizes.
+"""Formatting of bytes, seconds and counts with their units, and parsing of sizes.
 
-One MB is 1,048,576 bytes and one kB 1,024 bytes throughout, as in Pulsar's own keys
+One MB is 1,048,576 bytes and one kB 1,024 bytes, as in Pulsar's own keys
 (``maxTopicListInFlightHeapMemSizeMB``).
 """
 
@@ -15,9 +15,9 @@ MB_BYTES = 1024 * 1024
 
 
 def format_bytes(size_bytes: float) -> str:
-    """Format a size in MB, in kB below a tenth of a MB, or in bytes below 1,000.
+    """Format a size in MB, or in kB below a tenth of a MB, or in bytes below 1,000.
 
-    From 1 MB on all sizes are in MB, so that the figures of a table compare at a glance.
+    From 1 MB on all sizes are in MB, so that the figures in a table are easy to compare.
 
     Units: bytes.
     """
@@ -35,7 +35,7 @@ def format_bytes(size_bytes: float) -> str:
 
 
 def format_seconds(seconds: float) -> str:
-    """Format a duration with few digits, in milliseconds below a second.
+    """Format a duration with few digits: in seconds or, below one second, in milliseconds.
 
     Units: seconds.
     """
@@ -54,7 +54,7 @@ def format_count(count: float) -> str:
 
 
 def plural(count: int, singular: str, several: str | None = None) -> str:
-    """Format a count with its noun: ``1 client``, ``1,000 clients``."""
+    """Format a count with its noun, such as ``1 client`` or ``1,000 clients``."""
     noun = singular if count == 1 else several or f"{singular}s"
     return f"{count:,} {noun}"
 
@@ -65,10 +65,10 @@ _FACTORS = {None: 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**2
 
 
 def parse_size(option: str, text: str, suffix: str = "") -> float:
-    """Parse a size in bytes: ``100kB`` (of 1,000), ``64KiB`` (of 1,024) or a plain number.
+    """Parse a size in bytes: ``100kB`` (kB of 1,000), ``64KiB`` (KiB of 1,024), or a number.
 
     Raises:
-        UsageError: Any other text.
+        UsageError: The text does not have this form.
     """
     found = _SIZE.match(text.strip().removesuffix(suffix))
     if found is None or len(text) > _LONGEST_SIZE:
@@ -79,5 +79,5 @@ def parse_size(option: str, text: str, suffix: str = "") -> float:
 
 
 def rate_text(bytes_per_second: float) -> str:
-    """Format a speed as options write it: ``100kB/s``, or 0."""
+    """Format a speed as command-line options have it: ``100kB/s``, or 0."""
     return f"{bytes_per_second / 1000:g}kB/s" if bytes_per_second else "0"

@@ -1,6 +1,6 @@
-"""Work outside of the main thread: worker processes, and threads with an event loop.
+"""Work outside the main thread: worker processes, and threads with their own event loop.
 
-The driver alone decides when worker processes end; a killed driver ends them.
+Only the driver process decides when worker processes end; if the driver is killed, they end.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 
 def follow_driver() -> None:
-    """Make a worker process ignore Ctrl-C, and end when the driver process ends.
+    """Make this worker process ignore Ctrl-C, and end when the driver process ends.
 
-    A terminal sends Ctrl-C to all processes, but the driver alone handles it.
+    A terminal sends Ctrl-C to all processes, of which only the driver should react.
 
-    Files still written by a killed driver's workers would obstruct the next driver.
+    If the workers of a killed driver wrote on, their files would obstruct the next driver.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=end_with_driver, daemon=True).start()
 
 
 def end_with_driver() -> None:
-    """Wait until the driver process has died; then end this worker process immediately."""
+    """Wait until the driver process has ended, and then end this worker process immediately."""
     driver = parent_process()
     assert driver is not None
     driver.join()
@@ -42,7 +42,7 @@ def end_with_driver() -> None:
 def signals_taken(
     handler: Callable[[int, object], None] | signal.Handlers, *numbers: signal.Signals
 ) -> Iterator[None]:
-    """Handle signals with the given function during a ``with`` block, in the main thread only."""
+    """Handle signals with a given function during a ``with`` block, if this is the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -60,9 +60,9 @@ def in_thread(
     work: Coroutine[Any, Any, None],
     loop_factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop,
 ) -> Iterator[asyncio.AbstractEventLoop]:
-    """Run a coroutine in a new thread during a ``with`` block; yield the thread's event loop.
+    """Run a coroutine in a new thread during a ``with`` block; yield that thread's event loop.
 
-    At the end of the block the coroutine and all its tasks are cancelled.
+    At the end of the block the coroutine and the tasks that it started are cancelled.
     """
     runner = asyncio.Runner(loop_factory=loop_factory)
     loop = runner.get_loop()

@@ -1,9 +1,9 @@
 """Debug log lines for the commands of a connection, in both directions.
 
-For authors of clients: direction, peer, command, size of the whole frame, fields. Long texts are
-cut, lists show their first value; bytes, authentication, credentials in a URL and payloads are
-never shown. A connection checks the log level once, when it is made: without debug logging it pays
-a single check per frame.
+Meant for authors of clients: each line has the direction, the peer, the command, the size of the
+whole frame, and the command's fields. Long texts are cut, lists show their first value; bytes,
+authentication, credentials in a URL and payloads are never shown. A connection checks the log level
+once, when it is made: without debug logging it pays a single check per frame.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def is_read() -> bool:
 
 
 def connection_made(peer: str, local: str, fields: Fields) -> None:
-    """Log that a connection was made.
+    """Log that a connection with a peer was made.
 
     In all functions of this module, ``fields`` are extra fields for structured logging.
     """

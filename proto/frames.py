@@ -92,7 +92,7 @@ class Frame:
         return command_type_in(self.start(_TYPE_END))
 
     def work_bytes(self) -> int:
-        """Return the cost of handling the frame, in bytes.
+        """Return the cost of processing the frame, expressed in bytes.
 
         The payload's bytes count a quarter, since they are only copied.
         """
@@ -174,7 +174,7 @@ def verify_checksum(tail: bytes) -> bool:
 
 
 class FrameDecoder:
-    """Decoder that splits a stream of received chunks of bytes into frames.
+    """Decoder that splits a connection's received bytes into frames.
 
     Holds at most one announced frame and the rest of the last chunk.
 
@@ -277,7 +277,7 @@ class FrameDecoder:
     def take_residue(self) -> bytes:
         """Return and remove all buffered bytes, undecoded.
 
-        Only between frames: a length field already read is not returned.
+        Call it only between frames: a length field that was read already is not returned.
         """
         return b"".join(self._take(self._buffered))
 

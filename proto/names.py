@@ -52,7 +52,7 @@ class NamespaceName:
         """Parse a namespace's name, ``tenant/namespace``.
 
         Raises:
-            InvalidNameError: Not two parts, or an invalid character.
+            InvalidNameError: The text does not have two parts, or has an invalid character.
         """
         short = len(text) <= MAX_CACHED_NAME_CHARACTERS
         return _cached_namespace(text) if short else _namespace(text)
@@ -112,7 +112,7 @@ class TopicName:
 
     @property
     def partitioned_name(self) -> TopicName:
-        """The partitioned topic of this partition; this topic itself if not a partition."""
+        """The topic to which this partition belongs; this topic itself if it is not a partition."""
         return TopicName(self.domain, self.namespace, without_partition(self.local_name))
 
     @staticmethod

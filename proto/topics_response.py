@@ -97,9 +97,9 @@ def encode_topics_response(
     """Encode the response to a topic-list request without copying the topic names.
 
     Args:
-        request_id: The client's, 0 to 2**64 - 1.
+        request_id: The client's request id, 0 to 2**64 - 1.
         names: Names in UTF-8; none when the client's list is still current.
-        names_bytes: The sum of their bytes.
+        names_bytes: The sum of the names' bytes.
         topics_hash: Hash of the client's new list.
         filtered: Whether the broker applied the client's pattern.
         changed: False when the client's own hash was current.
@@ -168,7 +168,7 @@ class TopicsAnswer:
 
     Attributes:
         rest: The bytes after the request id, as views of the received chunks.
-        rest_bytes: Their length.
+        rest_bytes: The number of bytes in ``rest``.
         command_bytes: Size of the received command.
     """
 
@@ -207,14 +207,14 @@ class TopicsAnswer:
         """Parse the response; the result's request id is 0.
 
         Raises:
-            RemoteProtocolError: Not protobuf, or a name is not UTF-8.
+            RemoteProtocolError: The response is not protobuf, or a name is not UTF-8.
         """
         return _parsed(b"".join(self.rest))
 
     def pieces(self) -> Iterator[pb.CommandGetTopicsOfNamespaceResponse]:
         """Parse the response in pieces, and yield each with some of the names or fields.
 
-        Errors are those of ``decoded``.
+        It raises the errors of ``decoded``.
         """
         pending = bytearray()
         for part in self.rest:

@@ -1,6 +1,6 @@
 """Encoding of WATCH_TOPIC_LIST_SUCCESS and WATCH_TOPIC_UPDATE for many watchers at once.
 
-Watchers of the same set differ only in their ids, so the rest is encoded once.
+Commands for watchers of the same set differ only in ids, so the rest is encoded once.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ def watch_success(
     """Encode the response to a client that starts to watch a topic list.
 
     Args:
-        request_id: The client's.
-        watcher_id: The client's.
+        request_id: The client's request id.
+        watcher_id: The client's watcher id.
         names: The set, encoded by ``encode_names`` with TOPIC_TAG, in any number of parts.
-        topics_hash: Eight hexadecimal digits.
+        topics_hash: Hash of the topic list, as eight hexadecimal digits.
     """
     ids = b"\x08" + encode_varint(request_id) + b"\x10" + encode_varint(watcher_id)
     tail = _HASH + topics_hash.encode()

@@ -1,4 +1,4 @@
-"""Entry point of ``python -m proxy`` and ``floodgate-proxy``."""
+"""The proxy's command line: ``python -m proxy`` and ``floodgate-proxy``."""
 
 from __future__ import annotations
 

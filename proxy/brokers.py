@@ -1,4 +1,4 @@
-"""Connections from the proxy to brokers: private to a client, shared by a role, or by all.
+"""Connections from the proxy to brokers: private to a client, or shared by all clients of a role.
 
 In profile pulsar every client connection has private broker connections, isolating clients from
 each other. Shared connections are used after validation of everything for which a broker closes a
@@ -80,7 +80,7 @@ class ServiceAddresses:
         self._avoided_until: dict[Address, float] = {}
 
     def in_order(self) -> list[Address]:
-        """Return the addresses in the order in which to try them."""
+        """Return the brokers' addresses in the order in which to try them."""
         now = self._clock.now()
         return sorted(self._addresses, key=lambda one: self._avoided_until.get(one, 0.0) > now)
 
@@ -90,7 +90,7 @@ class ServiceAddresses:
 
 
 class BrokerConnections:
-    """Connections to brokers that the proxy uses on behalf of one client, from a pool.
+    """Connections to brokers, taken from a pool, that the proxy uses for one client.
 
     Args:
         pool: Opens the connections.
@@ -151,7 +151,7 @@ class _Shared:
 
 
 class RolePools:
-    """Pools of broker connections, one for each role that has connected clients.
+    """Pools of broker connections: one pool for each role that has connected clients.
 
     A connection names its client once, in CONNECT.
 
@@ -177,11 +177,11 @@ class RolePools:
         self._closing = BackgroundTasks()
 
     def __len__(self) -> int:
-        """Return the number of roles with a shared pool of connections."""
+        """Return the number of roles that have a shared pool of broker connections."""
         return len(self._of_role)
 
     def connections_for(self, client: OriginalClient) -> BrokerConnections:
-        """Return the broker connections for a new client, to be released when it leaves."""
+        """Return the connections to brokers that a new client uses until it leaves."""
         if not self._shared or client.credentials is not None:
             # Never shared: an answer could belong to another client.
             pool = self._pool(client)
@@ -195,7 +195,7 @@ class RolePools:
         return RoleConnections(self, client.role, found.pool, self._service, tls=self._speaks_tls)
 
     def leave(self, role: str) -> None:
-        """Subtract a departed client of a role; the last one closes the role's pool."""
+        """Stop counting a client that has left; the last client of a role closes its pool."""
         found = self._of_role[role]
         found.clients -= 1
         if not found.clients:
@@ -234,5 +234,5 @@ class RoleConnections(BrokerConnections):
         self._role = role
 
     def release(self) -> None:
-        """Give up the shared connections after the client has left."""
+        """Give up the client's use of the shared connections, after it has left."""
         self._pools.leave(self._role)

@@ -1,7 +1,8 @@
-"""One client's connection to the proxy.
+"""One client's connection to the proxy, for lookups or as one end of a pipe.
 
-CONNECT decides the kind: without proxy_to_broker_url the proxy answers lookups and topic lists;
-with it, the connection becomes a pipe to the named broker. proxy.commands has the commands.
+The client's CONNECT decides its use: without proxy_to_broker_url the proxy answers lookups and
+topic lists; with it, the connection becomes a pipe to the named broker. proxy.commands has the
+commands.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class ProxyConnectionState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ProxyRules:
-    """Rules of how the proxy treats clients, which depend on the profile.
+    """Rules for clients of the proxy that depend on the profile, floodgate or pulsar.
 
     Attributes:
         refuses_proxies: Whether clients that are proxies are refused.
@@ -69,7 +70,7 @@ class ProxyRules:
 
 @dataclass(frozen=True, slots=True)
 class ClientAuthentication:
-    """Settings and services with which the proxy authenticates clients.
+    """The settings and services with which the proxy authenticates its clients.
 
     Attributes:
         service: Verifies credentials.
@@ -86,7 +87,7 @@ class ClientAuthentication:
 
 @dataclass(frozen=True, slots=True)
 class ProxyParts:
-    """Configuration, services and counters that all connections of a proxy share.
+    """Configuration, services and counters that all client connections of a proxy share.
 
     Attributes:
         authentication: Identifies clients; None to serve every client.
@@ -110,7 +111,7 @@ class ProxyParts:
 
 
 class ProxyConnection(ServedConnection, PipeLeg):
-    """The proxy's side of a connection from one client.
+    """The proxy's side of one client's connection.
 
     Attributes:
         parts: The proxy's parts.
@@ -149,14 +150,14 @@ class ProxyConnection(ServedConnection, PipeLeg):
         super().connected()
 
     def frame_received(self, frame: Frame) -> None:
-        """Handle a received frame; if the connection is a pipe, forward the frame."""
+        """Process a received frame; if the connection is a pipe, forward the frame."""
         if self.takes_frame is not None:
             self.takes_frame(frame)
         else:
             super().frame_received(frame)
 
     def lost(self, error: Exception | None) -> None:
-        """Count the connection as closed, and stop checking its credentials.
+        """Count the connection as closed, and stop checking the client's credentials.
 
         Holders of resources are notified next (see ``when_lost``).
         """
@@ -172,12 +173,12 @@ class ProxyConnection(ServedConnection, PipeLeg):
             self.parts.connection_counters.closed()
 
     def begin_drain(self) -> None:
-        """Accept no further requests; a pipe continues for a while (see ``drain``)."""
+        """Accept no further requests; a pipe continues until ``drain`` ends it."""
         if self.other is None:
             super().begin_drain()
 
     async def drain(self) -> None:
-        """Wait for in-flight requests, or until a pipe may be closed; then close the connection."""
+        """Wait for requests in flight or for the pipe to end, then close the connection."""
         await self.requests.tasks.finished()
         await self.parts.flights.finished(self)
         await end_pipe(self, self.parts.flow.clock, self.parts.config.pipe_drain_seconds)

@@ -39,7 +39,7 @@ _REVERSE_PATH = re.compile(r"(/[\w.~-]+)+", re.ASCII)
 
 
 class ReverseProxy(NamedTuple):
-    """A path whose HTTP requests are forwarded to a separate server.
+    """A path of the proxy's web port whose requests are forwarded to a separate server.
 
     Upstream: HttpReverseProxyConfig.
 
@@ -55,7 +55,7 @@ class ReverseProxy(NamedTuple):
 
 
 class PortRange(NamedTuple):
-    """A range of ports from ``first`` to ``last``, both included."""
+    """A range of port numbers from ``first`` to ``last``, both included."""
 
     first: int
     last: int
@@ -69,7 +69,7 @@ def _broker_tls(checked: CheckedKeys) -> ClientTlsSettings | None:
 
 
 class ProxyConfig(ServerConfig):
-    """The configuration of a proxy; see ServerConfig for keys shared with the broker."""
+    """The configuration of a proxy; base class ServerConfig has the keys shared with the broker."""
 
     service_port: int | None = Read(partial(plain_port, key=_PORT_KEY))
     """servicePort; 0 is any free port, None is allowed only with a TLS port."""
@@ -129,7 +129,7 @@ class ProxyConfig(ServerConfig):
 
     @property
     def connection_bounds(self) -> ConnectionBounds:
-        """Limits of concurrent client connections, in total and for each IP address."""
+        """Limits on concurrent client connections, in total and for each IP address."""
         return ConnectionBounds(
             self.max_concurrent_inbound_connections,
             self.max_concurrent_inbound_connections_per_ip,
@@ -137,7 +137,7 @@ class ProxyConfig(ServerConfig):
 
     @property
     def broker_addresses(self) -> tuple[tuple[str, int], ...]:
-        """Host and port of each broker in brokerServiceURL."""
+        """Host and port of each broker that brokerServiceURL names."""
         return parse_service_url(self.broker_service_url).addresses
 
     @classmethod
@@ -152,7 +152,7 @@ class ProxyConfig(ServerConfig):
 
 @cache
 def known_keys() -> KnownKeys:
-    """Return all keys of the configuration: Pulsar's, the six limiter keys, and Floodgate's own."""
+    """Return a proxy's configuration keys: Pulsar's, the six limiter keys, and Floodgate's own."""
     packaged = resources.files(module_name("proxy")).joinpath("proxy_keys.json")
     return KnownKeys.from_json(packaged.read_text(encoding="utf-8"))
 
@@ -254,7 +254,7 @@ def _reverse_proxies(checked: CheckedKeys) -> tuple[ReverseProxy, ...]:
 
 
 def _only_an_address(url: str, scheme: str) -> bool:
-    """Return True if a URL has only a host and port, as further parts would be ignored."""
+    """Return True if a URL has only host and port, as the proxy would ignore further parts."""
     rest = url[len(scheme) :].removesuffix("/")
     return bool(rest) and not any(character in rest for character in "/,@?# \t\r\n")
 

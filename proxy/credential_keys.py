@@ -1,4 +1,4 @@
-"""Keys that configure the credentials with which the proxy authenticates at brokers."""
+"""Configuration keys of the credentials with which the proxy authenticates at brokers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CERTIFICATE, _KEY = "tlsCertFile", "tlsKeyFile"
 
 
 class BrokerCredentials(NamedTuple):
-    """Configured credentials with which the proxy authenticates at brokers.
+    """The configured credentials with which the proxy authenticates at brokers.
 
     Attributes:
         kind: ``token``, ``basic`` or ``tls``.
@@ -31,7 +31,7 @@ class BrokerCredentials(NamedTuple):
 
 
 def read_credentials(checked: CheckedKeys) -> BrokerCredentials | None:
-    """Return the proxy's configured credentials for brokers; None if none are configured.
+    """Return the proxy's configured credentials for brokers; None if it has none.
 
     Mistakes become problems of the configuration.
     """
@@ -63,7 +63,7 @@ def read_credentials(checked: CheckedKeys) -> BrokerCredentials | None:
 def with_own_certificate(
     checked: CheckedKeys, tls: ClientTlsSettings, credentials: BrokerCredentials
 ) -> ClientTlsSettings:
-    """Return the TLS settings for brokers, with the certificate named by the parameters, if any.
+    """Return the TLS settings for brokers, with the proxy's own certificate if one is configured.
 
     Upstream's parameters are ``tlsCertFile:/path,tlsKeyFile:/path``; without parameters the TLS
     keys name the certificate.

@@ -23,10 +23,10 @@ _KEY = "brokerClientAuthenticationParameters"
 
 
 class ForwardedCredentials:
-    """A client's most recent credentials, which the proxy forwards to brokers.
+    """The most recent credentials of a client, which the proxy forwards to brokers.
 
-    Satisfies client.connection.connect_options.PassedOnCredentials. Bound of the waiters: the
-    client's connections to brokers.
+    Satisfies client.connection.connect_options.PassedOnCredentials. At most as many callbacks wait
+    as the client has connections to brokers.
 
     Attributes:
         asks_client: Requests fresh credentials from the client if expired; False if still valid.
@@ -53,21 +53,21 @@ class ForwardedCredentials:
         return self._data
 
     def give_valid(self, take: Callable[[bytes], object]) -> None:
-        """Call ``take`` with valid credentials, requesting new ones from the client if expired."""
+        """Call ``take`` with valid credentials, after requesting new ones if they expired."""
         if self.asks_client():
             self._waiting.add(take)
         else:
             take(self._data)
 
     def renewed(self, data: bytes) -> None:
-        """Store the client's new credentials, and pass them to all callbacks that wait."""
+        """Store the client's new credentials, and pass them to all waiting callbacks."""
         self._data = data
         waiting, self._waiting = self._waiting, set()
         for take in waiting:
             take(data)
 
     def client_left(self) -> None:
-        """Drop all waiting callbacks, and stop requesting credentials from the client."""
+        """Drop all waiting callbacks, and request no more credentials from the client."""
         self.asks_client = _asks_nobody
         self._waiting.clear()
 
@@ -78,7 +78,7 @@ def _asks_nobody() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OriginalClient:
-    """Identity of an authenticated client, as sent to brokers.
+    """Identity of an authenticated client, as the proxy sends it to brokers.
 
     Attributes:
         role: The client's role.
@@ -90,10 +90,10 @@ class OriginalClient:
 
 
 class CertificateShown(Authentication):
-    """Credentials of a proxy that authenticates at brokers by its TLS certificate alone."""
+    """Credentials of a proxy that authenticates at brokers only by its TLS certificate."""
 
     def __init__(self) -> None:
-        """Create the credentials, which have no data of their own."""
+        """Create the credentials, which consist of no data."""
 
     @property
     def method_name(self) -> str:
@@ -127,7 +127,7 @@ def broker_credentials(settings: BrokerCredentials | None) -> Authentication | N
 
 
 def _token(parameters: str) -> str:
-    """Return the token, or its location, from a parameter that is a text or a JSON object.
+    """Return the token, or its location, that a parameter contains as a text or in a JSON object.
 
     A text is ``token:...`` or ``file:///...``.
     """

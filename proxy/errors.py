@@ -1,4 +1,4 @@
-"""Translation of brokers' errors into the errors that the proxy sends to clients.
+"""Translation of brokers' errors into the errors that the proxy sends to its clients.
 
 In profile pulsar a lookup's error reaches the client as ServiceNotReady with a JSON text, for every
 broker error; otherwise code and text are forwarded unchanged.
@@ -45,7 +45,7 @@ REFUSALS = {
 
 
 def not_in_time(limit_type: LimitType, error: PermitAcquireError | None = None) -> RequestError:
-    """Return the error for a request whose memory was not granted: timed out or refused."""
+    """Return the error for a request that was granted no memory, as it timed out or was refused."""
     return not_granted(error, REFUSALS[limit_type])
 
 
@@ -59,7 +59,7 @@ def too_large(error: PermitTooLargeError, limit_type: LimitType) -> RequestError
 
 
 def too_large_for_a_frame(total_size: int, limit_bytes: int) -> RequestError:
-    """Return the error for an answer larger than the frames that clients accept.
+    """Return the error for an answer larger than the largest frame that clients accept.
 
     Args:
         total_size: Value of the answer's length field.
@@ -80,7 +80,7 @@ class ErrorForms:
 
     @staticmethod
     def of_profile(*, pulsar_compatible: bool) -> ErrorForms:
-        """Return the forms of error responses under profile pulsar or profile floodgate.
+        """Return the forms of error responses for profile pulsar or profile floodgate.
 
         Those of profile pulsar were observed on a 4.0.8 proxy.
         """
@@ -96,10 +96,10 @@ class ErrorForms:
 
 
 class ErrorTranslation:
-    """Translation of errors of broker requests into errors for the client."""
+    """Translation of a failed broker request's error into the error for the client."""
 
     def of(self, error: PulsarException, broker: ClientCnx | None) -> RequestError:
-        """Return the client's error for a failed lookup or listing: the broker's, unchanged."""
+        """Return the client's error for a failed lookup or listing: the broker's own error."""
         if isinstance(error, AnswerTooLargeError):
             return too_large_for_a_frame(error.total_size, error.limit_bytes)
         if isinstance(error, RequestTooLargeError):
@@ -109,15 +109,15 @@ class ErrorTranslation:
         return RequestError(pb.ServiceNotReady, str(error))
 
     def of_partitions(self, error: PulsarException, broker: ClientCnx | None) -> RequestError:
-        """Return the client's error for a failed partition query, the same as ``of``."""
+        """Return the client's error for a failed partition query: the broker's own error."""
         return self.of(error, broker)
 
 
 class PulsarErrorTranslation(ErrorTranslation):
-    """Translation as in a Pulsar proxy, which wraps error texts and replaces most error codes."""
+    """Translation as by a Pulsar proxy, which wraps error texts and replaces most codes."""
 
     def of(self, error: PulsarException, broker: ClientCnx | None) -> RequestError:
-        """Return ServiceNotReady as the client's error, except for failed authorization.
+        """Return the client's error for a failed lookup or listing, mostly as ServiceNotReady.
 
         Authentication and authorization errors of the broker keep their code.
         """
@@ -134,7 +134,7 @@ class PulsarErrorTranslation(ErrorTranslation):
         return super().of(error, broker)
 
     def of_partitions(self, error: PulsarException, broker: ClientCnx | None) -> RequestError:
-        """Return the client's error for a partition query, mostly with the broker's code.
+        """Return the client's error for a failed partition query, mostly with the broker's code.
 
         An invalid name becomes UnknownError, since a 4.0 proxy does not know the code.
         """
@@ -146,7 +146,7 @@ class PulsarErrorTranslation(ErrorTranslation):
 
 
 def wrapped_text(error: ServerResponseError, broker: ClientCnx | None) -> str:
-    """Wrap a broker's error text in JSON as upstream's ClientCnx does, without escaping."""
+    """Return a broker's error text wrapped in JSON as by upstream's ClientCnx, without escaping."""
     remote = broker.peer if broker is not None else "unknown"
     local = broker.local if broker is not None else "unknown"
     host = remote.rsplit(":", 1)[0]

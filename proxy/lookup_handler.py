@@ -27,7 +27,7 @@ MAX_REDIRECTS = 10
 
 
 class LookupProxyHandler:
-    """Forwarder of clients' lookups, partition queries and schema requests to brokers.
+    """Forwards clients' lookups, partition queries and schema requests to brokers.
 
     Args:
         address: The broker requested first.
@@ -41,7 +41,7 @@ class LookupProxyHandler:
     async def lookup(
         self, request: pb.CommandLookupTopic, brokers: BrokerConnections
     ) -> pb.CommandLookupTopicResponse:
-        """Return the answer to a lookup, after following redirects between brokers.
+        """Return the answer to a client's lookup, after following redirects between brokers.
 
         Raises:
             RequestError: The lookup failed.
@@ -118,7 +118,7 @@ class LookupProxyHandler:
         return answer
 
     def check_topic(self, topic: str) -> None:
-        """Check the topic name in a partition query; a no-op, since the broker checks it.
+        """Check the topic name in a partition query; a no-op here, since the broker checks it.
 
         Raises:
             RemoteProtocolError: A Pulsar proxy closes the connection for an invalid topic.
@@ -137,7 +137,7 @@ class LookupProxyHandler:
 
 
 class PulsarLookupProxyHandler(LookupProxyHandler):
-    """Forwarder that behaves like a Pulsar proxy, including its deviations.
+    """Forwards requests exactly like a Pulsar proxy, including its deviations.
 
     A lookup drops the client's listener name; the first partition query of a connection requests
     auto-creation regardless of the client's choice; an invalid topic name in a partition query
@@ -163,7 +163,7 @@ class PulsarLookupProxyHandler(LookupProxyHandler):
 
 
 def _known_to_a_pulsar_proxy(topic: str) -> bool:
-    """Return True if a Pulsar 4.0 proxy accepts a topic name.
+    """Return True if a proxy of Pulsar 4.0 accepts a topic name.
 
     It accepts names with a cluster, which brokers refuse.
     """
@@ -180,7 +180,7 @@ def _known_to_a_pulsar_proxy(topic: str) -> bool:
 
 
 def _through_proxy(request_id: int, url: str) -> pb.CommandLookupTopicResponse:
-    """Return the answer that directs a client to the proxy, naming the broker found.
+    """Return the lookup answer that sends a client to the proxy, naming the broker's URL.
 
     The answer is the same for TLS and plain brokers: broker connections are the proxy's concern.
     """

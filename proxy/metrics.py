@@ -26,7 +26,7 @@ CONNECTIONS: Table[ConnectionCounters] = table(
 
 @dataclass(slots=True)
 class ProxyCounters:
-    """Counters of a proxy since its start; each is a metric in ``REQUESTS``."""
+    """Counts of a proxy since its start; each is a metric in the table ``REQUESTS``."""
 
     new_connections: int = 0
     rejected_connections: int = 0
@@ -51,10 +51,16 @@ REQUESTS: Table[ProxyCounters] = table(
             ("lookup_requests", "Lookups forwarded"),
             ("rejected_lookup_requests", "Lookups refused: too many pending"),
             ("partitions_metadata_requests", "Partition metadata requests forwarded"),
-            ("rejected_partitions_metadata_requests", "Partition requests refused: too many"),
+            (
+                "rejected_partitions_metadata_requests",
+                "Partition metadata requests refused: too many pending",
+            ),
             ("get_topics_of_namespace_requests", "Topic listings forwarded"),
-            ("rejected_get_topics_of_namespace_requests", "Topic listings refused: too many"),
-            ("get_schema_requests", "Schemas asked for"),
+            (
+                "rejected_get_topics_of_namespace_requests",
+                "Topic listings refused: too many pending",
+            ),
+            ("get_schema_requests", "Schema requests"),
         )
     ),
 )
@@ -66,7 +72,7 @@ LIVE_ANSWERS: Table[LiveAnswers] = table(
     "floodgate_proxy_",
     (
         "reused_answers_total",
-        "Topic lists sent from bytes already on their way to clients",
+        "Topic lists sent from a buffer being sent to other clients",
         "reused_total",
     ),
 )

@@ -1,4 +1,4 @@
-"""The proxy as a service: assembly of all parts, start, and shutdown."""
+"""The proxy as a service: it creates all parts of a proxy, starts them, and shuts them down."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ class ProxyService(ServerService["ProxyConnection"]):
 
     @property
     def _frame_limit_bytes(self) -> int | None:
-        """Largest length field of a frame to clients; None (no check) in profile pulsar."""
+        """Largest length field of frames to clients; None (no check) in profile pulsar."""
         return (
             None if self._pulsar_compatible else self.config.max_message_size + FRAME_PADDING_BYTES
         )
@@ -194,7 +194,7 @@ class ProxyService(ServerService["ProxyConnection"]):
         )
 
     def _new_brokers(self) -> BrokerConnections:
-        """Return broker connections for a new client, private or shared by all clients."""
+        """Return broker connections for a new client, either private or shared by all clients."""
         tls = self._broker_tls is not None
         if self._has_private_connections:
             pool = ConnectionPool(self._private_options(), self._clock)

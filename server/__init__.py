@@ -1,1 +1,1 @@
-"""Code shared by broker and proxy: configuration, listeners, HTTP endpoint, logs, shutdown."""
+"""Code that broker and proxy share: configuration, listeners, HTTP endpoint, logs, shutdown."""

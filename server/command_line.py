@@ -1,4 +1,4 @@
-"""The command line shared by broker and proxy.
+"""The command line that broker and proxy share.
 
 A process is described by a :class:`Program`; a user's mistakes before it is ready end in plain
 sentences on standard error and exit status 2 (1 when the configuration was right and the start
@@ -42,11 +42,11 @@ logger = logging.getLogger(__name__)
 
 
 class ProgramConfig(Protocol):
-    """The part of a configuration used by the command line."""
+    """An interface with the members of a configuration that the command line reads."""
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """The sentences about the configuration to log at startup."""
+        """Sentences about the configuration, to log at startup."""
 
 
 ConfigT = TypeVar("ConfigT", bound=ProgramConfig)
@@ -54,7 +54,7 @@ ConfigT = TypeVar("ConfigT", bound=ProgramConfig)
 
 @dataclass(frozen=True, slots=True)
 class Program(Generic[ConfigT]):
-    """Description of a server, broker or proxy, for the command line.
+    """A server program, broker or proxy, as the shared command line needs to know it.
 
     Attributes:
         role: The name of the server in the ready line: broker or proxy.
@@ -78,14 +78,14 @@ class Program(Generic[ConfigT]):
 
 class _Arguments(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """Print a usage error as a sentence with a hint at ``--help``, and exit."""
+        """Print a usage error as a sentence that points to ``--help``, and exit."""
         self.exit(
             EXIT_USAGE, f"Error: {one_line(message)}; {self.prog} --help shows what can be said\n"
         )
 
 
 def run_program(program: Program[ConfigT], arguments: Sequence[str] | None = None) -> NoReturn:
-    """Parse the command line (``sys.argv`` by default), run the server until it ends, and exit."""
+    """Parse the command line (``sys.argv`` by default), run the server to its end, and exit."""
     given = _parser(program).parse_args(arguments)
     imports = NO_IMPORTS
     if program.imports:
@@ -175,7 +175,7 @@ def properties_of(
 def _run(
     program: Program[ConfigT], file: Path | None, settings: Sequence[str], imports: Imports
 ) -> int:
-    """Run the server until it has drained, and return the process's exit status."""
+    """Run the server until it has drained (shut down gracefully), and return the exit status."""
     try:
         config = program.configure(properties_of(file, settings, program.known_keys()))
         for notice in config.notices:

@@ -1,4 +1,4 @@
-"""Protection from browser requests made by web pages of other sites.
+"""Protection of a server from requests that other sites' web pages make a browser send.
 
 A page of any site can make a browser send requests to this server's loopback address. Such a
 request is marked by ``Origin``, by ``Sec-Fetch-Site``, or by a media type that only forms use.
@@ -31,7 +31,7 @@ FORM_TYPES = frozenset({"application/x-www-form-urlencoded", "multipart/form-dat
 
 
 class CrossSiteRule:
-    """Refuses changes requested by another site's page, and requests for other host names.
+    """Refuses changes requested by another site's web page, and requests for other hosts.
 
     Args:
         own_hosts: Names of this server, besides localhost and every IP address. A name beginning
@@ -50,7 +50,7 @@ class CrossSiteRule:
         self._forms = forms
 
     def check_host(self, request: web.BaseRequest) -> None:
-        """Refuse a request with a ``Host`` header that does not name this server.
+        """Refuse a request whose ``Host`` header names another server.
 
         Raises:
             RestError: 403.
@@ -96,7 +96,7 @@ class CrossSiteRule:
         return self._is_own_host(url.hostname or "")
 
     def middleware(self) -> Middleware:
-        """Return middleware that applies the rule to every request."""
+        """Return middleware that refuses requests of other sites' web pages."""
 
         @web.middleware
         async def check(
@@ -115,7 +115,7 @@ _RULE = web.RequestKey("cross_site_rule", CrossSiteRule)
 
 
 def check_change(request: web.Request) -> None:
-    """Refuse another site's request; for handlers of a GET that changes something.
+    """Refuse another site's request; called by handlers of a GET that changes something.
 
     Raises:
         RestError: 403 for another site's page, 415 for a form's media type.
@@ -124,7 +124,7 @@ def check_change(request: web.Request) -> None:
 
 
 def _name_of(host: str) -> str:
-    """Return the host name in a ``Host`` header, without port and final dot.
+    """Return the host name from a ``Host`` header, without port and final dot.
 
     Empty if the header is malformed.
     """

@@ -1,6 +1,7 @@
-"""Strict validation of JSON documents as dataclasses, with a declared kind for each field.
+"""Strict validation of JSON documents into dataclasses that declare the kind of each field.
 
-A kind reads a value, or says what is wrong with it, and describes in JSON schema what it reads.
+A kind reads a field's JSON value, or says what is wrong with it, and describes the accepted values
+in JSON schema.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class DocumentError(ValueError):
 
 
 class Kind(Protocol):
-    """Validates the JSON values of a field, and describes them in JSON schema."""
+    """The kind of a field, which validates its JSON value and describes it in JSON schema."""
 
     def read(self, value: Json) -> Any:  # noqa: ANN401 - any kind of value
         """Validate a JSON value, and return it as the field's value.
@@ -56,7 +57,7 @@ class Kind(Protocol):
 
 @dataclass(frozen=True)
 class Text:
-    """A JSON string with a limited number of characters.
+    """The kind of a field with a JSON string of limited length.
 
     Attributes:
         most: The largest number of characters.
@@ -71,7 +72,7 @@ class Text:
     least: int = 1
 
     def read(self, value: Json) -> str:
-        """Validate and return a JSON string."""
+        """Validate a JSON string, and return it."""
         if not isinstance(value, str) or not self.least <= len(value) <= self.most:
             noun = f"a text of {self.least} to {self.most} characters"
             raise DocumentError(f"{noun} is expected, not {_shown(value)}")
@@ -92,13 +93,13 @@ class Text:
 
 @dataclass(frozen=True)
 class Number:
-    """A JSON number within bounds; a whole number if the bounds are whole."""
+    """The kind of a field with a JSON number within bounds: whole, if the bounds are whole."""
 
     least: float
     most: float
 
     def read(self, value: Json) -> Any:  # noqa: ANN401 - int or float
-        """Validate and return a JSON number."""
+        """Validate a JSON number, and return it."""
         is_whole = isinstance(self.least, int)
         fits = isinstance(value, int | float) and not isinstance(value, bool)
         if not fits or not self.least <= value <= self.most or (is_whole and value % 1):
@@ -116,7 +117,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Choice:
-    """A JSON string from a set of allowed names.
+    """The kind of a field with one of the given JSON strings.
 
     Attributes:
         names: The names.
@@ -127,7 +128,7 @@ class Choice:
     refusal: Callable[[str], str] | None = None
 
     def read(self, value: Json) -> str:
-        """Validate and return a JSON string."""
+        """Validate a JSON string, and return it."""
         if isinstance(value, str) and value in self.names:
             return value
         if isinstance(value, str) and self.refusal is not None:
@@ -141,12 +142,12 @@ class Choice:
 
 @dataclass(frozen=True)
 class Member:
-    """A JSON string that must be the value of a member of an enum."""
+    """The kind of a field with a JSON string that is the value of an enum's member."""
 
     enum: type[Enum]
 
     def read(self, value: Json) -> Enum:
-        """Validate a JSON string, and return the enum's member."""
+        """Validate a JSON string, and return the enum's member with this value."""
         return self.enum(self._choice().read(value))
 
     def schema(self, parts: dict[str, Schema]) -> Schema:
@@ -159,7 +160,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Several:
-    """A JSON array whose items all have the same kind."""
+    """The kind of a field with a JSON array, whose items all have one kind."""
 
     kind: Kind
     most: int
@@ -177,7 +178,7 @@ class Several:
 
 @dataclass(frozen=True)
 class Nested:
-    """A JSON object that is a Part; its ``action`` selects among several classes."""
+    """The kind of a field with a JSON object; its ``action`` selects one of several classes."""
 
     parts: tuple[type[Part], ...]
 
@@ -204,7 +205,7 @@ class Nested:
 
 
 class Part:
-    """A JSON object as a frozen dataclass, with a declared kind for each field.
+    """Base class of JSON objects as frozen dataclasses that declare the kind of each field.
 
     A field named ``delay_ms`` is ``delayMs`` in JSON.
 
@@ -266,18 +267,18 @@ class Part:
         except (ValueError, RecursionError) as error:
             # The sentence on a number of thousands of digits has a remedy for programmers.
             said = str(error).partition("; use")[0]
-            raise DocumentError(f"the body is no JSON: {said}") from None
+            raise DocumentError(f"the body is not JSON: {said}") from None
         return cls.of(document)
 
     def check(self) -> None:
-        """Raise an error if values of different fields contradict each other.
+        """Raise an error if values of different fields contradict each other; a no-op by default.
 
         Raises:
             DocumentError: Some values contradict each other.
         """
 
     def as_json(self) -> dict[str, object]:
-        """Return the document as a JSON object, leaving out fields equal to the default."""
+        """Return the document as a JSON object, without the fields that equal their default."""
         own = {
             _json_name(one.name): _as_json(getattr(self, one.name))
             for one in fields(self)  # type: ignore[arg-type]
@@ -287,7 +288,7 @@ class Part:
 
     @classmethod
     def own_schema(cls, parts: dict[str, Schema]) -> Schema:
-        """Return the JSON schema; the schemas of inner objects are added to ``parts``."""
+        """Return the JSON schema of the class; add those of inner objects to ``parts``."""
         properties: dict[str, Schema] = {
             name: {"const": it, "type": "string"} for name, it in cls._constants().items()
         }
@@ -304,21 +305,21 @@ class Part:
 
     @classmethod
     def schema(cls) -> Schema:
-        """Return the JSON schema, with the schemas of inner objects under ``$defs``."""
+        """Return the JSON schema of the class, with those of inner objects under ``$defs``."""
         parts: dict[str, Schema] = {}
         return {**cls.own_schema(parts), "$defs": parts}
 
 
 def kind(of: Kind) -> dict[str, Kind]:
-    """Return the metadata that declares a dataclass field's kind.
+    """Return the dataclass field's metadata that declares its kind.
 
-    Without a default the field is required.
+    A field without a default is required.
     """
     return {"kind": of}
 
 
 def _of_places(places: Iterable[tuple[str, Kind, Json]]) -> list[Any]:
-    """Validate several values; each problem is reported with the name of the value's field."""
+    """Validate the values of several fields; each problem begins with the name of its field."""
     values: list[Any] = []
     problems: list[str] = []
     for place, kind, value in places:
@@ -338,7 +339,7 @@ def _shown(value: Json) -> str:
 
 
 def _before(text: str) -> str:
-    """Return the separator between a field's name and a problem.
+    """Return the text between a field's name and a problem: a dot before an inner field's name.
 
     The problem may begin with the name of an inner field.
     """

@@ -1,4 +1,4 @@
-"""Exceptions during the start of a server process, with messages for the operator.
+"""Exceptions that prevent the start of a server process, with messages for the operator.
 
 StartError
     ConfigError     the configuration is wrong; lists every problem
@@ -18,7 +18,7 @@ class StartError(Exception):
 
 
 class ConfigError(StartError):
-    """The configuration is invalid.
+    """The configuration is invalid; the error lists every problem.
 
     Attributes:
         problems: A sentence for each problem, in order of discovery.
@@ -33,4 +33,4 @@ class ConfigError(StartError):
 
 
 class ListenError(StartError):
-    """An address cannot be listened on: it is in use, of another machine, or not permitted."""
+    """An address cannot be listened on: it is in use, another machine's, or not permitted."""

@@ -1,4 +1,4 @@
-"""Front page of a web port (``GET /``): a list of the paths, as plain text.
+"""Front page of a web port (``GET /``): a list of the port's paths, as plain text.
 
 Differs: upstream returns 404.
 """

@@ -58,7 +58,7 @@ CLOSE_SECONDS = 2.0
 
 
 class ProcessState(Enum):
-    """Readiness of a process; the value is the text of the response on readiness."""
+    """Readiness of a process; the value is the text that readiness requests get."""
 
     STARTING = "the process is starting"
     READY = "ok"
@@ -66,7 +66,7 @@ class ProcessState(Enum):
 
 
 class Readiness:
-    """The process's present state, as reported to HTTP clients."""
+    """The present state of the process, as HTTP clients see it."""
 
     def __init__(self) -> None:
         self.state = ProcessState.STARTING
@@ -74,7 +74,7 @@ class Readiness:
 
 @dataclass(frozen=True, slots=True)
 class HttpPort:
-    """A port on which an HTTP endpoint listens.
+    """A port on which the HTTP endpoint listens.
 
     Attributes:
         number: The port; 0 for any free port.

@@ -26,7 +26,7 @@ MAX_SHOWN_CHARACTERS = 200
 
 @contextmanager
 def cancelled_when_client_leaves(request: web.Request) -> Iterator[None]:
-    """Cancel the block's task as soon as the request's client disconnects."""
+    """Cancel the task that runs the ``with`` block when the request's client disconnects."""
     connection, task = request.protocol, asyncio.current_task()
     if not isinstance(connection, HttpConnection) or task is None:
         yield
@@ -39,7 +39,7 @@ def cancelled_when_client_leaves(request: web.Request) -> Iterator[None]:
 
 
 class HttpConnection(web.RequestHandler):
-    """A client's connection to the web port.
+    """A client's connection to the web port of a server.
 
     Malformed HTTP is logged in one line, without a stack trace.
 
@@ -56,7 +56,7 @@ class HttpConnection(web.RequestHandler):
         self._peer = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Start the connection, or refuse the connection with 503 if too many are open."""
+        """Accept the connection, or refuse it with 503 if too many are open."""
         super().connection_made(transport)
         self._peer = (transport.get_extra_info("peername") or ("a disconnected client",))[0]
         refusal = self._place.taken(self._ask_is_late)
@@ -64,12 +64,12 @@ class HttpConnection(web.RequestHandler):
             self._end_with(503, refusal)
 
     def data_received(self, data: bytes) -> None:
-        """Process received bytes, and start or end the deadline for a request's headers."""
+        """Process received bytes; start or end the deadline for a request's headers."""
         super().data_received(data)
         self._place.heard(asks=bool(self._messages or self._current_request))
 
     def pause_writing(self) -> None:
-        """Start the deadline for the client to read the response."""
+        """Start the deadline until which the client must read the response."""
         super().pause_writing()
         self._place.does_not_read(self._cut_off)
 
@@ -97,7 +97,7 @@ class HttpConnection(web.RequestHandler):
         self.force_close()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Cancel the tasks that work for the disconnected client."""
+        """Cancel the tasks that work for the client, as it has disconnected."""
         self._place.left()
         super().connection_lost(exc)
         for task in list(self.waiting):
@@ -126,7 +126,7 @@ class HttpConnection(web.RequestHandler):
         return no_http(request, exc)
 
     def log_exception(self, *args: Any, **named: Any) -> None:  # noqa: ANN401 - as aiohttp says
-        """Log an unexpected error.
+        """Log an unexpected error of a request.
 
         Errors of an unread body that is malformed or late are not logged.
         """
@@ -135,7 +135,7 @@ class HttpConnection(web.RequestHandler):
 
 
 def no_http(request: web.BaseRequest, error: BaseException) -> web.Response:
-    """Return a 400 response to malformed HTTP, and have the connection closed.
+    """Return a 400 response to malformed HTTP, after which the connection is closed.
 
     Further bytes could not be interpreted.
     """

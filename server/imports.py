@@ -1,4 +1,4 @@
-"""Options of ``--import``: the files of topics to create before the server is ready."""
+"""Options of ``--import``: files of topics that are created before the server is ready."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Imports:
-    """The files of topics to import at startup, and the options of the import.
+    """The files of topics to import at startup, and how to import them.
 
     Attributes:
         paths: Files and folders, in order (``--import``).

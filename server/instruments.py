@@ -1,4 +1,4 @@
-"""Tables of the metrics shared by broker and proxy.
+"""Tables of the metrics that broker and proxy share.
 
 To add an instrument, add a row; ``server/web_port.py`` registers the tables.
 """
@@ -37,7 +37,7 @@ LIMITS: Table[ClientLimits] = table(
     ),
     (
         "unfinished_frame_bytes",
-        "Bytes kept of unfinished frames, above 64 KiB each",
+        "Received bytes of incomplete frames that exceed 64 KiB",
         "unfinished.kept_bytes",
     ),
 )
@@ -60,21 +60,25 @@ FLOW: Table[FlowTotals] = table(
     ),
     (
         "floodgate_parked_frames",
-        "Requests read but not handled on paused connections",
+        "Requests of paused connections, read and not yet handled",
         "parked_frames",
     ),
-    ("floodgate_parked_bytes", "Bytes of parked requests", "parked_bytes"),
-    ("floodgate_in_flight_response_bytes", "Bytes of answers in the making", "response_bytes"),
+    (
+        "floodgate_parked_bytes",
+        "Bytes of the requests counted by floodgate_parked_frames",
+        "parked_bytes",
+    ),
+    ("floodgate_in_flight_response_bytes", "Bytes of answers in progress", "response_bytes"),
     (
         "floodgate_oversized_commands_total",
         "Connections closed for an oversized command",
         "oversized_commands",
     ),
-    ("floodgate_paused_connections{cause}", "Connections paused now", "connections"),
-    ("floodgate_pauses_total{cause}", "Times a connection was paused", "pauses"),
+    ("floodgate_paused_connections{cause}", "Connections not read now, by cause", "connections"),
+    ("floodgate_pauses_total{cause}", "Pauses in reading a connection, by cause", "pauses"),
     (
         "floodgate_paused_seconds_total{cause}",
-        "Seconds of pauses, current ones included",
+        "Seconds of pauses in reading connections, current pauses included",
         lambda flow: flow.paused_seconds(),
     ),
     (
@@ -88,33 +92,33 @@ UNANSWERED: Table[UnansweredRequests] = table(
     "floodgate_",
     (
         "unanswered_requests_total",
-        "Listings above a limit, never answered, as shipped",
+        "Requests left unanswered, as recorded of a real server",
         "total",
     ),
 )
 
 PYTHON: Table[object] = table(
     "floodgate_",
-    ("python_blocks", "Memory blocks in use by Python", lambda _: sys.getallocatedblocks()),
+    ("python_blocks", "Memory blocks allocated by Python", lambda _: sys.getallocatedblocks()),
 )
 HEAP: Table[HeapSize] = table(
     "floodgate_",
     (
         "heap_bytes{state}",
-        "The C library's heap, by state",
+        "Bytes of the C library's heap, by state",
         lambda size: {"in_use": size.in_use_bytes, "free": size.free_bytes},
     ),
 )
 
 EVENT_LOOP: Table[Buckets] = (
     histogram(
-        "floodgate_event_loop_lag_seconds", "How late the event loop calls back", lambda it: it
+        "floodgate_event_loop_lag_seconds", "Delay of the event loop's callbacks", lambda it: it
     ),
 )
 
 # The name of a real server's library: JettyStatisticsCollector.
 HTTP: Table[HttpLimits] = table(
-    "jetty_", ("requests_total", "HTTP requests, also refused ones", "requests")
+    "jetty_", ("requests_total", "HTTP requests, including refused ones", "requests")
 )
 
 TLS_HANDSHAKES: Table[TlsHandshakes] = table(
@@ -122,7 +126,7 @@ TLS_HANDSHAKES: Table[TlsHandshakes] = table(
     ("", "Unfinished TLS handshakes of clients", "under_way"),
     (
         "_ended_total{outcome}",
-        "Ended TLS handshakes of clients",
+        "Ended TLS handshakes of clients, by outcome",
         lambda of: {
             "finished": of.finished_total,
             "failed": of.failed_total,
@@ -140,10 +144,10 @@ def _refreshes(contexts: Mapping[str, RefreshedContext]) -> Pairs:
 
 CERTIFICATES: Table[Mapping[str, RefreshedContext]] = table(
     "floodgate_tls_",
-    ("refreshes_total{of,outcome}", "Reloads of changed certificate files", _refreshes),
+    ("refreshes_total{of,outcome}", "Reloads of changed certificates, by outcome", _refreshes),
     (
         "certificate_expires_timestamp_seconds{of}",
-        "Earliest expiry of the shown certificates, Unix seconds",
+        "Earliest expiry of the server's certificates, seconds since 1970",
         lambda contexts: [
             (name, one.expires_at) for name, one in contexts.items() if one.expires_at is not None
         ],
@@ -168,7 +172,7 @@ AUTHENTICATION: Table[AuthenticationCounters] = (
     ),
     histogram(
         "pulsar_expiring_token_minutes",
-        "Remaining life of good tokens when shown",
+        "Minutes until expiry of tokens when accepted",
         lambda counted: Buckets(
             map(str, map(float, EXPIRING_MINUTES)), counted.expiring, counted.expiring_minutes
         ),
@@ -177,23 +181,23 @@ AUTHENTICATION: Table[AuthenticationCounters] = (
 
 AUTHORIZATION: Table[RefusedOperations] = table(
     "floodgate_authorization_",
-    ("refusals_total{of}", "Unauthorized commands and requests, by subject", "counts"),
+    ("refusals_total{of}", "Unauthorized commands and REST requests, by subject", "counts"),
 )
 
 FAULTS: Table[FaultRegistry] = table(
     "floodgate_faults",
-    ("", "Faults set", len),
-    ("_waits", "REST requests that wait for faults", "waits"),
+    ("", "Faults that are set", len),
+    ("_waits", "REST requests that wait until a fault acts", "waits"),
     (
         "_acted_total{action}",
-        "Commands a fault acted on",
+        "Commands on which a fault acted, by action",
         lambda faults: sorted(faults.acted.items()),
     ),
 )
 
 
 def info_of(config: ServerConfig) -> Table[ServerConfig]:
-    """Return the metric whose labels are the version and the most important settings."""
+    """Return the metric whose labels tell the version and the most important settings."""
     labels = ",".join(map(label_of, server_info(config)))
     return table(
         METRIC,

@@ -15,7 +15,7 @@ JSON_TYPE = "application/json"
 
 
 class RestError(Exception):
-    """Raised by a handler to answer a request with an HTTP error.
+    """An exception by which a handler answers a request with an HTTP error.
 
     Attributes:
         status: The HTTP status, 400 or more.
@@ -31,13 +31,13 @@ class RestError(Exception):
 def json_response(
     value: object, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> web.Response:
-    """Return an HTTP response with a value as JSON, as compact as Pulsar's."""
+    """Return an HTTP response whose body is a value as JSON, as compact as Pulsar's."""
     given = {"Content-Type": JSON_TYPE, **(headers or {})}
     return web.Response(body=json_bytes(value), status=status, headers=given)
 
 
 def json_bytes(value: object) -> bytes:
-    """Return a value as compact JSON in UTF-8, as Pulsar's."""
+    """Return a value as JSON in UTF-8, as compact as Pulsar's."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     # It may contain a client's text, which UTF-8 need not be able to encode.
     return text.encode(errors="backslashreplace")

@@ -36,7 +36,7 @@ class SignalSwitch:
         self._end_process = end_process
 
     def on_signal(self, number: int) -> None:
-        """Begin a drain; if one has begun already, end the process."""
+        """Begin a drain (graceful shutdown); if one has begun already, end the process."""
         if self.drain.is_set():
             self._end_process(128 + number)
         self.drain.set()
@@ -44,7 +44,7 @@ class SignalSwitch:
 
 @contextmanager
 def drain_on_signals(switch: SignalSwitch | None = None) -> Iterator[asyncio.Event]:
-    """While the block runs, let SIGTERM and SIGINT set the yielded event, to begin a drain.
+    """While the ``with`` block runs, let SIGTERM and SIGINT set the yielded event.
 
     Yields:
         The event set by the first signal.
@@ -61,7 +61,7 @@ def drain_on_signals(switch: SignalSwitch | None = None) -> Iterator[asyncio.Eve
 
 
 def ready_line(role: str, *urls: str, output: TextIO | None = None) -> None:
-    """Print the line announcing that the server accepts clients.
+    """Print the line which announces that the server accepts clients.
 
     Raises:
         StartError: Standard output is closed.

@@ -1,4 +1,4 @@
-"""Logs on standard error, as text for people (console) or a JSON object per line.
+"""Logs on standard error, as text lines for people or as a JSON object per line.
 
 Standard output belongs to the ready line. Logs of aiohttp, asyncio and Floodgate's own modules
 through :mod:`logging` have the same form. Logs may quote a peer: each text is bounded, and a
@@ -53,7 +53,7 @@ class LogFormat(StrEnum):
 
 
 class LogLevel(StrEnum):
-    """The least severe level to be logged."""
+    """The least severe level of the lines that are logged."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -62,7 +62,7 @@ class LogLevel(StrEnum):
 
 
 def configure_logs(level: LogLevel, log_format: LogFormat, output: TextIO | None = None) -> None:
-    """Send all logs of the process to ``output``, by default standard error."""
+    """Send all logs of the process to ``output``, which is standard error by default."""
     handler = logging.StreamHandler(output or sys.stderr)
     handler.setFormatter(_Lines(as_json=log_format is LogFormat.JSON))
     root = logging.getLogger()
@@ -71,14 +71,14 @@ def configure_logs(level: LogLevel, log_format: LogFormat, output: TextIO | None
 
 
 class _Lines(logging.Formatter):
-    """Formats log records as single lines; text that may quote a peer is cut and escaped."""
+    """Formats log records as single lines; text that may quote a peer is shortened and escaped."""
 
     def __init__(self, *, as_json: bool) -> None:
         super().__init__()
         self._as_json = as_json
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line of a log record, followed by its stack trace if any."""
+        """Return the line of a log record, followed by its stack trace if it has one."""
         own = {key: value for key, value in vars(record).items() if key not in _OF_EVERY_RECORD}
         fields = {
             key: one_line(value) if isinstance(value, str) else value
@@ -97,7 +97,7 @@ class _Lines(logging.Formatter):
 
 
 def _word(value: object) -> str:
-    """Return a field's value as one word, in quotes if the value contains blanks.
+    """Return a field's value as one word of a log line, in quotes if it contains blanks.
 
     Otherwise it could look like further fields.
     """
@@ -109,7 +109,7 @@ def _word(value: object) -> str:
 async def with_request_fields(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    """Middleware that adds a request's id and client address to the request's log lines.
+    """Middleware that adds a request's id and its client's address to its log lines.
 
     The id is the client's ``X-Request-Id``, if well-formed, else the next number.
     """
@@ -126,7 +126,7 @@ async def with_request_fields(
 
 
 def shown_path(path: str) -> str:
-    """Return a request's path for logs, with the value of a secret configuration key hidden."""
+    """Return a request's path for logs, which hides the value of a secret configuration key."""
     found = _VALUE_OF_A_KEY.fullmatch(path)
     if found is not None and (SECRET_KEY.search(found[2]) or has_password(found[3])):
         return f"{found[1]}******"
@@ -134,7 +134,7 @@ def shown_path(path: str) -> str:
 
 
 def _trace(record: logging.LogRecord) -> str:
-    """Return the last lines of an exception's stack trace, each cut and escaped."""
+    """Return the last lines of an exception's stack trace, each shortened and escaped."""
     kind, error, trace = record.exc_info or (None, None, None)
     lines = "".join(traceback.format_exception(kind, error, trace)).splitlines()
     return "\n".join(map(one_line, lines[-TRACE_LINES:]))

@@ -20,7 +20,7 @@ watched sets; with 20,000, garbage stays for long.
 
 
 def run(main: Coroutine[object, object, ResultT]) -> ResultT:
-    """Run ``main`` on a new event loop and return the result.
+    """Run ``main`` on a new event loop and return its result.
 
     Garbage is collected less frequently from then on.
     """

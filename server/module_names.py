@@ -27,13 +27,13 @@ IS_CHECKOUT = __name__ == "server.module_names"
 
 
 def module_name(name: str) -> str:
-    """Return the name for importing a module, given the module's name in a checkout."""
+    """Return the name under which to import a module, given its name in a checkout."""
     top, dot, rest = name.partition(".")
     return name if IS_CHECKOUT else f"{IN_WHEELS[top]}{dot}{rest}"
 
 
 def class_module(name: str) -> str:
-    """Return the import name of the module in a class path, Floodgate's or a user's.
+    """Return the import name of the module in a class path: Floodgate's own or a user's.
 
     Floodgate's modules precede a user's of the same name. The module itself is not executed; its
     parent packages are imported.
@@ -45,7 +45,7 @@ def class_module(name: str) -> str:
 
 
 def python_path() -> dict[str, str]:
-    """Return PYTHONPATH for a child process, to make this code importable."""
+    """Return the PYTHONPATH with which a child process can import this code."""
     root = str(Path(__file__).resolve().parents[__name__.count(".")])
     inherited = os.environ.get("PYTHONPATH")
     return {"PYTHONPATH": os.pathsep.join([root, inherited] if inherited else [root])}

@@ -1,4 +1,4 @@
-"""State of a server process before any port is open: limits, connections, TLS."""
+"""The state of a server process before any port is open: limits, connections, TLS."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CnxT = TypeVar("CnxT", bound=ServedConnection)
 
 
 class ServerParts(Generic[CnxT]):
-    """The state of a server process, apart from the listeners and without globals.
+    """The state of a server process without its listeners; there are no globals.
 
     Raises:
         StartError: The admission policy cannot be made.
@@ -109,7 +109,7 @@ class ServerParts(Generic[CnxT]):
         return f"{scheme}://{host_port(self._server_config.advertised_address, port)}"
 
     def _tls_contexts(self) -> dict[str, RefreshedContext]:
-        """Return the TLS contexts of the process, by purpose (a port, or brokers)."""
+        """Return the process's TLS contexts, by purpose: a port, or connections to brokers."""
         parts = {"binary_port": self.tls, "web_port": self.web_tls, "brokers": self._broker_tls}
         return {name: tls.contexts for name, tls in parts.items() if tls is not None}
 
@@ -146,9 +146,9 @@ class ServerParts(Generic[CnxT]):
         )
 
     def change_water_marks(self, marks: WriteBufferMarks) -> None:
-        """Change the outbound buffers' low and high mark for all connections at run time.
+        """Change the low and high mark of all connections' outbound buffers at run time.
 
-        An unwritable connection follows when it is writable again.
+        A connection that is not writable adopts the marks once it is writable again.
 
         Raises:
             ValueError: A low mark of 0, which no buffer falls below, would keep connections paused.
@@ -160,7 +160,7 @@ class ServerParts(Generic[CnxT]):
             cnx.outbound.change_marks(marks)
 
     def _keep_ledgers(self) -> dict[LimitType, Ledger]:
-        """Make ledgers, which record every acquire and release of memory."""
+        """Make ledgers that record every acquire and release of memory."""
         ledgers = {one: Ledger(self._clock, owner_name, f"{one.value} memory") for one in LimitType}
         for limit_type, ledger in ledgers.items():
             self.limiter.semaphore(limit_type).record_with(ledger)

@@ -1,4 +1,4 @@
-"""Version and effective settings of a server, as the first log line and as a metric.
+"""Version and effective settings of a server, shown in its first log line and as a metric.
 
 In the first log line and in ``floodgate_server_info``, so that figures can be traced to the
 settings that produced them. Limits, timeouts and modes only, no secrets.
@@ -44,18 +44,18 @@ INFO_KEYS = (
 
 
 def server_info(config: ServerConfig) -> dict[str, str]:
-    """Return the version and the effective values of the most important keys."""
+    """Return a server's version and the effective values of its most important keys."""
     values = {key: config.keys.shown(key) for key in (*INFO_KEYS, *config.own_keys)}
     return {"version": VERSION, **values}
 
 
 def label_of(key: str) -> str:
-    """Return the metric's label for a configuration key, in snake_case."""
+    """Return the name of a configuration key as a metric's label, in snake_case."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower()
 
 
 def info_sentence(role: str, config: ServerConfig) -> str:
-    """Return the first log line of a server, with version and settings."""
+    """Return the first log line of a server: its version and settings."""
     info = server_info(config)
     keys = ", ".join(f"{key}={value}" for key, value in info.items() if key != "version")
     return f"Floodgate {role} {info['version']} with {keys}"

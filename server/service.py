@@ -1,4 +1,4 @@
-"""Base class of broker and proxy: a server that listens, reports readiness, and drains."""
+"""Base class of broker and proxy: a server that listens, reports readiness, and shuts down."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class ServerService(WebPort[CnxT], ABC):
-    """A server, started by ``async with`` and drained at the block's end.
+    """Base class of a server that ``async with`` starts, and drains at the block's end.
 
     Several servers can share a process, as they have no globals.
 
@@ -64,11 +64,11 @@ class ServerService(WebPort[CnxT], ABC):
         port: int | None,
         port_key: str,
     ) -> None:
-        """Accept clients on the plain port and the TLS port, and report readiness.
+        """Accept clients on the plaintext port and the TLS port, and report readiness.
 
         Args:
             factory: Makes a connection, with its TLS layer if any.
-            port: The port without TLS; None for none.
+            port: The plaintext (non-TLS) port; None for none.
             port_key: The port's configuration key; the TLS port's has Tls appended.
         """
         # Objects created so far are permanent: exclude them from garbage collection.
@@ -109,7 +109,7 @@ class ServerService(WebPort[CnxT], ABC):
         return cnx
 
     async def _send_clients_away(self) -> None:
-        """Give up the served topics, and tell clients to reconnect elsewhere.
+        """Give up this server's topics, and tell clients to reconnect to other servers.
 
         Does not wait for any client.
         """
@@ -118,7 +118,7 @@ class ServerService(WebPort[CnxT], ABC):
         return f"connections: {len(self.connections)}"
 
     async def _drain(self) -> None:
-        """Shut down in the following order; unfinished work is aborted after the drain's time.
+        """Shut down in the order below; when the time limit is reached, abort what is unfinished.
 
         1. Report the drain at the readiness endpoint and stop accepting connections.
         2. Tell clients to reconnect elsewhere; requests are still accepted.

@@ -1,4 +1,4 @@
-"""Web port of a server process: the routes, and the middlewares of each request."""
+"""Web port of a server process: its routes, and the middlewares that each request passes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 
 class WebPort(ServerParts[CnxT]):
-    """A server process with a web port: metrics, admin REST and web page."""
+    """Base class of a server process with a web port: metrics, admin REST and web page."""
 
     _forwards_http = False
     _shares_topics = False
@@ -65,7 +65,7 @@ class WebPort(ServerParts[CnxT]):
         self.registry.register(self._instruments(table, source))
 
     def _watch_heap(self) -> None:
-        """Export metrics of memory in use, and return unused memory to the system."""
+        """Export metrics of heap memory, and return unused memory to the operating system."""
         self._show(instruments.PYTHON, object)
         heap = c_heap()
         if heap is not None:
@@ -163,7 +163,7 @@ class WebPort(ServerParts[CnxT]):
     def _limiter_routes(
         self, tally: OutcomeCounts, messages: Callable[[], StoredMessages] | None
     ) -> list[web.AbstractRouteDef]:
-        """Return the REST routes about the memory limiter, and begin to record the history."""
+        """Return the REST routes about the memory limiter, and begin to sample its history."""
         history = LimiterHistory(self.limiter, tally, self._clock)
         history.start()
         self._exits.callback(history.stop)

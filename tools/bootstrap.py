@@ -1,9 +1,9 @@
-"""Create .venv from its lock; with a name, the environment of that lock's tools in .tools.
+"""Create .venv from its lock; given a name, create the environment of that lock in .tools.
 
-Runs under the system's interpreter, with the standard library alone. Handles three obstacles: a
-Debian without python3-venv (installed when this runs as root, otherwise requested in a sentence),
-an incomplete environment (created again), and a machine without Java 17 (a runtime is installed as
-a wheel).
+Runs under the system's interpreter, with only the standard library. Handles three obstacles: a
+Debian without python3-venv (installed when this runs as root, otherwise a sentence requests it), an
+incomplete environment (created again), and a machine without Java 17 (a runtime is installed as a
+wheel).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OLDEST_JAVA = 17
 
 
 def main() -> None:
-    """Create or complete the environment, or explain in a sentence why that is impossible."""
+    """Create or complete the environments, or explain in a sentence why that is impossible."""
     if sys.version_info < OLDEST_PYTHON:
         found = ".".join(map(str, sys.version_info[:3]))
         sys.exit(
@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def set_up(environment: Path) -> None:
-    """Create or complete the environment in which everything of the checkout runs."""
+    """Create or complete the environment that the programs and tests of the checkout use."""
     make_environment(environment)
     install(environment, "requirements.lock")
     if java_version() < OLDEST_JAVA:
@@ -47,7 +47,7 @@ def set_up(environment: Path) -> None:
 
 
 def make_environment(environment: Path) -> None:
-    """Create an environment with pip, replacing an incomplete one."""
+    """Create a virtual environment with pip, replacing an incomplete one."""
     if (environment / "bin" / "pip").exists():
         return
     print(f"Making {environment.relative_to(ROOT)}", flush=True)
@@ -58,7 +58,7 @@ def make_environment(environment: Path) -> None:
 
 
 def has_ensurepip() -> bool:
-    """Return whether this interpreter can bootstrap pip (Debian has a separate package)."""
+    """Return True if this interpreter can install pip (on Debian that is a separate package)."""
     return (
         subprocess.run([sys.executable, "-c", "import ensurepip"], capture_output=True).returncode
         == 0
@@ -66,7 +66,7 @@ def has_ensurepip() -> bool:
 
 
 def install_venv_package() -> None:
-    """Install python3-venv if allowed."""
+    """Install the system package python3-venv if this runs as root; otherwise exit."""
     if os.geteuid() == 0 and shutil.which("apt-get"):
         package = f"python{sys.version_info.major}.{sys.version_info.minor}-venv"
         print(f"Installing the system package {package}", flush=True)
@@ -77,14 +77,14 @@ def install_venv_package() -> None:
 
 
 def install(environment: Path, lock: str) -> None:
-    """Install exactly the packages of ``lock``, with hash checks."""
+    """Install exactly the packages in a lock file, and check their hashes."""
     print(f"Installing {lock} (the first time takes some minutes)", flush=True)
     python = str(environment / "bin" / "python")
     run([python, "-m", "pip", "install", "-qq", "--require-hashes", "-r", str(ROOT / lock)])
 
 
 def java_version() -> int:
-    """Return the major version of Spark's Java; 0 without Java."""
+    """Return the major version of the Java that Spark would use; 0 if there is none."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else "java"
     try:
@@ -96,7 +96,7 @@ def java_version() -> int:
 
 
 def run(command: list[str]) -> None:
-    """Run a command; on failure exit with its code and a sentence."""
+    """Run a command; if it fails, exit with a sentence that has its exit code."""
     code = subprocess.run(command, cwd=ROOT).returncode
     if code != 0:
         sys.exit(f"Set-up failed (exit code {code}): {' '.join(command)}")

@@ -1,7 +1,7 @@
-"""Refuse clocks and timers outside limiter/clock.py: tests skip 25 seconds instantly.
+"""Refuse calls of clocks and timers outside limiter/clock.py, so that tests can skip time.
 
 Finds calls that read a clock, sleep or arm a timer. Two uses are allowed by name: measuring the
-project's own work (perf_counter), and the wall clock of a metric's _created.
+duration of the project's own work (perf_counter), and the wall clock of a metric's _created.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MEASURING_PACKAGE = "loadgen"
 
 
 def main() -> None:
-    """Check the packages named on the command line; print violations and exit 1."""
+    """Check the packages named on the command line; print violations and exit with 1."""
     found = [
         f"{path}:{line}: {call} outside limiter/clock.py"
         for package in sys.argv[1:]
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def forbidden_calls(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield line and name of every forbidden call in a module."""
+    """Yield the line number and name of every forbidden call in a module."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call):
             name = called_name(node.func)
@@ -59,7 +59,7 @@ def forbidden_calls(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def called_name(function: ast.expr) -> tuple[str, ...]:
-    """Return the last two parts of a called name; get_running_loop() counts as loop."""
+    """Return the last two parts of a called function's name; get_running_loop() counts as loop."""
     if not isinstance(function, ast.Attribute):
         return ()
     owner = function.value
@@ -74,7 +74,7 @@ def called_name(function: ast.expr) -> tuple[str, ...]:
 
 
 def is_zero(call: ast.Call) -> bool:
-    """Return whether a call's only argument is the literal 0."""
+    """Return True if the only argument of a call is the literal 0."""
     return (
         len(call.args) == 1 and isinstance(call.args[0], ast.Constant) and call.args[0].value == 0
     )

@@ -1,7 +1,7 @@
-"""Check the programs on the client's pages with mypy's strict mode, as readers may.
+"""Check the Python programs on the client library's pages with mypy in strict mode.
 
-Programs are the ``python`` blocks marked to be run. A test of type checkers' view of records is
-checked too. Run from the repository's root.
+The programs are the ``python`` blocks that are marked to be run. A test of the types of records is
+checked too. Run this from the root of the repository.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TYPES = "tests/unit/client/schema/test_record_types.py"
 
 
 def main() -> int:
-    """Check all programs; return mypy's exit code."""
+    """Check all programs; return the exit code of mypy."""
     with tempfile.TemporaryDirectory() as folder:
         programs = []
         for page in sorted(Path("docs").glob("client*.md")):

@@ -1,4 +1,4 @@
-"""Resolve pyproject.toml's dependencies again and write the lock files."""
+"""Resolve the dependencies in pyproject.toml again, and write the lock files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OPTIONS = ["--universal", "--python-version", "3.11", "--generate-hashes", "--no
 
 
 def resolve(arguments: list[str], stdin: str, target: str, title: str) -> None:
-    """Run the resolver and prepend a title to its output."""
+    """Run the resolver, and write its output below a title to a lock file."""
     command = [sys.executable, "-m", "uv", "pip", "compile", "--quiet", *OPTIONS, *arguments]
     answer = subprocess.run(command, cwd=ROOT, input=stdin, capture_output=True, text=True)
     if answer.returncode != 0:
@@ -27,7 +27,7 @@ def resolve(arguments: list[str], stdin: str, target: str, title: str) -> None:
 
 
 def main() -> None:
-    """Write requirements.lock (everything), and a lock for each extra that few need."""
+    """Write requirements.lock (everything), and a lock file for each rarely needed extra."""
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "uv"], check=True)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     everything = "Every dependency, pinned with its hashes."

@@ -1,4 +1,4 @@
-"""Print the part of a lock that some requirements need, using only the standard library.
+"""Print the part of a lock file that some requirements need, with the standard library alone.
 
     python locked_part.py requirements.lock setuptools
     python locked_part.py requirements.lock --project pyproject.toml --extra postgresql
@@ -21,14 +21,14 @@ _VIA = re.compile(r"^ +# (?:via)? *([A-Za-z0-9][\w.-]*)", re.MULTILINE)
 
 
 def normal(name: str) -> str:
-    """Return a package's name as indexes compare names."""
+    """Return a package name in the form in which package indexes compare names."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def blocks_of(lock: str) -> list[tuple[str, str]]:
-    """Return names and lines of pinned packages: version, hashes, and dependents.
+    """Return the name and the lines of each pinned package: version, hashes and dependents.
 
-    A package has several blocks where versions differ between Pythons.
+    A package has several blocks if its version depends on the version of Python.
     """
     starts = [found.start() for found in _PINNED.finditer(lock)]
     texts = [lock[a:b] for a, b in zip(starts, [*starts[1:], len(lock)], strict=True)]
@@ -36,10 +36,10 @@ def blocks_of(lock: str) -> list[tuple[str, str]]:
 
 
 def part_of(lock: str, wanted: set[str]) -> str:
-    """Return the lines of ``wanted`` and of all dependencies.
+    """Return the lock file's lines for the packages ``wanted`` and for all their dependencies.
 
     Raises:
-        KeyError: The lock lacks the package.
+        KeyError: A package is not in the lock file.
     """
     blocks = blocks_of(lock)
     if missing := wanted - {name for name, _ in blocks}:
@@ -53,7 +53,7 @@ def part_of(lock: str, wanted: set[str]) -> str:
 
 
 def requirements(project: Path, extras: list[str]) -> set[str]:
-    """Return the names required by a project and by some of its extras."""
+    """Return the names of the packages that a project and some of its extras require."""
     table = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
     texts = [*table["dependencies"]]
     for extra in extras:
@@ -62,7 +62,7 @@ def requirements(project: Path, extras: list[str]) -> set[str]:
 
 
 def main() -> None:
-    """Print the part."""
+    """Print the part of a lock file that the command line requests."""
     parser = argparse.ArgumentParser(description="Print the part of a lock that is needed.")
     parser.add_argument("lock", type=Path)
     parser.add_argument("names", nargs="*", type=normal, help="packages")

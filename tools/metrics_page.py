@@ -62,12 +62,14 @@ curl -sf http://127.0.0.1:8080/metrics/
 
 - Names that begin with `floodgate` are Floodgate's own, others a real broker's or proxy's.
 - Names that end in `_total` are counters, others gauges, unless the text says otherwise.
-- Some counters and summaries also have a `_created` sample, the start in seconds since 1970.
+- Some counters and summaries also have a `_created` sample: since when they count, in seconds
+  since 1970.
 - Message rates, latencies and sizes are of the last period of `statsUpdateFrequencyInSecs`.
 - Every sample has the label `cluster`. TOPIC stands for the labels `namespace` and `topic`,
   SUBSCRIPTION for TOPIC and `subscription`, CONSUMER for SUBSCRIPTION, `consumer_id` and
   `consumer_name`, PRODUCER for TOPIC, `producer_id` and `producer_name`, KEYS for the version and
-  keys of the configuration. [messages.md](messages.md#metrics) has the keys for such samples.
+  keys of the configuration. [messages.md](messages.md#metrics) has the keys that enable such
+  samples.
 
 `tools/metrics_page.py` writes this page from a scrape.
 """
@@ -90,7 +92,7 @@ _NOT_HERE = ROOT / "tools" / "metrics_not_here.md"
 
 
 class Row(NamedTuple):
-    """Family as shown on the page."""
+    """A metric family as the page shows it: its kind, labels and meaning."""
 
     kind: str
     labels: frozenset[str]
@@ -98,7 +100,7 @@ class Row(NamedTuple):
 
 
 async def made() -> str:
-    """Return the current page."""
+    """Return the page on all metrics as it should be now."""
     with TemporaryDirectory() as folder:
         tls = PemFiles(Path(folder)).keys(webServicePortTls="0")
         store = {"floodgateMessageStore": f"sqlite://{folder}/messages.db"}
@@ -186,12 +188,12 @@ def _lines(shown: dict[str, dict[str, Row]]) -> Iterable[str]:
 
 
 def _of_proxy(name: str) -> str:
-    """Return the name that a proxy has for a broker's family of topic lists."""
+    """Return the name that a proxy uses for a broker's metric family about topic lists."""
     return name.replace("pulsar_broker_topic_list_", "pulsar_proxy_topic_list_")
 
 
 def _list(title: str, rows: dict[str, Row]) -> Iterable[str]:
-    """Yield a list with a line for each meaning, in the order of its first family."""
+    """Yield a list with one line for each meaning, in the order of the first family with it."""
     yield _TITLE.format(title=title)
     meanings: dict[str, list[str]] = {}
     for name, row in rows.items():
@@ -206,12 +208,12 @@ def _list(title: str, rows: dict[str, Row]) -> Iterable[str]:
 
 
 def _without_bound(what: str) -> str:
-    """Return a meaning without a bucket's bound, which the bucket's name tells."""
+    """Return the meaning of a metric without the bucket's bound, which is part of the name."""
     return re.sub(r"^(Milliseconds to store|Bytes of entries): .*", r"\1, by bound", what)
 
 
 def _words(labels: frozenset[str]) -> str:
-    """Return the labels in braces, with short names for frequent sets."""
+    """Return label names in braces, with short words for frequent sets of labels."""
     for word, meant in _LABELS.items():
         if meant <= labels:
             rest = labels - meant if word != "KEYS" else frozenset()

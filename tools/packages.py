@@ -1,4 +1,4 @@
-"""Build and measure the distributions: dependencies, size, time of import and start, memory.
+"""Build the distributions, and measure their dependencies, size, import, start and memory.
 
     .venv/bin/python tools/packages.py            # prints a table; needs an index of packages
     .venv/bin/python tools/packages.py --build dist    # only writes the wheels
@@ -42,16 +42,16 @@ print(time.process_time() - begun)
 
 @dataclass(frozen=True)
 class Row:
-    """A distribution to install, and its bounds; None is no bound.
+    """A distribution to install, and the bounds of its figures; None means no bound.
 
     Attributes:
-        what: The requirement.
-        imported: What is imported, beside asyncio.
-        packages: Most packages, itself included.
-        megabytes: Most installed megabytes, compiled modules included.
-        import_seconds: Longest import, in processor time.
-        start_seconds: Longest start of a broker until READY.
-        resident_megabytes: Most memory of the broker then.
+        what: The requirement to install.
+        imported: The module whose import is measured, beside asyncio.
+        packages: The largest number of installed packages, including itself.
+        megabytes: The largest installed size in megabytes, including compiled modules.
+        import_seconds: The longest import, in seconds of processor time.
+        start_seconds: The longest start of a broker until it prints READY.
+        resident_megabytes: The largest memory of the broker after its start.
     """
 
     what: str
@@ -75,7 +75,7 @@ HEADS = ("packages", "MB", "import s", "start s", "resident MB")
 
 
 class FailedError(Exception):
-    """A step failed; its last words."""
+    """A step of building or measuring failed; the message is the end of its output."""
 
 
 def build(folder: Path) -> list[Path]:
@@ -87,10 +87,10 @@ def build(folder: Path) -> list[Path]:
 
 
 def run(*command: str) -> str:
-    """Run a step without this project's variables; return what it printed.
+    """Run a command without this project's environment variables; return its output.
 
     Raises:
-        FailedError: It failed.
+        FailedError: The command failed.
     """
     done = subprocess.run(command, env=variables(), capture_output=True, text=True, cwd="/")
     if done.returncode:
@@ -99,13 +99,13 @@ def run(*command: str) -> str:
 
 
 def variables() -> dict[str, str]:
-    """Return this process's variables without references to our modules."""
+    """Return this process's environment variables without those of Python and pytest."""
     dropped = ("PYTHON", "PYTEST", "VIRTUAL_ENV")
     return {key: value for key, value in os.environ.items() if not key.startswith(dropped)}
 
 
 def constraints(folder: Path) -> Path:
-    """Write the versions of the lock as constraints for pip; return the file."""
+    """Write the locked versions as a constraints file for pip; return the file."""
     file = folder / "constraints.txt"
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     file.write_text("\n".join(_LOCKED.findall(lock)), encoding="utf-8")
@@ -113,7 +113,7 @@ def constraints(folder: Path) -> Path:
 
 
 def measured(row: Row, wheels: Path, folder: Path) -> list[float | None]:
-    """Install a row and return its figures."""
+    """Install a distribution into an empty environment, and return its figures."""
     venv.create(folder, with_pip=True, symlinks=True)
     python = str(folder / "bin" / "python")
     packages = next((folder / "lib").glob("python3.*")) / "site-packages"
@@ -138,15 +138,15 @@ def measured(row: Row, wheels: Path, folder: Path) -> list[float | None]:
 
 
 def size_of(folder: Path) -> int:
-    """Return the bytes of a folder's files."""
+    """Return the number of bytes in the files of a folder."""
     return sum(file.lstat().st_size for file in folder.rglob("*") if file.is_file())
 
 
 def started(python: str) -> tuple[float, float]:
-    """Start a broker; return the seconds until READY, and its resident megabytes.
+    """Start a broker; return the seconds until it prints READY, and its resident megabytes.
 
     Raises:
-        FailedError: It did not start.
+        FailedError: The broker did not start.
     """
     begun = time.perf_counter()
     with subprocess.Popen(
@@ -169,13 +169,13 @@ def started(python: str) -> tuple[float, float]:
 
 
 def resident_megabytes(pid: int) -> float:
-    """Return a process's resident memory."""
+    """Return the resident memory of a process in megabytes."""
     (status,) = re.findall(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
     return int(status) * 1024 / 1e6
 
 
 def figures() -> dict[str, tuple[Row, list[float | None]]]:
-    """Build, install and measure all rows."""
+    """Build all distributions; install and measure each of them."""
     with tempfile.TemporaryDirectory(prefix="packages-") as folder:
         wheels = Path(folder) / "wheels"
         build(wheels)
@@ -186,7 +186,7 @@ def figures() -> dict[str, tuple[Row, list[float | None]]]:
 
 
 def bounds(row: Row) -> list[float | None]:
-    """Return a row's bounds, in the order of its figures."""
+    """Return the bounds of a distribution, in the order of its figures."""
     return [
         row.packages,
         row.megabytes,
@@ -197,7 +197,7 @@ def bounds(row: Row) -> list[float | None]:
 
 
 def above(row: Row, found: list[float | None]) -> list[str]:
-    """Return a sentence for each figure above its bound."""
+    """Return a sentence for each figure of a distribution that is above its bound."""
     pairs = zip(HEADS, found, bounds(row), strict=True)
     return [
         f"{row.what}: {head} {figure:.2f} of at most {most}"
@@ -207,7 +207,7 @@ def above(row: Row, found: list[float | None]) -> list[str]:
 
 
 def table(found: dict[str, tuple[Row, list[float | None]]]) -> str:
-    """Return the figures, with their bounds, as a table."""
+    """Return the figures of all distributions as a table, with their bounds."""
     lines = [f"{'':32}" + "".join(f"{head:>18}" for head in HEADS)]
     for what, (row, values) in found.items():
         cells = []
@@ -220,7 +220,7 @@ def table(found: dict[str, tuple[Row, list[float | None]]]) -> str:
 
 
 def unsaid(page: str) -> list[str]:
-    """Return the rows of bounds that a page's table of distributions does not have."""
+    """Return the bounds of distributions that are missing in a page's table."""
     bounded = [row for row in ROWS if row.megabytes is not None]
     packages = {row.what: f"{row.packages} packages, " if row.packages else "" for row in bounded}
     ends = {row.what: f" | {packages[row.what]}{row.megabytes} MB |" for row in bounded}
@@ -233,7 +233,7 @@ def unsaid(page: str) -> list[str]:
 
 
 def main() -> None:
-    """Build, check the page, or measure and print."""
+    """Build the wheels, check the page, or measure and print, as the command line says."""
     parser = argparse.ArgumentParser(description="Build and measure the distributions.")
     parser.add_argument("--build", type=Path, metavar="FOLDER", help="only write the wheels")
     parser.add_argument("--check", action="store_true", help="only check docs/install.md")

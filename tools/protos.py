@@ -20,9 +20,10 @@ GENERATED = ("proto/PulsarApi_pb2.py", "proto/PulsarApi_pb2.pyi")
 
 
 def generate(target: Path) -> None:
-    """Write the generated files below ``target``; stubs by mypy-protobuf.
+    """Write the modules generated from the protocol definition to the folder ``target``.
 
-    protoc's own stubs are invalid Python: Schema.Type has a member called None.
+    The stubs are made by mypy-protobuf: protoc's own stubs are invalid Python, because Schema.Type
+    has a member called None.
     """
     tools = str(Path(sys.executable).parent)
     environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
@@ -34,7 +35,7 @@ def generate(target: Path) -> None:
 
 
 def main() -> None:
-    """Generate in place, or with --check compare and fail on a difference."""
+    """Generate the modules in place or, with --check, fail if they are out of date."""
     if "--check" not in sys.argv:
         generate(ROOT)
         return

@@ -1,8 +1,8 @@
-"""Run the whole suite on several Pythons, each in a fresh clone with an empty home.
+"""Run all tests on several versions of Python, each in a fresh clone with an empty home.
 
-``requires-python`` includes every release from 3.11 on, including distributions' early patch
-releases. A checker for 3.11 misses features of later patch releases (3.11.4:
-``extractall(filter=)``).
+``requires-python`` includes every release from 3.11 on, also the early patch releases that
+distributions ship. A type checker for 3.11 does not notice a feature of a later patch release
+(3.11.4: ``extractall(filter=)``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LOGS = ROOT / "out" / "pythons"
 
 
 def main() -> None:
-    """Test the named interpreters, or PYTHONS; exit 1 after a failure."""
+    """Test the interpreters named on the command line, or PYTHONS; exit with 1 if one fails."""
     LOGS.mkdir(parents=True, exist_ok=True)
     versions = {python: version_of(python) for python in sys.argv[1:] or PYTHONS}
     failed = [python for python, version in versions.items() if not proved(python, version)]
@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def version_of(python: str) -> str:
-    """Return the version of an interpreter; empty if the interpreter is missing."""
+    """Return the version of a Python interpreter; empty if the interpreter does not exist."""
     asked = [python, "-c", "import platform; print(platform.python_version())"]
     try:
         return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
@@ -38,7 +38,7 @@ def version_of(python: str) -> str:
 
 
 def proved(python: str, version: str) -> bool:
-    """Run the tests on an interpreter, and print the result."""
+    """Run all tests on an interpreter, print the result, and return True if they passed."""
     if not version:
         print(f"{python}: is not here", flush=True)
         return False
@@ -62,7 +62,7 @@ def proved(python: str, version: str) -> bool:
 
 
 def clean_variables() -> dict[str, str]:
-    """Return this process's variables without those of its virtual environment."""
+    """Return this process's environment variables without those of its virtual environment."""
     own = str(ROOT / ".venv")
     places = os.environ.get("PATH", os.defpath).split(os.pathsep)
     kept = {

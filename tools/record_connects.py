@@ -1,4 +1,4 @@
-"""Record a real broker's answers to CONNECTs with all kinds of credentials.
+"""Record a real broker's answers to CONNECT commands with all kinds of credentials.
 
 A broker is started for each configuration: ``python tools/record_connects.py REAL-PULSAR PORT``, on
 six ports from PORT on, where REAL-PULSAR is a program that takes ``broker key=value ...`` and
@@ -32,7 +32,7 @@ CLIENT = "org.apache.pulsar.client.impl.auth.AuthenticationToken"
 
 
 def ask(port: int, fields: dict[str, Any]) -> str:
-    """Send CONNECT and return the broker's answer."""
+    """Send a CONNECT command and return the broker's answer as text."""
     body = connect(fields).SerializeToString()
     with socket.create_connection(("127.0.0.1", port), timeout=10) as peer:
         peer.sendall(struct.pack(">II", len(body) + 4, len(body)) + body)
@@ -46,7 +46,7 @@ def ask(port: int, fields: dict[str, Any]) -> str:
 
 
 def record(program: str, port: int, variant: str) -> list[dict[str, str]]:
-    """Return a configuration's answers to all cases."""
+    """Return the answers of a broker with one configuration to all cases."""
     with tempfile.TemporaryDirectory() as folder:
         keys = properties(Path(folder), **VARIANTS[variant])
         admin = token(sub="admin", aud="us", roles="admin").decode()
@@ -70,7 +70,7 @@ def record(program: str, port: int, variant: str) -> list[dict[str, str]]:
 
 
 def main() -> None:
-    """Record every configuration."""
+    """Record the answers of a broker with each configuration, and write the data file."""
     program, port = sys.argv[1], int(sys.argv[2])
     lines = [
         line

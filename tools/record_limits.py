@@ -1,6 +1,7 @@
-"""Record a real broker's answers at its limits: ``record_limits.py BINARY_PORT WEB_PORT``.
+"""Record a real broker's behaviour at its limits: ``record_limits.py BINARY_PORT WEB_PORT``.
 
-Start a local broker with KEYS first. Prints JSON lines, stored in tests/data/limits.jsonl.
+Start a local broker with the keys in KEYS first. Prints JSON lines, stored in
+tests/data/limits.jsonl.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _PAUSE_SECONDS = 1.5
 
 
 def main() -> None:
-    """Print a line for each case."""
+    """Print a JSON line with the broker's answer to each case."""
     binary, web = map(int, sys.argv[1:])
     print(json.dumps({"case": "keys", "keys": KEYS}))
     for case, found in (*_connections(binary), *_http(web)):

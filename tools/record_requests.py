@@ -1,4 +1,4 @@
-"""Record a real broker's answers to credentials over HTTP and in CONNECT.
+"""Record a real broker's answers to credentials in HTTP requests and CONNECT commands.
 
 A broker is started for each configuration: ``python tools/record_requests.py REAL-PULSAR PORT``, on
 fourteen ports from PORT on. The first broker's authentication metrics are recorded too.
@@ -35,7 +35,7 @@ _METRIC = re.compile(r"^(# (TYPE|HELP) )?pulsar_\w*(authentication|_token)", re.
 
 
 def status(port: int, headers: dict[str, str], path: str = PATH) -> int:
-    """Return the status of a GET."""
+    """Return the HTTP status of the broker's answer to a GET."""
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers=headers)
     try:
         with urllib.request.urlopen(request, timeout=10) as answer:
@@ -45,14 +45,14 @@ def status(port: int, headers: dict[str, str], path: str = PATH) -> int:
 
 
 def metrics(port: int) -> list[str]:
-    """Return the authentication lines of the metrics page."""
+    """Return the lines about authentication on the broker's metrics page."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics/", timeout=10) as answer:
         lines = answer.read().decode().splitlines()
     return [one for one in lines if _METRIC.match(one)]
 
 
 def record(program: str, port: int, variant: str) -> tuple[list[str], list[str]]:
-    """Return a configuration's answers to all cases, and the metrics afterwards."""
+    """Return the answers of a broker with one configuration to all cases, and then its metrics."""
     keys = Keys()
     with tempfile.TemporaryDirectory() as folder:
         settings = keys.properties(Path(folder), variant)
@@ -89,7 +89,7 @@ def _fields(shown: Shown) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Record every configuration."""
+    """Record the answers of a broker with each configuration, and write the data files."""
     program, port = sys.argv[1], int(sys.argv[2])
     found = [record(program, port + 2 * n, variant) for n, variant in enumerate(VARIANTS)]
     lines = [one for answers, _ in found for one in answers]

@@ -1,7 +1,7 @@
-"""Record answers of a real broker's REST: ``record_rest_answers.py WEB_PORT``.
+"""Record answers of a real broker's admin REST API: ``record_rest_answers.py WEB_PORT``.
 
 Start a local broker with fresh data first. Prints JSON lines, stored in
-tests/data/rest_answers.jsonl. Answers other than JSON are left out: Java's own texts.
+tests/data/rest_answers.jsonl. Answers that are not JSON are left out: they are Java's own texts.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ REQUESTS = (
 
 
 def main() -> None:
-    """Print a line for each request."""
+    """Print a JSON line with the broker's answer to each request."""
     port = int(sys.argv[1])
     for method, path, body in REQUESTS:
         status, answer = _asked(port, method, path, body)

@@ -1,8 +1,9 @@
-"""Record where a real broker's REST fails with 500: ``record_rest_failures.py WEB_PORT``.
+"""Record which requests a real broker answers with 500: ``record_rest_failures.py WEB_PORT``.
 
-Start a local broker first. Prints JSON lines, stored in tests/data/rest_failures.jsonl: the
-requests that profile pulsar answered with 500, found by random calls. A case is left out:
-properties with null values for a topic in use are never answered, nor is any later request.
+Start a local broker first. Prints JSON lines, stored in tests/data/rest_failures.jsonl, about the
+requests that profile pulsar answers with 500; random calls found them. One case is left out: a
+request to set properties with null values on a topic in use is never answered, and after it no
+request is.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ REQUESTS = (
 
 
 def main() -> None:
-    """Print a line for each request."""
+    """Print a JSON line with the broker's status for each request."""
     port = int(sys.argv[1])
     for method, path, body in MADE:
         print("made:", _asked(port, method, path, body), path, file=sys.stderr)
@@ -94,7 +95,7 @@ def main() -> None:
 
 
 def _asked(port: int, method: str, path: str, body: str) -> int | None:
-    """Return the status; None without an answer."""
+    """Send a request, and return the status of the broker's answer; None if it does not answer."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     headers = {"Content-Type": "application/json"} if body else {}
     connection.request(method, f"/admin/v2/{path}", body or None, headers)

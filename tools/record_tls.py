@@ -44,7 +44,7 @@ _PATIENCE_SECONDS = 10
 
 
 class Ports(NamedTuple):
-    """Ports of a broker."""
+    """The ports of the broker whose TLS behaviour is recorded."""
 
     binary: int
     binary_tls: int
@@ -53,7 +53,7 @@ class Ports(NamedTuple):
 
 
 class Certificates(NamedTuple):
-    """Certificate files of a client."""
+    """The certificate files of a client: trusted ones, its own, and untrusted ones."""
 
     trust: str
     known: tuple[str, str]
@@ -61,7 +61,7 @@ class Certificates(NamedTuple):
 
     @classmethod
     def in_folder(cls, folder: Path) -> Certificates:
-        """Return the files written by ``write``."""
+        """Return the certificate files that :func:`write` has written to a folder."""
         pairs = [(str(folder / f"{name}.pem"), str(folder / f"{name}.key")) for name in _CLIENTS]
         return cls(str(folder / "ca.pem"), *pairs)
 
@@ -70,7 +70,7 @@ _CLIENTS = ("known", "stranger")
 
 
 def write(folder: Path) -> PemFiles:
-    """Write the certificates of a server, of a client, and of an untrusted client."""
+    """Write the certificates of a server, of a trusted client, and of an untrusted client."""
     pem = PemFiles(folder)
     pem.pair(_CLIENTS[0], _CLIENTS[0])
     PemFiles(folder, "other").pair(_CLIENTS[1], _CLIENTS[1])
@@ -80,7 +80,7 @@ def write(folder: Path) -> PemFiles:
 
 
 def answers(ports: Ports, certificates: Certificates) -> Iterator[dict[str, Any]]:
-    """Query a broker; the result names ports instead of their numbers."""
+    """Query a broker, and yield its answers, in which port names replace port numbers."""
     context = ssl.create_default_context(cafile=certificates.trust)
     names = {str(port): name.upper() for name, port in ports._asdict().items()}
     for path in _PATHS:
@@ -172,7 +172,7 @@ def _exactly(peer: socket.socket, size: int) -> bytes:
 
 
 def _takes(port: int, version: str) -> bool:
-    """Return whether a port accepts a TLS version."""
+    """Return True if a port accepts connections with a given TLS version."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     # Otherwise OpenSSL itself would not offer old versions.
@@ -186,7 +186,7 @@ def _takes(port: int, version: str) -> bool:
 
 
 def _shows(port: int, by: str, trust: str, shown: tuple[str, str] | None) -> bool:
-    """Return whether a client with a certificate gets an answer."""
+    """Return True if a client that shows a certificate, or none, gets an answer."""
     context = ssl.create_default_context(cafile=trust)
     if shown is not None:
         context.load_cert_chain(*shown)
@@ -200,7 +200,7 @@ def _shows(port: int, by: str, trust: str, shown: tuple[str, str] | None) -> boo
 
 
 def main() -> None:
-    """Write certificates, or query a broker."""
+    """Write certificates or, given the ports of a broker, query it and print the answers."""
     folder, *ports = sys.argv[1:]
     if not ports:
         write(Path(folder))

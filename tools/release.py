@@ -1,9 +1,10 @@
-"""Make a release in dist/: source archive, wheels, an SBOM for each wheel, and checksums.
+"""Make a release in dist/: source archive, wheels, an SBOM for each wheel, checksums.
 
     python -m tools.release --tag v0.2.0
 
-Wheels are built from the source archive, and again from the checkout: both must be the same bytes.
-Each is installed with the locked versions of its dependencies; its SBOM (CycloneDX) lists these.
+Wheels are built from the source archive, and again from the checkout: both must have the same
+bytes. Each wheel is installed with the locked versions of its dependencies; its SBOM (CycloneDX)
+lists these.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _BUILD = "import pathlib, sys, wheel_backend; wheel_backend.build(pathlib.Path(s
 
 
 def main() -> None:
-    """Make the release, or say in a sentence why there is none."""
+    """Make the release, or explain in a sentence why it cannot be made."""
     parser = argparse.ArgumentParser(description="Make a release in dist/.")
     parser.add_argument("--tag", default=f"v{VERSION}", help="the tag that the release is made for")
     if wrong := list(disagreements(ROOT, parser.parse_args().tag)):
@@ -55,7 +56,7 @@ def main() -> None:
 
 
 def disagreements(root: Path, tag: str) -> Iterable[str]:
-    """Yield what does not fit the version that peers are told."""
+    """Yield words on each file or tag that does not have the version of the release."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     if tag != f"v{VERSION}":
         yield f"the tag is {tag[:40]}"
@@ -90,13 +91,13 @@ def built() -> list[Path]:
 
 
 def build_wheels(source: Path, folder: Path) -> None:
-    """Build all wheels of a source tree by its own backend, with the files' times fixed."""
+    """Build all wheels of a source tree with its own build backend and fixed file times."""
     variables = {"SOURCE_DATE_EPOCH": "1577836800", "PYTHONPATH": str(source / "packaging")}
     run("-c", _BUILD, str(folder), cwd=source, variables=variables)
 
 
 def write_sbom(wheel: Path, wheels: list[Path]) -> None:
-    """Install a wheel as locked, and list what was installed."""
+    """Install a wheel with locked dependencies, and write a list of what was installed."""
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     ours, others = needed(wheel, wheels)
     with tempfile.TemporaryDirectory(prefix="release-") as folder:
@@ -119,7 +120,7 @@ def write_sbom(wheel: Path, wheels: list[Path]) -> None:
 
 
 def needed(wheel: Path, wheels: list[Path]) -> tuple[list[Path], set[str]]:
-    """Return a wheel with those of ``wheels`` that it needs, and the names of all else."""
+    """Return a wheel with those of ``wheels`` that it needs, and the names of other packages."""
     by_name = {normal(one.name.split("-")[0]): one for one in wheels}
     ours, names, new = [wheel], set[str](), requirements(wheel)
     while new:
@@ -132,12 +133,12 @@ def needed(wheel: Path, wheels: list[Path]) -> tuple[list[Path], set[str]]:
 
 
 def requirements(wheel: Path) -> set[str]:
-    """Return the names that a wheel requires."""
+    """Return the names of the packages that a wheel requires."""
     return {normal(_NAME.findall(row)[0]) for row in required(wheel)}
 
 
 def required(wheel: Path) -> list[str]:
-    """Return the requirements of a wheel's metadata, without those of its extras."""
+    """Return the requirements in a wheel's metadata, without those of its extras."""
     with zipfile.ZipFile(wheel) as packed:
         (path,) = (name for name in packed.namelist() if name.endswith(".dist-info/METADATA"))
         metadata = Parser().parsestr(packed.read(path).decode())
@@ -145,12 +146,12 @@ def required(wheel: Path) -> list[str]:
 
 
 def checksums(files: Iterable[Path]) -> str:
-    """Return the lines that ``sha256sum --check`` reads."""
+    """Return the checksums of files as lines that ``sha256sum --check`` reads."""
     return "".join(f"{hashlib.sha256(one.read_bytes()).hexdigest()}  {one.name}\n" for one in files)
 
 
 def run(*arguments: str, cwd: Path = ROOT, variables: dict[str, str] | None = None) -> None:
-    """Run this Python; on failure print what it said, and exit."""
+    """Run this Python with arguments; if that fails, print its output and exit."""
     done = subprocess.run(
         [sys.executable, *arguments],
         cwd=cwd,

@@ -1,7 +1,8 @@
-"""Print the size of each package, the tests and the documentation; with --check refuse growth.
+"""Print the sizes of packages, tests and documentation; with --check, fail if one is too large.
 
-Code lines are lines with a statement: no blank, comment, docstring, import or generated line. A
-change that grows a package raises its bound here, with the reason in the commit.
+Code lines are lines with a statement; blank lines, comments, docstrings, imports and generated
+lines do not count. A change that makes a package larger than its bound raises the bound here, with
+the reason in the commit.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _NO_STATEMENT = {
 
 
 def main() -> None:
-    """Print the sizes; exit 1 with --check if a size is above its bound."""
+    """Print the sizes; with --check, exit with 1 if a size is above its bound."""
     rows = list(_rows())
     for name, size, most, unit in rows:
         print(f"{name:8} {size:>8,} {unit}, at most {most:,}")
@@ -60,7 +61,7 @@ def _rows() -> Iterator[tuple[str, int, int, str]]:
 
 
 def code_lines(path: Path) -> int:
-    """Count a file's lines with a statement other than a docstring or import."""
+    """Count the lines of a file that have a statement other than a docstring or import."""
     with tokenize.open(path) as file:
         tokens = list(tokenize.generate_tokens(file.readline))
     lines = {

@@ -1,4 +1,4 @@
-"""Draw docs/images/storm-*.svg: stored storms, panel by panel, with phases and alerts.
+"""Draw docs/images/storm-*.svg from stored storms: a row per panel, with phases and alerts.
 
 Run this after a change of a stored storm; a test compares the pictures with a new drawing.
 """
@@ -42,13 +42,13 @@ _OLDEST = 'floodgate_topic_list_oldest_waiter_seconds{{type="{}"}}'
 
 
 def drawn(name: str) -> str:
-    """Return a picture: a column per storm, a row per panel."""
+    """Return a picture as SVG, with a column for each storm and a row for each panel."""
     columns = [[*panels(label, stored(storm), role)] for label, storm, role in PICTURES[name]]
     return picture([chart for row in zip(*columns, strict=True) for chart in row], len(columns))
 
 
 def panels(label: str, storm: Storm, role: str) -> Iterator[Chart]:
-    """Yield a server's panels in a storm, as on a dashboard, and its alerts."""
+    """Yield the panels on a server in a storm, as a dashboard shows them, and on its alerts."""
     shown: list[tuple[str, str, Unit, list[tuple[str, Sequence[Point]]]]] = [
         ("lists that clients asked for", "requests", Unit.COUNT, _outcomes(storm)),
         ("memory of topic lists", "share of its limit", Unit.SHARE, _shares(storm, role)),
@@ -89,7 +89,10 @@ def _chart(
 
 
 def _firing(number: int, firing: Firing) -> Iterator[Series]:
-    """Yield a line for each span, the first with a name; an evaluation holds until the next."""
+    """Yield a line for each span in which an alert fires; only the first line has a name.
+
+    An evaluation is assumed to hold until the next one.
+    """
     name = f"{number} {firing.alert}"
     words = ", ".join(f"{begin} to {end} s" for begin, end in firing.spans)
     for begin, end in firing.spans:
@@ -99,7 +102,7 @@ def _firing(number: int, firing: Firing) -> Iterator[Series]:
 
 
 def _both(storm: Storm, role: str, figure: str) -> list[tuple[str, Sequence[Point]]]:
-    """Return a figure for heap and for direct memory."""
+    """Return the points of a metric for heap memory and for direct memory."""
     return [
         (kind, storm.points(role, f"pulsar_{role}_topic_list_{kind}_{figure}")) for kind in KINDS
     ]
@@ -123,7 +126,7 @@ def _waits(storm: Storm, role: str) -> list[tuple[str, Sequence[Point]]]:
 
 
 def _outcomes(storm: Storm) -> list[tuple[str, Sequence[Point]]]:
-    """Return cumulative requests by outcome, summed over operations."""
+    """Return the cumulative number of requests for each outcome, over all operations."""
     totals: dict[str, dict[float, float]] = {}
     for name in storm.series.get("loadgen", {}):
         if name.startswith("loadgen_requests_total"):
@@ -135,7 +138,7 @@ def _outcomes(storm: Storm) -> list[tuple[str, Sequence[Point]]]:
 
 
 def main() -> None:
-    """Write every picture."""
+    """Write every picture of stored storms."""
     for name in PICTURES:
         (IMAGES / name).write_text(drawn(name), encoding="utf-8")
 

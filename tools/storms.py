@@ -3,9 +3,10 @@
     python tools/storms.py record --seconds 120 broker=http://127.0.0.1:8080/metrics/ > STORM.yaml
     python tools/storms.py tests > deploy/alerts_test.yml
 
-A stored storm is a YAML file in tests/golden/storms: the scraped values of the servers (``broker``,
-``proxy``) and the clients (``loadgen``), and, written by hand, the expectations: phases, and the
-times of each alert. promtool checks the expectations; docs and pictures show storms.
+A stored storm is a YAML file in tests/golden/storms. It has the scraped values of the servers
+(``broker``, ``proxy``) and the clients (``loadgen``). It also has expectations, which are written
+by hand: phases, and the times of each alert. promtool checks the expectations; docs and pictures
+show storms.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _FEW = 3
 
 @dataclass(frozen=True)
 class Firing:
-    """Alert of a server: first and last evaluations that fire, and its first words."""
+    """An alert of a server that is expected to fire: the times, and the text at the first one."""
 
     alert: str
     role: str
@@ -55,22 +56,22 @@ class Firing:
 
     @property
     def first(self) -> int:
-        """Return the first firing time."""
+        """The first evaluation at which the alert fires, in seconds."""
         return self.spans[0][0]
 
     def at(self, second: int) -> bool:
-        """Return whether the alert fires at a second."""
+        """Return True if the alert fires at a given second of the storm."""
         return any(begin <= second <= end for begin, end in self.spans)
 
 
 @dataclass(frozen=True)
 class Storm:
-    """Stored storm.
+    """A stored storm: scraped values, and the alerts that are expected to fire.
 
     Attributes:
-        series: By target (``broker``, ``proxy``, ``loadgen``) and name: a value per scrape, None
-            if missing.
-        phases: Named spans of seconds.
+        series: Values of each scrape (None if missing), by target (``broker``, ``proxy``,
+            ``loadgen``) and name of the series.
+        phases: Spans of seconds, each with a name.
     """
 
     name: str
@@ -81,16 +82,16 @@ class Storm:
 
     @property
     def seconds(self) -> int:
-        """Return the duration."""
+        """The duration of the storm in seconds."""
         return EVERY_SECONDS * (len(next(iter(self.series["broker"].values()))) - 1)
 
     def points(self, target: str, name: str) -> list[tuple[float, float]]:
-        """Return times and values of a series."""
+        """Return the times and values of a series of a target."""
         values = self.series[target].get(name, [])
         return [(EVERY_SECONDS * n, v) for n, v in enumerate(values) if v is not None]
 
     def as_proxy(self) -> Storm:
-        """Return the same storm from a proxy: rules treat both roles alike."""
+        """Return the same storm as if a proxy had it, because rules treat both roles alike."""
         renamed = {
             name.replace("pulsar_broker_", "pulsar_proxy_"): values
             for name, values in self.series["broker"].items()
@@ -103,7 +104,7 @@ class Storm:
 
 
 def stored(name: str) -> Storm:
-    """Read a stored storm."""
+    """Read a stored storm, given its name."""
     told = yaml.safe_load((STORMS / f"{name}.yaml").read_text(encoding="utf-8"))
     series = {
         target: {each: unpacked(text) for each, text in named.items()}
@@ -124,7 +125,7 @@ def all_stored() -> list[Storm]:
 
 
 def unpacked(text: str) -> list[float | None]:
-    """Read the output of :func:`packed`."""
+    """Parse values that :func:`packed` has written."""
     values: list[float | None] = []
     for word in text.split():
         found = _REPEAT.match(word)
@@ -135,7 +136,7 @@ def unpacked(text: str) -> list[float | None]:
 
 
 def packed(values: Iterable[float | None]) -> str:
-    """Write values compactly; ``7x12`` is twelve sevens."""
+    """Format the values of a series compactly: ``7x12`` is twelve sevens."""
     return " ".join(
         f"{word}x{number}" if number > _FEW else " ".join([word] * number)
         for word, number in _runs(values)
@@ -143,9 +144,9 @@ def packed(values: Iterable[float | None]) -> str:
 
 
 def _notation(values: Iterable[float | None]) -> str:
-    """Write values in promtool's notation, where ``7x11`` is twelve sevens; NaN cannot repeat.
+    """Format values in promtool's notation: ``7x11`` is twelve sevens, and NaN is not repeated.
 
-    A failed scrape ends a series for Prometheus, until the next scrape.
+    For Prometheus a failed scrape ends a series until the next scrape.
     """
     told: list[str] = []
     for word, number in _runs(values):
@@ -164,7 +165,7 @@ def _runs(values: Iterable[float | None]) -> Iterator[tuple[str, int]]:
 
 
 def kept(page: str) -> dict[str, float]:
-    """Return a metrics page's samples that alerts and pictures need, with groups summed."""
+    """Return the samples of a metrics page that alerts and pictures need, summed over groups."""
     found: dict[str, float] = {}
     for name, labels, value in _SAMPLE.findall(page):
         pairs = [(key, text) for key, text in _LABEL.findall(labels) if key not in DROPPED_LABELS]
@@ -176,7 +177,7 @@ def kept(page: str) -> dict[str, float]:
 
 
 def record(targets: dict[str, str], seconds: float) -> dict[str, dict[str, str]]:
-    """Scrape each page every five seconds; return the series for storage."""
+    """Scrape each metrics page every five seconds; return the series in their stored form."""
     begun, scrapes = time.monotonic(), list[dict[str, dict[str, float]]]()
     while len(scrapes) * EVERY_SECONDS <= seconds:
         time.sleep(max(0.0, begun + len(scrapes) * EVERY_SECONDS - time.monotonic()))
@@ -202,7 +203,7 @@ def _page(url: str) -> str:
 
 
 def promtool_document(storms: Sequence[Storm]) -> dict[str, Any]:
-    """Return promtool's tests: each storm, and each storm as a proxy's."""
+    """Return promtool's test document: each storm, and each broker's storm as that of a proxy."""
     replayed = [*storms, *(each.as_proxy() for each in storms if "proxy" not in each.series)]
     return {
         "rule_files": ["alerts.yml"],
@@ -236,7 +237,7 @@ def _labelled(name: str, role: str) -> str:
 
 
 def labels_of(role: str) -> dict[str, str]:
-    """Return the labels that the shipped Prometheus configuration gives a server's series."""
+    """Return the labels that the shipped Prometheus configuration gives to a server's series."""
     shipped = yaml.safe_load((DEPLOY / "prometheus.yml").read_text(encoding="utf-8"))
     for job in shipped["scrape_configs"]:
         for target in job["static_configs"][0]["targets"]:
@@ -258,7 +259,7 @@ def _firing_at(storm: Storm, second: int) -> dict[str, Any]:
 
 
 def _words_of(storm: Storm, firing: Firing) -> dict[str, Any]:
-    """Return the test of an alert's text at its first firing, for this server only."""
+    """Return promtool's test of an alert's text when it first fires, for one server."""
     rule = rules()[firing.alert]
     return {
         "eval_time": f"{firing.first}s",
@@ -273,13 +274,13 @@ def _words_of(storm: Storm, firing: Firing) -> dict[str, Any]:
 
 
 def rules() -> dict[str, dict[str, Any]]:
-    """Return the alerts by name."""
+    """Return the shipped alerting rules, by the name of their alert."""
     told = yaml.safe_load((DEPLOY / "alerts.yml").read_text(encoding="utf-8"))
     return {rule["alert"]: rule for group in told["groups"] for rule in group["rules"]}
 
 
 def main() -> None:
-    """Record, or write the tests."""
+    """Record a storm, or write promtool's tests, as the command line says."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     verbs = parser.add_subparsers(dest="verb", required=True)
     recorded = verbs.add_parser("record", help="scrape servers, print a stored storm")

@@ -1,1 +1,1 @@
-"""Benchmarks of the client library against the official client."""
+"""Benchmarks that compare the client library with the official client."""

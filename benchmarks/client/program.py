@@ -1,4 +1,4 @@
-"""A program that sends and receives at full speed; prints messages per second as JSON.
+"""A program that sends and receives messages at full speed, and prints the rates as JSON.
 
 ``python -m benchmarks.client.program URL CLIENT SECONDS``; CLIENT is ``client``, ``pulsar.asyncio``
 or ``pulsar.Client``.
@@ -42,7 +42,7 @@ QUEUE_SIZE = 1_000
 
 
 async def sent(producer: Either, seconds: float) -> tuple[int, float]:
-    """Send for some seconds from a task per outstanding send."""
+    """Send for some seconds, with a task for each outstanding send; return number and seconds."""
     start = time.perf_counter()
     end = start + seconds
     count = 0
@@ -58,7 +58,7 @@ async def sent(producer: Either, seconds: float) -> tuple[int, float]:
 
 
 async def drained(consumer: Either, count: int) -> float:
-    """Receive and acknowledge ``count`` messages; return the rate per second."""
+    """Receive and acknowledge ``count`` messages; return the number per second."""
     start = time.perf_counter()
     for _ in range(count):
         await consumer.acknowledge(await consumer.receive())
@@ -68,7 +68,7 @@ async def drained(consumer: Either, count: int) -> float:
 async def received(
     opened: Either, names: Either, topic: str, count: int, **options: object
 ) -> float:
-    """Subscribe to a topic's messages and drain the topic."""
+    """Subscribe to a topic and receive all its messages; return the number per second."""
     consumer = await opened.subscribe(
         topic,
         f"s-{time.time_ns()}",
@@ -83,7 +83,7 @@ async def received(
 
 
 async def asynchronous(opened: Either, names: Either, seconds: float) -> dict[str, float]:
-    """Measure all tasks of a client with the asyncio API."""
+    """Return the rate of each task for a client with the asyncio API."""
     found: dict[str, float] = {}
     topics = {}
     for task, options in PRODUCING.items():
@@ -99,7 +99,7 @@ async def asynchronous(opened: Either, names: Either, seconds: float) -> dict[st
 
 
 async def ours(url: str, seconds: float) -> dict[str, float]:
-    """Measure this client, with both kinds of receiver queue."""
+    """Return the rate of each task for this client, with both kinds of receiver queue."""
     async with client.Client(url) as opened:
         found = await asynchronous(opened, client, seconds)
         topic = f"bench-{time.time_ns()}"
@@ -112,7 +112,7 @@ async def ours(url: str, seconds: float) -> dict[str, float]:
 
 
 async def official(url: str, seconds: float) -> dict[str, float]:
-    """Measure the official client's asyncio API."""
+    """Return the rate of each task for the official client's asyncio API."""
     opened = pulsar.asyncio.Client(url, logger=_quiet())
     try:
         return await asynchronous(opened, pulsar, seconds)
@@ -121,7 +121,7 @@ async def official(url: str, seconds: float) -> dict[str, float]:
 
 
 def blocking(url: str, seconds: float) -> dict[str, float]:
-    """Measure the official blocking client, sending by callback."""
+    """Return the rate of each task for the official blocking client, which sends with callbacks."""
     opened = pulsar.Client(url, logger=_quiet())
     found: dict[str, float] = {}
     topics: dict[str, tuple[str, int]] = {}
@@ -181,7 +181,7 @@ def _quiet() -> logging.Logger:
 
 
 def main() -> None:
-    """Run the command line."""
+    """Measure the client that the command line names, and print its rates as JSON."""
     url, name, seconds = sys.argv[1:]
     if name == BLOCKING:
         found = blocking(url, float(seconds))

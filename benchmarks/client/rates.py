@@ -1,8 +1,8 @@
-"""Message rates of programs with this client and with the official clients.
+"""Message rates of programs that use this client, and of programs with the official clients.
 
 In each round every client runs every task in turn, against the same broker: 1 KiB messages, 1,000
-outstanding sends, the same batching settings. A consumer receives its own client's messages. Ratios
-are within a round.
+outstanding sends, the same batching settings. A consumer receives the messages that its own client
+has sent. Ratios compare rates in the same round.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Round = dict[str, dict[str, float]]
 
 
 def run(options: BenchOptions) -> BenchResult:
-    """Measure at most five rounds.
+    """Measure the rates of all clients, in at most five rounds.
 
     Raises:
         BenchError: A round could not be measured.
@@ -63,7 +63,7 @@ def _measured(url: str, options: BenchOptions, number: int) -> Round:
 
 
 def conclude(rounds: Sequence[Round]) -> BenchResult:
-    """Return the figures of all rounds."""
+    """Return the figures of all rounds as a benchmark result."""
     return BenchResult(list(_figures(rounds)), rounds=list(rounds))
 
 

@@ -1,1 +1,1 @@
-"""Benchmarks of connections: large answers, and small frames."""
+"""Benchmarks of the servers' connections: large answers, small frames, and a proxy's pipes."""

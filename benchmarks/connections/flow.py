@@ -1,10 +1,11 @@
-"""Large answers through the servers' connection, against a bare server with the same bytes.
+"""Large answers over the servers' connection class, compared with a bare server.
 
-Four pairs: answers of 1 MB and 4 MB, plain and with TLS. Our side is
-benchmarks.connections.flow_server, to compare the connection alone: frames, read gate, outbound
-queue, TLS above the transport. The bare server parses and counts nothing, and uses uvloop's TLS.
-Both sides of a pair are measured consecutively; a ratio is within a round. A round is invalid if a
-server of a plain pair had less than VALID_CORE_SHARE of a core.
+The bare server sends the same bytes. There are four pairs: answers of 1 MB and 4 MB, plain and with
+TLS. Our side is benchmarks.connections.flow_server, to compare only the connection: frames, read
+gate, outbound queue, TLS above the transport. The bare server parses and counts nothing, and uses
+uvloop's TLS. Both sides of a pair are measured one after the other, and a ratio compares them in
+the same round. A round is invalid if a server of a plain pair had less than VALID_CORE_SHARE of a
+core.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ MODULES = {BARE: "benchmarks.listings.bare_server", OURS: "benchmarks.connection
 
 @dataclass(frozen=True)
 class Pair:
-    """Two servers with the same answer.
+    """Two servers that send the same answer: our connection and the bare server.
 
     Attributes:
         names: Number of 100-byte names in the answer.
-        tls: Whether both encrypt.
+        tls: Whether both servers encrypt.
     """
 
     names: int
@@ -47,7 +48,7 @@ class Pair:
 
     @property
     def label(self) -> str:
-        """Return the case's name in a table."""
+        """The name of the pair in a table."""
         return f"{self.names // 10_000} MB{', TLS' if self.tls else ''}"
 
 
@@ -59,7 +60,7 @@ Round = dict[str, dict[str, dict[str, float]]]
 
 @dataclass(frozen=True)
 class Contestant:
-    """Server under measurement, and its client's parameters."""
+    """A server to be measured, and the parameters for its client."""
 
     server: Yardstick
     answer_bytes: int
@@ -67,7 +68,7 @@ class Contestant:
 
 
 def run(options: BenchOptions) -> BenchResult:
-    """Measure the rounds.
+    """Measure all pairs of servers in each round.
 
     Raises:
         BenchError: A server did not start, or a round could not be measured.
@@ -82,7 +83,7 @@ def run(options: BenchOptions) -> BenchResult:
 
 @contextmanager
 def _contestants(folder: Path) -> Iterator[dict[Pair, dict[str, Contestant]]]:
-    """Start all servers together; unmeasured servers are idle."""
+    """Start the servers of all pairs; while one is measured, the others are idle."""
     authority, certificate = _certificate(folder)
     with ExitStack() as stack:
         found: dict[Pair, dict[str, Contestant]] = {}
@@ -103,7 +104,7 @@ def _contestants(folder: Path) -> Iterator[dict[Pair, dict[str, Contestant]]]:
 
 
 def _certificate(folder: Path) -> tuple[Path, Path]:
-    """Write an authority, and the certificate of 127.0.0.1 with its key."""
+    """Write the certificate of an authority, and one for 127.0.0.1 with its key."""
     authority, certificate = folder / "authority.pem", folder / "server.pem"
     made = trustme.CA()
     made.cert_pem.write_to_path(authority)
@@ -135,7 +136,7 @@ def _measured(contestant: Contestant, seconds: float) -> dict[str, float]:
 
 
 def valid(found: Round) -> bool:
-    """Return whether both servers of every plain pair had a full core in the round."""
+    """Return True if both servers of every plain pair had enough of a core in a round."""
     return all(
         found[pair.label][side]["core_share"] >= VALID_CORE_SHARE
         for pair in JUDGED
@@ -144,7 +145,7 @@ def valid(found: Round) -> bool:
 
 
 def conclude(rounds: Sequence[Round], wanted: int) -> BenchResult:
-    """Return figures of the valid rounds; without valid rounds of all, with a remark."""
+    """Return the figures of the valid rounds or, if none is valid, of all rounds with a remark."""
     good = [found for found in rounds if valid(found)]
     figures = [figure for pair in PAIRS for figure in _figures(pair, good or rounds)]
     remarks = ["TLS: ours above the plain transport, the bare server's is uvloop's own."]

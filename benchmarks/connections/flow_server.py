@@ -1,9 +1,9 @@
-"""The servers' client connection, with no broker or proxy behind.
+"""A server that consists only of the servers' client connection, without broker or proxy.
 
-``python -m benchmarks.connections.flow_server ANSWER_FILE [CERTIFICATE_FILE]`` prints ``READY flow
-HOST PORT`` and serves until terminated: it decodes frames, answers each but the first with an entry
-of 64 KiB blocks (like a listing), and pauses reading while a connection is unwritable. With a
-certificate it encrypts above the plain transport, like proto.transport.tls.
+``python -m benchmarks.connections.flow_server ANSWER_FILE [CERTIFICATE_FILE]`` prints
+``READY flow HOST PORT`` and serves until it is terminated. It decodes frames, answers each but the
+first with an entry of 64 KiB blocks (like a listing), and pauses reading while a connection is
+unwritable. With a certificate it encrypts above the plain transport, like proto.transport.tls.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ RULES = FlowRules(pause_if_unwritable=True)
 
 
 class Parts:
-    """Shared parts of all connections.
+    """Objects that all connections of the server share.
 
     Args:
-        answer: Answer to each request.
-        tls: TLS context; None for plain connections.
+        answer: The bytes that answer each request.
+        tls: The TLS context; None for connections without TLS.
     """
 
     def __init__(self, answer: bytes, tls: ssl.SSLContext | None) -> None:
@@ -48,18 +48,18 @@ class Parts:
         self._tls = tls
 
     def tls_layer(self) -> TlsLayer | None:
-        """Return the TLS layer of a connection."""
+        """Return the TLS layer for a new connection; None without TLS."""
         return None if self._tls is None else TlsLayer(self._tls, server_side=True)
 
 
 def blocks_of(answer: bytes) -> list[bytes]:
-    """Cut an answer into blocks, as for a listing."""
+    """Cut an answer into blocks of the size that listings have."""
     starts = range(0, len(answer), BLOCK_BYTES)
     return [answer[start : start + BLOCK_BYTES] for start in starts]
 
 
 class FlowServer(Connection):
-    """Answers the first frame with CONNECTED and every later frame with the answer."""
+    """A connection that answers the first frame with CONNECTED, and later ones with the answer."""
 
     def __init__(self, parts: Parts) -> None:
         super().__init__(process=parts.process, tls=parts.tls_layer())
@@ -68,7 +68,7 @@ class FlowServer(Connection):
         self._greeted = False
 
     def frame_received(self, frame: Frame) -> None:
-        """Parse the command, as every server must, and answer."""
+        """Parse the command in the frame, as every server must, and answer it."""
         frame.command()
         if self._greeted:
             self.enqueue([*self._parts.blocks], self._parts.answer_bytes)
@@ -77,12 +77,12 @@ class FlowServer(Connection):
             self.enqueue([GREETING], len(GREETING))
 
     def writability_changed(self, *, writable: bool) -> None:
-        """Pause or resume reading, as a server's connection does."""
+        """Pause or resume reading when the connection becomes unwritable or writable."""
         self._flow.writability_changed(writable=writable)
 
 
 async def serve_flow(answer: bytes, tls: ssl.SSLContext | None = None) -> None:
-    """Serve on a free loopback port until the process ends."""
+    """Serve clients on a free loopback port until the process ends."""
     parts = Parts(answer, tls)
     await serve("flow", lambda: FlowServer(parts))
 

@@ -1,11 +1,11 @@
-"""The read gate's cost for small frames: processor time of a process without sockets.
+"""The cost of the read gate for small frames: processor time without sockets.
 
 Chunks of CHUNK_FRAMES frames go to ``data_received``, and a transport that accepts everything
-counts the answers. The yardstick decodes and parses the same frames in a plain loop and writes the
+counts the answers. The yardstick decodes and parses the same frames in a plain loop, and writes the
 answers without a connection. Our side is the client connection of broker and proxy, in four states:
-pausing off (no frame is parked or counted); on, never paused; in the cooldown after a resume (each
-lookup is counted); and paused during each chunk (each lookup is parked, then handled). All sides
-alternate in slices of milliseconds.
+pausing off (no frame is parked or counted); on, but never paused; in the cooldown after a resume
+(each lookup is counted); and paused during each chunk (each lookup is parked, and processed later).
+All sides alternate in slices of milliseconds.
 """
 
 from __future__ import annotations
@@ -80,29 +80,29 @@ SIDES = {"PING": (YARDSTICK, OFF, ON), "LOOKUP": tuple(LABELS)}
 
 
 class CountingTransport(asyncio.Transport):
-    """Accepts all writes and counts their bytes."""
+    """A transport that accepts all writes and counts their bytes."""
 
     def __init__(self) -> None:
         super().__init__()
         self.taken_bytes = 0
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """Do nothing, without a buffer."""
+        """Do nothing, because this transport has no buffer."""
 
     def get_write_buffer_size(self) -> int:
-        """Return 0, without a buffer."""
+        """Return 0, because this transport has no buffer."""
         return 0
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Count the bytes."""
+        """Count the bytes of a write."""
         self.taken_bytes += len(data)
 
     def writelines(self, list_of_data: Iterable[Any]) -> None:
-        """Count the bytes of all chunks."""
+        """Count the bytes of all chunks of a write."""
         self.taken_bytes += sum(map(len, list_of_data))
 
     def is_closing(self) -> bool:
-        """Return False."""
+        """Return False, because this transport is never closed."""
         return False
 
     def pause_reading(self) -> None:
@@ -113,18 +113,18 @@ class CountingTransport(asyncio.Transport):
 
 
 class BareFrames(asyncio.Protocol):
-    """Decodes, parses and answers, without pauses and entries."""
+    """The yardstick: decodes, parses and answers frames, without pauses or an outbound queue."""
 
     def __init__(self) -> None:
         self._decoder = FrameDecoder(MAX_MESSAGE_BYTES)
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport."""
+        """Store the transport for the answers."""
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Answer each frame with a write."""
+        """Answer each received frame with one write."""
         self._decoder.feed(data)
         while (frame := self._decoder.next_frame()) is not None:
             ping = frame.command().type == pb.BaseCommand.PING
@@ -133,19 +133,19 @@ class BareFrames(asyncio.Protocol):
 
 
 class State(Enum):
-    """State of a connection; all handshakes finish before the measurement."""
+    """States of a connection; all handshakes are finished before the measurement."""
 
     GREETING = "greeting"
     READY = "ready"
 
 
 def answer(cnx: ServedConnection, _: pb.BaseCommand) -> None:
-    """Answer like a broker with every answer cached."""
+    """Answer a command like a broker that has every answer cached."""
     cnx.enqueue([FOUND], len(FOUND))
 
 
 def answer_ping(cnx: ServedConnection, _: pb.BaseCommand) -> None:
-    """Answer PING."""
+    """Answer a PING command."""
     cnx.answer_ping()
 
 
@@ -160,14 +160,17 @@ COMMANDS = CommandTable(
 
 @dataclass(frozen=True)
 class Side:
-    """Running side: its protocol, its transport, and whether each chunk arrives paused."""
+    """One side of the comparison: its protocol, its transport, and whether it is paused.
+
+    If ``paused`` is true, reading is paused while each chunk arrives.
+    """
 
     protocol: asyncio.Protocol
     transport: CountingTransport
     paused: bool = False
 
     async def chunks(self, chunk: bytes, count: int) -> None:
-        """Deliver ``count`` chunks."""
+        """Deliver a chunk of frames ``count`` times."""
         for _ in range(count):
             if self.paused:
                 await self._paused_for(chunk)
@@ -183,7 +186,7 @@ class Side:
 
 
 def run(options: BenchOptions) -> BenchResult:
-    """Measure the rounds.
+    """Measure all sides in each round.
 
     Raises:
         BenchError: Not every frame was answered.
@@ -196,7 +199,7 @@ def run(options: BenchOptions) -> BenchResult:
 
 
 async def measure(slices: int) -> dict[str, dict[str, float]]:
-    """Measure all sides in turn; return processor microseconds per frame, by kind and side.
+    """Measure all sides alternately; return processor microseconds per frame, by kind and side.
 
     Raises:
         BenchError: Not every frame was answered.
@@ -231,7 +234,7 @@ def _check_answers(sides: Mapping[str, Side], expected_bytes: int) -> None:
 
 
 def _side(name: str) -> Side:
-    """Return a connected side."""
+    """Return a side of the comparison whose connection is made."""
     transport = CountingTransport()
     protocol = BareFrames() if name == YARDSTICK else _served(name)
     protocol.connection_made(transport)
@@ -252,7 +255,10 @@ def _begin_cooldown(served: ServedConnection) -> None:
 
 
 def _flow_parts(name: str) -> FlowParts:
-    """Return a process's flow control; the cooldown has permits for all and does not end."""
+    """Return the flow control of a process, for one side of the comparison.
+
+    The cooldown has permits for all frames, and does not end.
+    """
     clock, pausing = LoopClock(), name != OFF
     totals = FlowTotals(clock)
     limit = MemoryLimit(MANY, MANY, 1.0)

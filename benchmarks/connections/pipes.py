@@ -1,9 +1,9 @@
-"""Messages of 1 KiB through a proxy's pipe: faults off, their key on, and a fault set.
+"""Messages of 1 KiB through a proxy's pipes: with faults disabled, enabled, and one set.
 
-A bare server behind three proxies answers SENDs and dispatches messages. Without the key a pipe
-copies bytes; with the key, a pipe reads frame lengths; while a fault may concern its client, a pipe
-reads every frame. The fault never acts. Client and bare server limit the rates too, so the proxy's
-processor time per message is the better figure.
+A bare server behind three proxies answers SENDs and dispatches messages. If the key for faults is
+off, a pipe copies bytes. If it is on, a pipe reads frame lengths; while a fault may concern its
+client, a pipe reads every frame. The fault never acts. Client and bare server limit the rates, too,
+so the proxy's processor time per message is the better figure.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Round = dict[str, dict[str, dict[str, float]]]
 
 
 def run(options: BenchOptions) -> BenchResult:
-    """Measure the rounds.
+    """Measure all three proxies in each round.
 
     Raises:
         BenchError: A round could not be measured.
@@ -90,7 +90,7 @@ def _measured(ways: Mapping[str, Way], options: BenchOptions, number: int) -> Ro
 
 
 def conclude(rounds: Sequence[Round]) -> BenchResult:
-    """Return the figures of all rounds."""
+    """Return the figures of all rounds as a benchmark result."""
     figures = []
     for mode in MODES:
         for way in ("in", "out"):

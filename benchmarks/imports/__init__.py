@@ -1,1 +1,1 @@
-"""Benchmark of imports into memory."""
+"""The benchmark of importing topics into the memory of a broker."""

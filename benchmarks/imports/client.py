@@ -1,6 +1,6 @@
-"""Import into memory, in its own process: ``python -m benchmarks.imports.client PATH``.
+"""Imports topics into memory, in a process of its own, and prints the result as JSON.
 
-Prints the import's result and the process's memory as JSON.
+``python -m benchmarks.imports.client PATH`` also prints the peak memory of the process.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from server.loop import run
 
 
 def main() -> None:
-    """Import and print."""
+    """Import the topics that the command line names, and print the result."""
     try:
         result = run(import_topics(MemoryStore(), Path(sys.argv[1])))
     except ImportFailedError as error:

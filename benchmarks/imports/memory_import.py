@@ -1,4 +1,4 @@
-"""Speed of importing the Spark job's Parquet; 1,000,000 topics with ``--full``."""
+"""The speed of importing topics from Parquet files; 1,000,000 topics with ``--full``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GOAL_PER_SECOND = 200_000.0
 
 
 def run(options: BenchOptions) -> BenchResult:
-    """Create the topics once and import them once per round.
+    """Create the topics once, and import them once in each round.
 
     Raises:
         BenchError: An import failed.
@@ -49,7 +49,7 @@ def run(options: BenchOptions) -> BenchResult:
 
 
 def write_topics(out: Path, topics: int, on_part_done: Callable[[int], None]) -> None:
-    """Create a corpus of namespaces of TOPICS_PER_NAMESPACE topics, without Spark."""
+    """Create topics as a corpus, TOPICS_PER_NAMESPACE in each namespace, without Spark."""
     plan = TopicPlan(topics, max(1, topics // TOPICS_PER_NAMESPACE), SEED)
     parts = max(1, topics // TOPICS_PER_FILE)
     write_corpus(plan, out, parts, in_this_process(on_part_done))

@@ -1,1 +1,1 @@
-"""Benchmarks of the limiter: permits, and waiting requests."""
+"""Benchmarks of the limiter: uncontended permits, and waiting requests."""

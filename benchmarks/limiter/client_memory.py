@@ -1,7 +1,7 @@
-"""Cost of uncontended client memory: a reservation per sent message.
+"""The cost of the client's memory limit without contention: a reservation per sent message.
 
-Includes a client's statistics: an observer that counts outcomes, and its consumers' triggers. Also
-measures a prefetched message, counted by adjusting a single reservation.
+This includes a client's statistics (an observer that counts outcomes) and its consumers' triggers.
+The benchmark also measures a prefetched message, which adjusts an existing reservation.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LABELS = {
 
 
 def run(options: BenchOptions) -> BenchResult:
-    """Measure the rounds, alternating both kinds slice by slice."""
+    """Measure all rounds; in each, the two kinds of messages alternate in slices."""
     rounds = []
     for number in range(options.rounds):
         options.note(f"round {number + 1}")
@@ -39,7 +39,7 @@ def run(options: BenchOptions) -> BenchResult:
 
 
 def _round(slices: int) -> dict[str, float]:
-    """Return processor nanoseconds per pair, by kind."""
+    """Return the processor nanoseconds of a pair of calls, for each kind of message."""
     memory = _memory()
     kinds: dict[str, Callable[[MemoryLimitController], None]] = {
         JUDGED: _reserve_and_release,
@@ -56,7 +56,7 @@ def _round(slices: int) -> dict[str, float]:
 
 
 def _memory() -> MemoryLimitController:
-    """Return memory with statistics on, half used, and a client's two triggers."""
+    """Return a memory limit as a client has it: with statistics and two triggers, half used."""
     outcomes: dict[ReserveOutcome, int] = {}
 
     def observe(outcome: ReserveOutcome, _waited_seconds: float) -> None:
@@ -83,7 +83,7 @@ def _arrive_and_take(memory: MemoryLimitController) -> None:
 
 
 def conclude(rounds: list[dict[str, float]]) -> list[Figure]:
-    """Return the time of each kind; the goal is for the first."""
+    """Return the time of each kind of message; only the first kind has a goal."""
     return [
         Figure(
             label,

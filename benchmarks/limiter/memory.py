@@ -1,7 +1,7 @@
-"""Memory of a waiting request: the limiter against asyncio's semaphore.
+"""The memory of a waiting request, in the limiter and in asyncio's semaphore.
 
-Traced are Python's allocations while 10,000 requests start waiting, on asyncio's loop, including
-timers.
+The benchmark traces Python's allocations while 10,000 requests start waiting on asyncio's loop;
+timers are included.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def nobody(waiters: int) -> list[tuple[Hashable, str]]:
-    """Return requests without an owner."""
+    """Return the owner and namespace of requests that have none."""
     return [(None, "")] * waiters
 
 
@@ -39,7 +39,7 @@ TASKS = (BARE_TASK, YARDSTICK, *SIDES)
 
 
 def run(options: BenchOptions) -> BenchResult:
-    """Measure once: allocations do not vary."""
+    """Measure only once, because allocations do not vary."""
     options.note(f"{MANY:,} waiters")
     in_tasks = {side: asyncio.run(measure_tasks(side, MANY)) for side in TASKS}
     alone = {side: asyncio.run(measure_requests(side, MANY)) for side in SIDES}
@@ -47,7 +47,7 @@ def run(options: BenchOptions) -> BenchResult:
 
 
 async def measure_requests(side: str, waiters: int) -> float:
-    """Return the bytes of a waiting request without a task."""
+    """Return the bytes of a waiting request that no task waits for."""
     policy, spread = SIDES[side]
     semaphore = occupied(policy, Outcomes())
     who = spread(waiters)
@@ -59,7 +59,7 @@ async def measure_requests(side: str, waiters: int) -> float:
 
 
 async def measure_tasks(side: str, waiters: int) -> float:
-    """Return the bytes of a waiting request and its waiting task."""
+    """Return the bytes of a waiting request and of the task that waits for it."""
     waits = _waits(side, waiters)
     with _traced() as allocated:
         tasks = [asyncio.create_task(wait) for wait in waits]
@@ -72,7 +72,7 @@ async def measure_tasks(side: str, waiters: int) -> float:
 
 
 def _waits(side: str, waiters: int) -> Iterator[Coroutine[Any, Any, object]]:
-    """Return a task's work; each task creates its own coroutine."""
+    """Yield the coroutine of each task, which waits for a permit."""
     if side == BARE_TASK:
         return (_wait_for_future() for _ in range(waiters))
     if side == YARDSTICK:
@@ -94,7 +94,7 @@ async def _wait_for_future() -> None:
 
 @contextmanager
 def _traced() -> Iterator[Callable[[], int]]:
-    """Yield a function that returns the bytes allocated since."""
+    """Yield a function that returns the number of bytes allocated since the block began."""
     gc.collect()
     gc.disable()
     tracemalloc.start()
@@ -107,7 +107,7 @@ def _traced() -> Iterator[Callable[[], int]]:
 
 
 def conclude(in_tasks: Mapping[str, float], alone: Mapping[str, float]) -> list[Figure]:
-    """Return bytes per waiter: with its task as a ratio to the yardstick, and without."""
+    """Return bytes per waiting request: with its task (and a ratio to asyncio's), and alone."""
     figures = [Figure(name, "B/waiter", [found]) for name, found in in_tasks.items()]
     figures += [
         Figure(f"{side} / asyncio's", "times", [in_tasks[side] / in_tasks[YARDSTICK]])

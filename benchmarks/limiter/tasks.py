@@ -1,6 +1,6 @@
-"""Tasks that wait in ``acquire``: the limiter and asyncio's semaphore, measured alike.
+"""The cost of tasks that wait in ``acquire``: the limiter compared with asyncio's semaphore.
 
-A task, its future and its turns of the loop are part of every figure, on both sides.
+On both sides, every figure includes the task, its future and its event-loop iterations.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ KEYS = tuple((side, ending) for ending in OUTCOMES for side in (YARDSTICK, FIFO,
 
 
 def run(options: BenchOptions) -> BenchResult:
-    """Measure the rounds, all sides with every number of tasks in each.
+    """Measure all sides in each round, with every number of tasks.
 
     Raises:
-        BenchError: Tasks ended with a wrong outcome.
+        BenchError: Some tasks ended with a wrong outcome.
     """
     rounds: list[Costs] = []
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -73,15 +73,15 @@ async def _round() -> Costs:
 
 
 def name_of(side: str, ending: str) -> str:
-    """Return a case's name in the table."""
+    """Return the name that a case has in the table."""
     return f"{side}: {ending}"
 
 
 async def measure(side: str, ending: str, waiters: int) -> float:
-    """Return microseconds per task, from its creation to its end.
+    """Return the processor microseconds per task, from its creation to its end.
 
     Raises:
-        BenchError: Tasks ended with a wrong outcome.
+        BenchError: Some tasks ended with a wrong outcome.
     """
     if side == YARDSTICK:
         return await undisturbed(_asyncio_tasks(ending, waiters)) / 1000 / waiters
@@ -121,7 +121,10 @@ async def _use(semaphore: AsyncSemaphore, owner: Hashable, namespace: str) -> No
 async def whole_lives(
     ending: str, uses: Iterator[Coroutine[Any, Any, None]], unblock: Callable[[], None]
 ) -> None:
-    """Start waiting tasks, then cancel all or admit the first; each task admits the next."""
+    """Start tasks that wait, and end them: cancel all, or admit the first one.
+
+    Each admitted task then admits the next.
+    """
     tasks = [asyncio.create_task(use) for use in uses]
     await asyncio.sleep(0)
     if ending == GRANTED:
@@ -135,7 +138,7 @@ async def whole_lives(
 
 
 def conclude(rounds: Sequence[Costs]) -> list[Figure]:
-    """Return a task's cost on each side, ours as a ratio to the yardstick's, and the growth."""
+    """Return the cost of a task on each side, our ratio to asyncio, and the growth with tasks."""
     many = str(MANY)
     ratios = [
         Figure(

@@ -1,7 +1,7 @@
-"""Cost of an uncontended permit, against asyncio's semaphore on the same loop.
+"""The cost of an uncontended permit, compared with asyncio's semaphore on the same loop.
 
-The limiter weighs bytes, times out, tracks holders and notifies an observer; asyncio's semaphore
-counts permits.
+The limiter weighs bytes, times out, tracks holders and notifies an observer. asyncio's semaphore
+only counts permits.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
 
 
 def run(options: BenchOptions) -> BenchResult:
-    """Measure the rounds, both loops in each."""
+    """Measure all sides in each round, on both kinds of event loop."""
     rounds = []
     for number in range(options.rounds):
         options.note(f"round {number + 1}")
@@ -70,7 +70,7 @@ def _round(
 
 
 async def _interleaved(slices: int) -> dict[str, float]:
-    """Measure all sides in turn and return processor nanoseconds per pair, by side."""
+    """Measure all sides alternately; return processor nanoseconds per permit, by side."""
     spent = dict.fromkeys(LABELS, 0)
     gc.collect()
     for _ in range(slices):
@@ -92,7 +92,7 @@ def _sides() -> dict[str, Callable[[int], Awaitable[None]]]:
 
 
 def _semaphore(policy: AdmissionPolicy) -> AsyncSemaphore:
-    """Return a semaphore with the servers' observer."""
+    """Return a semaphore of the limiter with the observer that servers use."""
     clock = LoopClock()
     observer = partial(OutcomeCounts(clock).observe, LimitType.HEAP_MEMORY)
     rules = AdmissionRules(policy)
@@ -130,7 +130,7 @@ async def _dual_pairs(count: int) -> None:
 
 
 def conclude(loop: str, rounds: list[dict[str, Any]]) -> list[Figure]:
-    """Return a loop's times, and their ratios to the yardstick's."""
+    """Return the times on one event loop, and their ratios to asyncio's semaphore."""
     nanos = {name: [found[loop][name] for found in rounds] for name in LABELS}
     figures = [
         Figure(f"{loop}: {label}", "µs/pair", [one / 1000 for one in nanos[name]])

@@ -1,6 +1,6 @@
-"""Cost of a waiting request, from its queuing to its end, among few and among many.
+"""The cost of a waiting request from queueing to its end, in a short and in a long queue.
 
-Each case queues requests and ends all in the same way, on uvloop.
+Each case queues requests and ends all of them in the same way, on uvloop.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ SEED = 442
 
 @dataclass(frozen=True)
 class Queue:
-    """Requests of a measurement, and their owners."""
+    """The waiting requests of one measurement, and their owners."""
 
     semaphore: AsyncSemaphore
     owners: Sequence[Hashable]
@@ -56,7 +56,7 @@ class Queue:
 
 
 async def grant(queue: Queue) -> None:
-    """Grant sequentially: each release grants the next."""
+    """Grant the requests one after the other: each release grants the next."""
     granted: list[Waiter] = []
     for waiter in queue.waiters:
         waiter.on_done(partial(granted.append, waiter))
@@ -67,7 +67,7 @@ async def grant(queue: Queue) -> None:
 
 
 async def abandon(queue: Queue) -> None:
-    """Cancel sequentially, in random order."""
+    """Cancel the requests one after the other, in random order."""
     leaving = list(queue.waiters)
     random.Random(SEED).shuffle(leaving)
     for waiter in leaving:
@@ -75,25 +75,25 @@ async def abandon(queue: Queue) -> None:
 
 
 async def cancel_owners(queue: Queue) -> None:
-    """Remove the owners, cancelling all their waiting requests."""
+    """Remove the owners, which cancels all their waiting requests."""
     for owner in dict.fromkeys(queue.owners):
         queue.semaphore.owners.cancel(owner)
 
 
 async def time_out(queue: Queue) -> None:
-    """Run the loop's timers; this function's own timer is due after all others."""
+    """Wait until all requests have timed out; this function's own timer is due after theirs."""
     await asyncio.sleep(2 * SHORT_SECONDS)
 
 
 @dataclass(frozen=True)
 class Ending:
-    """Way for requests to end.
+    """A way in which requests end.
 
     Attributes:
-        name: As in the table.
-        outcome: Outcome reported to the observer.
-        end: Ends the requests.
-        timeout_seconds: Timeout of the requests.
+        name: The name in the table.
+        outcome: The outcome that the observer must receive.
+        end: Ends all requests of a queue.
+        timeout_seconds: The timeout of the requests in seconds.
     """
 
     name: str
@@ -112,7 +112,7 @@ ENDINGS = (
 
 @dataclass(frozen=True)
 class Case:
-    """Way to queue and to end requests, measured with every number of waiters."""
+    """A way to queue and to end requests, measured with every number of waiters."""
 
     policy: AdmissionPolicy
     spread: Spread
@@ -120,7 +120,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """Return the name in the table."""
+        """The name of the case in the table."""
         return f"{self.policy.value}, {self.spread.value}: {self.ending.name}"
 
 
@@ -130,10 +130,10 @@ SHARED = "fair, one request of all: left"
 
 
 def run(options: BenchOptions) -> BenchResult:
-    """Measure the rounds, every case with every number of waiters in each.
+    """Measure every case in each round, with every number of waiters.
 
     Raises:
-        BenchError: Requests ended with a wrong outcome.
+        BenchError: Some requests ended with a wrong outcome.
     """
     rounds: list[Costs] = []
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -162,10 +162,10 @@ async def _costs(
 
 
 async def measure(case: Case, waiters: int) -> float:
-    """Return microseconds per waiter, from its request to its end.
+    """Return the processor microseconds per waiter, from its request to its end.
 
     Raises:
-        BenchError: Requests ended with a wrong outcome.
+        BenchError: Some requests ended with a wrong outcome.
     """
     outcomes = Outcomes()
     ending = case.ending
@@ -185,7 +185,7 @@ async def _whole_lives(
 
 
 async def measure_sharers(waiters: int) -> float:
-    """Return microseconds per sharer of a waiting request, from joining to leaving.
+    """Return microseconds per sharer of one waiting request, from its joining to its leaving.
 
     Raises:
         BenchError: The request did not end with its last sharer.

@@ -1,4 +1,4 @@
-"""Requests waiting behind a holder of all permits, and the measurement of their cost."""
+"""A queue of requests behind a holder of all permits, and measurement of their cost."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ Costs = dict[str, dict[str, float]]
 
 
 class Spread(Enum):
-    """Owners of the waiting requests."""
+    """Ways to distribute waiting requests over owners."""
 
     ONE_OWNER = "one owner"
     OWN_OWNERS = "own owners"
 
     def of(self, waiters: int) -> list[tuple[Hashable, str]]:
-        """Return owner and namespace of each request."""
+        """Return the owner and the namespace of each request."""
         if self is Spread.ONE_OWNER:
             return [("owner", "tenant/namespace")] * waiters
         return [
@@ -51,20 +51,20 @@ class Spread(Enum):
 
 
 class Outcomes:
-    """Observer that counts outcomes, to verify a run."""
+    """An observer that counts outcomes, to check that requests ended as expected."""
 
     def __init__(self) -> None:
         self._counts: Counter[AcquireOutcome] = Counter()
 
     def __call__(self, outcome: AcquireOutcome, waited_seconds: float, count: int) -> None:
-        """Count."""
+        """Count the outcome of one or more requests."""
         self._counts[outcome] += count
 
     def expect(self, wanted: Mapping[AcquireOutcome, int], case: str) -> None:
-        """Compare the counts.
+        """Compare the counted outcomes with the expected ones.
 
         Raises:
-            BenchError: Requests ended with another outcome.
+            BenchError: Some requests ended with another outcome.
         """
         if self._counts != wanted:
             raise BenchError(f"{case}: requests ended as {dict(self._counts)}")
@@ -73,7 +73,7 @@ class Outcomes:
 def occupied(
     policy: AdmissionPolicy, observer: Outcomes, timeout_seconds: float = LONG_SECONDS
 ) -> AsyncSemaphore:
-    """Return a semaphore with a permit held by BLOCKER; its queue is unbounded."""
+    """Return a semaphore whose only permit is held by BLOCKER, with an unbounded queue."""
     rules = AdmissionRules(policy)
     semaphore = AsyncSemaphore(1, 0, timeout_seconds, None, observer, rules)
     semaphore.request(1, None, BLOCKER, "tenant/namespace")
@@ -81,7 +81,7 @@ def occupied(
 
 
 async def undisturbed(work: Coroutine[Any, Any, None]) -> int:
-    """Return processor nanoseconds of ``work`` without garbage collections."""
+    """Run ``work`` without garbage collections; return its processor nanoseconds."""
     gc.disable()
     try:
         started = time.thread_time_ns()
@@ -92,7 +92,7 @@ async def undisturbed(work: Coroutine[Any, Any, None]) -> int:
 
 
 def cost_figures(rounds: Sequence[Costs]) -> list[Figure]:
-    """Return a waiter's cost among MANY, for each case."""
+    """Return the cost of a waiter for each case, with MANY waiters."""
     return [
         Figure(name, "µs/waiter", [found[name][str(MANY)] for found in rounds])
         for name in rounds[0]
@@ -100,6 +100,6 @@ def cost_figures(rounds: Sequence[Costs]) -> list[Figure]:
 
 
 def growth_figure(name: str, rounds: Sequence[Costs], goal: float | None) -> Figure:
-    """Return the ratio of a waiter's cost among MANY to its cost among FEW."""
+    """Return the ratio of a waiter's cost with MANY waiters to that with FEW."""
     times = [found[name][str(MANY)] / found[name][str(FEW)] for found in rounds]
     return Figure(f"{name} / of {FEW:,}", "times", times, goal, at_most=True)

@@ -1,1 +1,1 @@
-"""Benchmarks of listings, with their client and their yardsticks."""
+"""Benchmarks of topic listings, with their client and the servers to compare with."""

@@ -1,8 +1,8 @@
-"""Yardstick of the proxy: a uvloop process that copies bytes to a server and back.
+"""Yardstick for the proxy: a uvloop process that copies bytes to a server and back.
 
 ``python -m benchmarks.listings.bare_forwarder HOST PORT`` prints ``READY forwarder HOST PORT`` and
-serves until terminated. Each client has its own server connection, and bytes are not parsed: the
-minimum of any proxy. While a side's buffer is full, the opposite side is not read.
+serves until it is terminated. Each client has its own connection to the server, and bytes are not
+parsed: no proxy can do less. While the buffer of one side is full, the opposite side is not read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from server.loop import run
 
 
 class Leg(asyncio.Protocol):
-    """Side of a connection pair; received bytes go to the opposite side."""
+    """One side of a pair of connections; the bytes that it receives go to the opposite side."""
 
     def __init__(self, other: Leg | None = None) -> None:
         self.other = other
@@ -23,41 +23,41 @@ class Leg(asyncio.Protocol):
         self._early: list[bytes] = []
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Send bytes received before the connection."""
+        """Send the bytes that arrived before this side was connected."""
         self.transport = cast("asyncio.Transport", transport)
         self.transport.writelines(self._early)
         self._early.clear()
 
     def data_received(self, data: bytes) -> None:
-        """Forward immediately."""
+        """Forward received bytes to the opposite side immediately."""
         if self.other is not None:
             self.other.write(data)
 
     def write(self, data: bytes) -> None:
-        """Write, or buffer the first bytes until connected."""
+        """Write bytes; before this side is connected, keep them in a buffer."""
         if self.transport is None:
             self._early.append(data)
         else:
             self.transport.write(data)
 
     def pause_writing(self) -> None:
-        """Stop reading the opposite side: this buffer is full."""
+        """Stop reading from the opposite side, because the buffer of this side is full."""
         if self.other is not None and self.other.transport is not None:
             self.other.transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """Resume reading the opposite side."""
+        """Resume reading from the opposite side."""
         if self.other is not None and self.other.transport is not None:
             self.other.transport.resume_reading()
 
     def connection_lost(self, _: Exception | None) -> None:
-        """End both sides."""
+        """Close the opposite side as well."""
         if self.other is not None and self.other.transport is not None:
             self.other.transport.close()
 
 
 class ClientLeg(Leg):
-    """Client's side, which opens the server's side."""
+    """The client's side of a pair, which opens the connection to the server."""
 
     def __init__(self, host: str, port: int) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class ClientLeg(Leg):
         self._opening: asyncio.Task[object] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Connect to the server."""
+        """Open the connection to the server for a new client."""
         super().connection_made(transport)
         self.other = Leg(self)
         loop, server_leg = asyncio.get_running_loop(), self.other
@@ -74,7 +74,7 @@ class ClientLeg(Leg):
 
 
 async def serve(host: str, port: int) -> None:
-    """Serve on a free loopback port until the process ends."""
+    """Serve clients on a free loopback port until the process ends."""
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: ClientLeg(host, port), "127.0.0.1", 0)
     own_host, own_port = server.sockets[0].getsockname()

@@ -1,9 +1,9 @@
-"""Yardstick of listings: a uvloop server that only writes a prebuilt answer.
+"""Yardstick for listings: a uvloop server that only writes a prepared answer.
 
-``python -m benchmarks.listings.bare_server ANSWER_FILE [CERTIFICATE_FILE]`` prints ``READY bare
-HOST PORT`` and serves until terminated. The transport has its default limits, the socket the
-kernel's buffers. Each chunk counts as a request, unparsed, so any real server does more work. With
-a certificate it serves uvloop's TLS.
+``python -m benchmarks.listings.bare_server ANSWER_FILE [CERTIFICATE_FILE]`` prints
+``READY bare HOST PORT`` and serves until it is terminated. The transport has its default limits,
+the socket the kernel's buffers. Each received chunk counts as a request and is not parsed, so any
+real server does more work. With a certificate it serves with uvloop's TLS.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ GREETING = encode_command(
 
 
 class BareServer(asyncio.Protocol):
-    """Answers the first chunk with CONNECTED and every later chunk with the answer."""
+    """A connection that answers the first chunk with CONNECTED, and later ones with the answer."""
 
     def __init__(self, answer: bytes) -> None:
         self._answer = answer
@@ -38,18 +38,18 @@ class BareServer(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport unchanged."""
+        """Store the transport, without changes of its limits."""
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Write once."""
+        """Write one answer for each received chunk."""
         if self._transport is not None:
             self._transport.write(self._next)
         self._next = self._answer
 
 
 def server_context(certificate: str) -> ssl.SSLContext:
-    """Return a server's TLS context; the file holds the certificate and its key."""
+    """Return the TLS context of a server, from a file with its certificate and key."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate)
     return context
@@ -58,7 +58,7 @@ def server_context(certificate: str) -> ssl.SSLContext:
 async def serve(
     name: str, connection: Callable[[], asyncio.Protocol], tls: ssl.SSLContext | None = None
 ) -> None:
-    """Serve on a free loopback port until the process ends; print the port."""
+    """Serve clients on a free loopback port until the process ends; print the port."""
     loop = asyncio.get_running_loop()
     server = await loop.create_server(connection, "127.0.0.1", 0, ssl=tls)
     host, port = server.sockets[0].getsockname()

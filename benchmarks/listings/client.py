@@ -1,10 +1,11 @@
-"""Client of all listing rounds, in its own process.
+"""The client of all listing benchmarks, which runs in a process of its own.
 
 ``python -m benchmarks.listings.client HOST PORT ANSWER_BYTES SECONDS PID...`` keeps CONNECTIONS
-connections busy with a request each, and prints as JSON the complete answers in SECONDS and each
-server PID's processor time. It reads only length fields, so it is rarely the bottleneck. Options
-come first: ``--authority FILE`` for TLS, ``--namespace NAME``, ``--pattern TEXT``; ``{}`` in the
-pattern is a new number in each request, from ``--first NUMBER`` on.
+connections busy with one request each. It prints as JSON the number of complete answers in SECONDS
+and the processor time of each server PID. It reads only length fields, so it is rarely the
+bottleneck. Options come first: ``--authority FILE`` for TLS, ``--namespace NAME``,
+``--pattern TEXT``; ``{}`` in the pattern is a new number in each request, from ``--first NUMBER``
+on.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _LENGTH = struct.Struct(">I")
 
 
 class Load:
-    """Requests, expected answer and count, shared by all connections."""
+    """The requests, the size of an answer and the number of answers that connections share."""
 
     def __init__(self, answer_bytes: int, requests: Iterator[bytes] | None = None) -> None:
         self.requests = requests or listing_requests()
@@ -42,13 +43,13 @@ class Load:
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def fail(self, sentence: str) -> None:
-        """End the measurement; the first reason counts."""
+        """End the measurement with an error; only the first reason is reported."""
         if not self.failed.done():
             self.failed.set_exception(RuntimeError(sentence))
 
 
 class ListingClient(asyncio.BufferedProtocol):
-    """Connection that requests, awaits the announced bytes, and repeats."""
+    """A connection that sends a request, waits for the whole answer, and repeats."""
 
     def __init__(self, load: Load) -> None:
         self._load = load
@@ -60,20 +61,20 @@ class ListingClient(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Send CONNECT."""
+        """Send CONNECT on the new connection."""
         self._transport = cast("asyncio.Transport", transport)
         self._transport.write(connect_frame())
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Fail: servers never close in a round."""
+        """End the measurement with an error, because servers never close in a round."""
         self._load.fail(f"the server closed a connection ({exc})")
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return the buffer, overwriting all but an incomplete length field."""
+        """Return the buffer, in which only an incomplete length field is kept."""
         return self._view[self._header_bytes :] if self._header_bytes else self._view
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Count down to the end of the answer."""
+        """Count received bytes until the answer is complete."""
         if self._missing_bytes:
             self._missing_bytes -= nbytes
         else:
@@ -101,7 +102,7 @@ class ListingClient(asyncio.BufferedProtocol):
 def listing_requests(
     namespace: str = NAMESPACE, pattern: str | None = None, first: int = 0
 ) -> Iterator[bytes]:
-    """Yield endless requests, each with a new number where the pattern has ``{}``."""
+    """Yield list requests without end, each with a new number where the pattern has ``{}``."""
     if pattern is None or "{}" not in pattern:
         return repeat(list_frame(REQUEST_ID, namespace, pattern))
     patterns = (pattern.replace("{}", str(number)) for number in count(first))
@@ -115,10 +116,10 @@ async def measure(
     pids: list[int],
     tls: ssl.SSLContext | None = None,
 ) -> dict[str, object]:
-    """Connect, warm up, measure.
+    """Connect to a server, warm up, and return the number of answers and processor times.
 
     Raises:
-        RuntimeError: A connection ended, or an answer had another length.
+        RuntimeError: The server closed a connection, or an answer had another length.
     """
     loop = asyncio.get_running_loop()
     for _ in range(CONNECTIONS):
@@ -137,7 +138,7 @@ async def measure(
 
 
 async def _run_on(load: Load, seconds: float) -> None:
-    """Run the connections for some seconds; a failure ends the run."""
+    """Let the connections work for some seconds; raise an error as soon as one fails."""
     done, _ = await asyncio.wait([load.failed], timeout=seconds)
     if done:
         load.failed.result()
@@ -157,7 +158,7 @@ async def _work(arguments: list[str], options: dict[str, str]) -> dict[str, obje
 
 
 def main() -> None:
-    """Measure once and print the result; a failure is a sentence."""
+    """Measure once, and print the result; if that fails, print a sentence and exit."""
     arguments, options = sys.argv[1:], dict[str, str]()
     while arguments[0].startswith("--"):
         name, value, *arguments = arguments

@@ -1,4 +1,4 @@
-"""The measured namespace, as names, as a file and as an answer."""
+"""The namespace that listing benchmarks use: as names, as a file and as an answer."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ REQUEST_ID = 1
 
 
 def listing_names(count: int = NAMES) -> list[str]:
-    """Return full topic names of NAME_BYTES bytes each."""
+    """Return full topic names with a length of NAME_BYTES bytes."""
     prefix = f"persistent://{NAMESPACE}/"
     width = NAME_BYTES - len(prefix)
     return [f"{prefix}{index:0{width}d}" for index in range(count)]
 
 
 def listing_answer(count: int = NAMES) -> bytes:
-    """Return the complete answer to a listing of the names."""
+    """Return the bytes of the complete answer to a listing of these names."""
     names = [name.encode() for name in listing_names(count)]
     listing = TopicListing(TopicSequence.from_names(names))
     response = topics_response(REQUEST_ID, listing, listing.hash, filtered=False, changed=True)
@@ -32,5 +32,5 @@ def listing_answer(count: int = NAMES) -> bytes:
 
 
 def write_text_file(path: Path, count: int = NAMES) -> None:
-    """Write an import file of the names, a name per line."""
+    """Write these names to a file for import, one name per line."""
     path.write_text("".join(f"{name}\n" for name in listing_names(count)))

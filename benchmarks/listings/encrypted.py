@@ -1,10 +1,10 @@
-"""Listings of 10,000 names of 100 bytes by TLS: the broker's port against uvloop's TLS.
+"""Listings with TLS: the broker's TLS port compared with uvloop's TLS.
 
-Both have the same certificate and OpenSSL's default protocol and cipher: TLS 1.3, AES-256-GCM. The
-bare server writes the complete answer to uvloop's transport; the broker encrypts above the plain
-transport, as its accounting requires. Both are measured consecutively, and a ratio is within a
-round. The client decrypts, and may be the bottleneck: then processor time per answer is the better
-figure.
+A listing has 10,000 names of 100 bytes. Both servers have the same certificate, and OpenSSL's
+default protocol and cipher: TLS 1.3, AES-256-GCM. The bare server writes the complete answer to
+uvloop's transport. The broker encrypts above the plain transport, as its accounting requires. Both
+are measured one after the other, and a ratio compares them in the same round. The client decrypts,
+and may be the bottleneck: then processor time per answer is the better figure.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Contestant = tuple[tuple[str, int], int]
 
 
 def run(options: BenchOptions) -> BenchResult:
-    """Measure the rounds.
+    """Measure both servers in each round.
 
     Raises:
         BenchError: A round could not be measured.
@@ -53,7 +53,7 @@ def run(options: BenchOptions) -> BenchResult:
 
 @contextmanager
 def _contestants(folder: Path, authority: Path, answer: bytes) -> Iterator[dict[str, Contestant]]:
-    """Start both servers; the unmeasured server is idle."""
+    """Start both servers; while one is measured, the other is idle."""
     made, certificate = trustme.CA(), folder / "server.pem"
     made.cert_pem.write_to_path(str(authority))
     made.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(str(certificate))
@@ -96,7 +96,7 @@ def _rounds(
 
 
 def conclude(rounds: Sequence[Round]) -> BenchResult:
-    """Return figures of the rounds."""
+    """Return the figures of all rounds as a benchmark result."""
     figures = [
         Figure(label, "listings/s", [found[name]["per_second"] for found in rounds])
         for name, label in LABELS.items()

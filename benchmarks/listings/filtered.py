@@ -1,7 +1,8 @@
-"""Listings with patterns, and the smallest answer.
+"""Listings with topics patterns, and listings with the smallest possible answer.
 
-Every round measures each kind once, sequentially; a ratio is within a round. The cost of new
-patterns is given per second of the broker's processor time: a core does nothing else.
+Every round measures each kind of request once, one after the other; a ratio compares them in the
+same round. The cost of new patterns is given per second of the broker's processor time, that is, of
+a core that does nothing else.
 """
 
 from __future__ import annotations
@@ -48,12 +49,12 @@ Round = dict[str, dict[str, float]]
 
 @dataclass(frozen=True)
 class Kind:
-    """Kind of request.
+    """A kind of list request.
 
     Attributes:
-        label: For the table.
-        pattern: ``{}`` is a new number in each request; None is no pattern.
-        keeps: Whether the pattern keeps a name, by the name's number.
+        label: The name in the table.
+        pattern: The topics pattern, in which ``{}`` is a new number in each request; None for none.
+        keeps: Returns True if the pattern keeps the name with a given number.
         namespace: The listed namespace.
     """
 
@@ -63,7 +64,7 @@ class Kind:
     namespace: str = NAMESPACE
 
     def answer(self) -> bytes:
-        """Return the complete answer."""
+        """Return the bytes of the complete answer to this kind of request."""
         empty = self.namespace == EMPTY_NAMESPACE
         kept = [] if empty else [name for i, name in enumerate(listing_names()) if self.keeps(i)]
         listing = TopicListing(TopicSequence.from_names([name.encode() for name in kept]))
@@ -95,7 +96,7 @@ KINDS = {
 
 
 def run(options: BenchOptions) -> BenchResult:
-    """Measure the rounds.
+    """Measure each kind of request in each round.
 
     Raises:
         BenchError: A round could not be measured.
@@ -143,7 +144,7 @@ def _rounds(
 def _measured(
     server: tuple[str, int, int], kind: Kind, answer_bytes: int, seconds: float, number: int = 0
 ) -> dict[str, float]:
-    """Measure a kind; each round has new patterns, because results are cached."""
+    """Measure one kind of request; each round has new patterns, because results are cached."""
     host, port, pid = server
     pattern = () if kind.pattern is None else ("--pattern", kind.pattern)
     found = run_json(
@@ -163,7 +164,7 @@ def _measured(
 
 
 def conclude(rounds: Sequence[Round]) -> BenchResult:
-    """Return figures of the rounds."""
+    """Return the figures of all rounds as a benchmark result."""
     figures = [_per_core(name, rounds) for name in (FIRST, SCATTERED, RANGE, UNFILTERED, SEEN)]
     figures.append(
         Figure(

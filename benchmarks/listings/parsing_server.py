@@ -1,8 +1,8 @@
-"""Yardstick of the smallest answer: a uvloop server that parses each request.
+"""Yardstick for the smallest answer: a uvloop server that parses each request.
 
 ``python -m benchmarks.listings.parsing_server ANSWER_FILE`` prints ``READY parsing HOST PORT`` and
-serves until terminated. It decodes frames and parses commands with the decoder of broker and proxy,
-and writes a prebuilt answer: the minimum of any server of the protocol.
+serves until it is terminated. It decodes frames and parses commands with the decoder of broker and
+proxy, and writes a prepared answer: no server of the protocol can do less.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from server.loop import run
 
 
 class ParsingServer(asyncio.Protocol):
-    """Answers CONNECT with CONNECTED and every listing request with the answer."""
+    """A connection that answers CONNECT with CONNECTED, and list requests with the answer."""
 
     def __init__(self, answer: bytes) -> None:
         self._answer = answer
@@ -27,11 +27,11 @@ class ParsingServer(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport unchanged."""
+        """Store the transport, without changes of its limits."""
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Answer every complete frame."""
+        """Answer every frame that is complete."""
         self._decoder.feed(data)
         while (frame := self._decoder.next_frame()) is not None:
             self._answer_to(frame.command())

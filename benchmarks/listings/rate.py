@@ -1,4 +1,4 @@
-"""Listing rate of a server, measured by the client's process."""
+"""The rate at which a server answers listings, measured by a client process."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from benchmarks.processes import run_json
 def listing_rate(
     address: tuple[str, int], pid: int, answer_bytes: int, seconds: float, *options: str
 ) -> dict[str, float]:
-    """Return answers per second, their processor time, and the shares of a core used.
+    """Return answers per second, processor time per answer, and used shares of a core.
 
     Args:
         address: The server's host and port.
-        pid: The measured process.
-        answer_bytes: The size of each answer.
-        seconds: Duration of the measurement.
-        options: Further words for the client's command line.
+        pid: The id of the measured server process.
+        answer_bytes: The size of each answer in bytes.
+        seconds: The duration of the measurement.
+        options: Further arguments for the client's command line.
 
     Raises:
         BenchError: The client could not measure.

@@ -1,8 +1,9 @@
-"""Listings of 10,000 names of 100 bytes, against a bare server with the same bytes.
+"""Listings of a whole namespace, compared with a bare server that sends the same bytes.
 
-Every round measures every server once, sequentially; a ratio is within a round. A round is repeated
-if a server of a judged ratio had less than VALID_CORE_SHARE of a core: then the client, or another
-process, was the bottleneck.
+The namespace has 10,000 names of 100 bytes. Every round measures every server once, one after the
+other; a ratio compares two servers in the same round. A round is repeated if a server of a ratio
+that has a goal had less than VALID_CORE_SHARE of a core: then the client, or another process, was
+the bottleneck.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ Round = dict[str, dict[str, float]]
 
 @dataclass(frozen=True)
 class Contestant:
-    """Server under measurement: its address and process."""
+    """A server to be measured: its address and process id."""
 
     host: str
     port: int
@@ -53,7 +54,7 @@ class Contestant:
 
 
 def run(options: BenchOptions) -> BenchResult:
-    """Measure the rounds.
+    """Measure all servers in each round.
 
     Raises:
         BenchError: A round could not be measured.
@@ -70,7 +71,7 @@ def run(options: BenchOptions) -> BenchResult:
 
 @contextmanager
 def _contestants(folder: Path, answer: bytes) -> Iterator[dict[str, Contestant]]:
-    """Start all servers together; unmeasured servers are idle."""
+    """Start all servers together; while one is measured, the others are idle."""
     answer_file, names_file = folder / "answer", folder / "names.txt"
     answer_file.write_bytes(answer)
     write_text_file(names_file)
@@ -139,12 +140,12 @@ def _rounds(
 
 
 def valid(found: Round) -> bool:
-    """Return whether every server of a judged ratio had a full core in the round."""
+    """Return True if every server of a ratio that has a goal had enough of a core in a round."""
     return all(found[name]["core_share"] >= VALID_CORE_SHARE for name in JUDGED)
 
 
 def conclude(rounds: Sequence[Round], wanted: int) -> BenchResult:
-    """Return figures of the valid rounds; without valid rounds of all, with a remark."""
+    """Return the figures of the valid rounds or, if none is valid, of all rounds with a remark."""
     good = [found for found in rounds if valid(found)]
     counted = good or rounds
     figures = [_rate(name, counted) for name in LABELS]

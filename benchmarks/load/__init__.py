@@ -1,1 +1,1 @@
-"""The load generator's own work: creating topics, aggregating requests."""
+"""Benchmarks of the load generator's own work: creating topics, aggregating requests."""

@@ -1,4 +1,4 @@
-"""``loadgen topics`` and the queries of a run, against plain code."""
+"""The speed of ``loadgen topics`` and of a run's queries, compared with plain code."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TOPICS_GOAL = 1.0
 
 
 def run(options: BenchOptions) -> BenchResult:
-    """Measure both once per round, alternating sides."""
+    """Measure topics and queries once in each round, with loadgen and with plain code."""
     rows = FULL if options.full else QUICK
     with tempfile.TemporaryDirectory(prefix="floodgate-bench-") as name:
         folder = Path(name)
@@ -62,7 +62,7 @@ def run(options: BenchOptions) -> BenchResult:
 
 
 def figures_of(rows: int, rounds: list[dict[str, float]]) -> list[Figure]:
-    """Return rates, and ratios within each round."""
+    """Return the rates of all sides, and ratios of sides in the same round."""
 
     def rate(side: str) -> list[float]:
         return [rows / each[side] for each in rounds]
@@ -83,18 +83,18 @@ def figures_of(rows: int, rounds: list[dict[str, float]]) -> list[Figure]:
 
 
 def seconds_of(work: Callable[[], object]) -> float:
-    """Return the duration of some work."""
+    """Call ``work``, and return its duration in seconds."""
     started = time.perf_counter()
     work()
     return time.perf_counter() - started
 
 
 def _nobody(done: int) -> None:
-    """Ignore progress."""
+    """Ignore a report of progress."""
 
 
 def plain_topics(plan: TopicPlan, file: Path) -> None:
-    """Write a plan's number and length of names by a loop: no partitions, no properties."""
+    """Write as many names of a plan's length in a plain loop, without partitions or properties."""
     names = sorted(
         f"persistent://tenant-{number % 10}/namespace-{number % plan.namespaces}/"
         f"order.created-{number * 2_654_435_761 % (1 << 32):08x}{number:044x}"
@@ -106,14 +106,14 @@ def plain_topics(plan: TopicPlan, file: Path) -> None:
 
 
 def ask(directory: Path, *questions: str) -> None:
-    """Open a run and run some of the shipped queries, like ``loadgen report``."""
+    """Open a run and execute some of the shipped queries, like ``loadgen report`` does."""
     with Results.open(directory) as results:
         for question in questions:
             results.query(question)
 
 
 def large_run(folder: Path, rows: int) -> Path:
-    """Play a small run in virtual time, and repeat its requests up to ``rows``."""
+    """Simulate a small run, and repeat its rows of requests until there are ``rows``."""
     directory = experiment(parse_document(DOCUMENT), RunOptions(out=folder, place="virtual"))
     (file,) = (directory / "requests").glob("*.parquet")
     played = pq.read_table(file)

@@ -1,1 +1,1 @@
-"""Benchmarks of messages: publishing, dispatch, and end-to-end latency."""
+"""Benchmarks of messages: publishing, dispatch, latency, and memory of idle consumers."""

@@ -1,7 +1,7 @@
-"""Yardstick of the messages benchmark: a server that only answers its frames.
+"""Yardstick for messages: a server that only answers frames.
 
-It keeps a topic's payloads in a list, answers each SEND with a receipt, and dispatches while its
-consumer has permits. ``python -m benchmarks.messages.bare_server``
+It keeps a topic's payloads in a list, answers each SEND with a receipt, and dispatches messages
+while its consumer has permits. Run it with ``python -m benchmarks.messages.bare_server``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PAYLOADS: dict[str, list[tuple[int, bytes]]] = {}
 
 
 class BareServer(asyncio.Protocol):
-    """Server connection."""
+    """A connection of the bare server, with at most one producer or consumer."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -37,11 +37,11 @@ class BareServer(asyncio.Protocol):
         self._transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport."""
+        """Store the transport for the answers."""
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Answer all complete frames with a single write."""
+        """Answer all frames that are complete with a single write."""
         buffer, at = self._buffer, 0
         buffer += data
         out: list[bytes] = []
@@ -101,14 +101,14 @@ class BareServer(asyncio.Protocol):
             self._permits -= messages
 
     def dispatch(self) -> None:
-        """Send stored messages to a waiting consumer."""
+        """Send stored messages to the connection's consumer, as far as it has permits."""
         out: list[bytes] = []
         self._dispatch(out)
         if out:
             self._transport.write(b"".join(out))
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Forget the consumer."""
+        """Remove the connection's consumer from the waiting ones."""
         _WAITING.discard(self)
 
 
@@ -121,7 +121,7 @@ def _dispatch_all() -> None:
 
 
 async def main() -> None:
-    """Serve until the process ends."""
+    """Serve clients on a free loopback port until the process ends."""
     loop = asyncio.get_running_loop()
     server = await loop.create_server(BareServer, "127.0.0.1", 0)
     host, port = server.sockets[0].getsockname()

@@ -1,8 +1,11 @@
-"""Publishes and consumes for some seconds; prints rates and the server's processor time as JSON.
+"""A program that publishes and consumes for some seconds, and prints rates as JSON.
 
-``python -m benchmarks.messages.client HOST PORT PID MODE SECONDS [TARGET]``: ``single`` or
-``batched`` measures publishing, then dispatch, optionally to the broker ``TARGET`` through a proxy;
-``paced`` sends 1,000 messages a second to a waiting consumer and measures their latency.
+It also prints the server's processor time.
+
+``python -m benchmarks.messages.client HOST PORT PID MODE SECONDS [TARGET]``: with MODE ``single``
+or ``batched`` it measures publishing, then dispatch, optionally to the broker ``TARGET`` through a
+proxy. With MODE ``paced`` it sends 1,000 messages a second to a waiting consumer and measures their
+latency.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ CLOCK = LoopClock()
 
 
 async def published(peer: RawPeer, sends: Sends, seconds: float) -> int:
-    """Send as fast as receipts arrive; return the number of SENDs."""
+    """Send messages as fast as receipts arrive; return the number of SEND commands."""
     window, sent = WINDOWS[sends.batch], 0
     more = asyncio.Event()
     peer.on_receipts = more.set
@@ -56,7 +59,10 @@ async def published(peer: RawPeer, sends: Sends, seconds: float) -> int:
 
 
 class Drain:
-    """Consumes a topic to its end: permits in halves of the queue, acknowledgements in groups."""
+    """Consumes all messages of a topic, and acknowledges them in groups.
+
+    It sends permits for half of the receiver queue at a time.
+    """
 
     def __init__(self, peer: RawPeer, entries: int, batch: int) -> None:
         self._peer = peer
@@ -84,7 +90,7 @@ class Drain:
 async def throughput(
     host: str, port: int, pid: int, batch: int, seconds: float, target: str
 ) -> dict[str, Any]:
-    """Measure publishing, then dispatch."""
+    """Measure publishing and then dispatch; return rates and the server's processor time."""
     topic = f"persistent://public/default/bench-{time.time_ns()}"
     producer = await connected(host, port, target)
     consumer = await connected(host, port, target)
@@ -109,7 +115,7 @@ async def throughput(
 
 
 async def paced(host: str, port: int, pid: int, seconds: float) -> dict[str, Any]:
-    """Send single messages at a steady rate, and measure their latency."""
+    """Send single messages at a constant rate, and return figures of their latency."""
     topic = f"persistent://public/default/bench-{time.time_ns()}"
     producer, consumer = await connected(host, port), await connected(host, port)
     await producer.produce(topic)
@@ -150,7 +156,7 @@ async def paced(host: str, port: int, pid: int, seconds: float) -> dict[str, Any
 
 
 async def main() -> None:
-    """Run the command line."""
+    """Measure in the mode that the command line names, and print the result as JSON."""
     host, port, pid, mode, seconds, *targets = sys.argv[1:]
     if mode == "paced":
         found = await paced(host, int(port), int(pid), float(seconds))

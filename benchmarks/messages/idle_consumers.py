@@ -1,8 +1,9 @@
-"""Memory of idle consumers: 10,000 over 100 connections through the proxy.
+"""The memory of idle consumers: 10,000 consumers on 100 connections through the proxy.
 
-Compares resident memory of both servers before and after. Variants: a hundred consumers share each
-of 100 topics and its subscription; or each consumer has its own topic and subscription, like
-consumers by pattern. The topics exist before; loading them is part of the cost.
+The benchmark compares the resident memory of both servers before and after the consumers attach. In
+one variant, a hundred consumers share each of 100 topics and its subscription. In the other, each
+consumer has its own topic and subscription, like consumers by pattern. The topics exist before;
+loading them is part of the cost.
 """
 
 from __future__ import annotations
@@ -36,18 +37,18 @@ Type = pb.BaseCommand
 
 
 class Servers(NamedTuple):
-    """Broker and proxy."""
+    """The running broker and proxy."""
 
     broker: ServerProcess
     proxy: ServerProcess
 
     def resident(self) -> dict[str, int]:
-        """Return each server's resident bytes."""
+        """Return the resident memory of each server, in bytes."""
         return {"broker": resident_bytes(self.broker.pid), "proxy": resident_bytes(self.proxy.pid)}
 
 
 def run(options: BenchOptions) -> BenchResult:
-    """Measure each variant once per round, with new servers."""
+    """Measure each variant once in each round, with new servers."""
     found: dict[str, list[dict[str, float]]] = {SHARED: [], OWN: []}
     for number in range(options.rounds):
         for variant, rounds in found.items():
@@ -61,7 +62,7 @@ def run(options: BenchOptions) -> BenchResult:
 
 
 def conclude(found: dict[str, list[dict[str, float]]]) -> Iterator[Figure]:
-    """Return the figures of all rounds."""
+    """Yield the figures of all rounds."""
     for variant, rounds in found.items():
         for role in ("broker", "proxy"):
             values = [one[role] for one in rounds]
@@ -71,7 +72,7 @@ def conclude(found: dict[str, list[dict[str, float]]]) -> Iterator[Figure]:
 
 
 def measured(variant: str, folder: Path) -> dict[str, float]:
-    """Return each server's kilobytes per consumer."""
+    """Return the memory that each server uses per consumer, in kilobytes."""
     names = [
         _topic(variant, connection, number)
         for connection in range(CONNECTIONS)
@@ -101,7 +102,7 @@ def _servers(folder: Path, topics: Path) -> Iterator[Servers]:
 
 
 async def _attached(servers: Servers, variant: str) -> tuple[dict[str, int], dict[str, int]]:
-    """Attach all consumers; return the memory before and after."""
+    """Attach all consumers; return the servers' memory before and after."""
     # The first connection's and consumer's imports do not count.
     warm = await _connection(servers)
     await _consumers(warm, [_topic(SHARED, 0, 0)])
@@ -117,10 +118,10 @@ async def _attached(servers: Servers, variant: str) -> tuple[dict[str, int], dic
 
 
 def _check_attached(servers: Servers, variant: str) -> None:
-    """Check that the last topic has its consumers.
+    """Check that the last topic has all its consumers.
 
     Raises:
-        BenchError: Consumers are missing.
+        BenchError: The topic has another number of consumers.
     """
     topic = _topic(variant, CONNECTIONS - 1, CONSUMERS - 1).replace("://", "/")
     with urllib.request.urlopen(f"{servers.broker.web_url}/admin/v2/{topic}/stats") as answer:
@@ -169,7 +170,7 @@ def _topic(variant: str, connection: int, number: int) -> str:
 
 
 def resident_bytes(pid: int) -> int:
-    """Return the resident memory of a process."""
+    """Return the resident memory of a process, in bytes."""
     for line in Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) * 1024

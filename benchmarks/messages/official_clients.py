@@ -1,8 +1,8 @@
-"""Messages of 1 KiB in and out with the official Java and Python clients as drivers.
+"""Messages of 1 KiB, sent and received by the official Java and Python clients.
 
-Every round measures every server once with each client, sequentially: single messages, then
-batches. A real broker named by PULSAR_SERVICE_URL and PULSAR_PID takes part, and the rates are
-compared. An unavailable client is left out, with a sentence.
+Every round measures every server once with each client, one after the other: single messages, then
+batches. If PULSAR_SERVICE_URL and PULSAR_PID name a real broker, it is measured too, and the rates
+are compared. A client that is not available is left out, with a sentence.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Found = dict[str, dict[str, dict[str, float]]]
 
 
 def run(options: BenchOptions) -> BenchResult:
-    """Measure the rounds.
+    """Measure every server with each official client in each round.
 
     Raises:
         BenchError: A round could not be measured.
@@ -51,7 +51,7 @@ def run(options: BenchOptions) -> BenchResult:
 
 
 def _drivers() -> tuple[dict[str, tuple[str, ...]], list[str]]:
-    """Return the command line of each available client, and a sentence for each missing client."""
+    """Return the command of each available client, and a sentence for each missing one."""
     drivers: dict[str, tuple[str, ...]] = {}
     missing: list[str] = []
     try:
@@ -85,7 +85,7 @@ def _measured(
 
 
 def conclude(rounds: Sequence[Found]) -> Iterator[Figure]:
-    """Return the figures of all rounds."""
+    """Yield the figures of all rounds."""
     for what in rounds[0] if rounds else ():
         mode = what.rpartition(" ")[2]
         for way in ("in", "out"):

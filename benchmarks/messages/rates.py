@@ -1,10 +1,10 @@
-"""Messages of 1 KiB in and out, single and in batches, against a bare server.
+"""Messages of 1 KiB, single and in batches, compared with a bare server.
 
-Every round measures every server once, sequentially. The figure is the server's processor time per
-message: the client, which shares the machine's cores, limits all rates. Brokers store messages in
-memory, in a temporary database (the default), in a permanent database, and in a database synced to
-disk before a message is confirmed; the bare server uses a list. A real broker named by
-PULSAR_SERVICE_URL and PULSAR_PID is measured in the same rounds.
+Every round measures every server once, one after the other. The figure that counts is the server's
+processor time per message: the client, which shares the machine's cores, limits all rates. Brokers
+store messages in memory, in a temporary database (the default), in a permanent database, and in a
+database that is synced to disk before a message is confirmed; the bare server uses a list. If
+PULSAR_SERVICE_URL and PULSAR_PID name a real broker, it is measured in the same rounds.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Round = dict[str, dict[str, dict[str, float]]]
 
 
 def run(options: BenchOptions) -> BenchResult:
-    """Measure the rounds.
+    """Measure every server in each round.
 
     Raises:
         BenchError: A round could not be measured.
@@ -63,7 +63,7 @@ def run(options: BenchOptions) -> BenchResult:
 
 @contextmanager
 def running_servers(folder: Path) -> Iterator[dict[str, Address]]:
-    """Run a server of each kind for a block, in a new folder."""
+    """Run one server of each kind during a ``with`` block, with its files in a new folder."""
     folder.mkdir()
     with ExitStack() as stack:
         bare = stack.enter_context(yardstick("benchmarks.messages.bare_server"))
@@ -107,7 +107,7 @@ def _measured(servers: Mapping[str, Address], options: BenchOptions, number: int
 
 
 def conclude(rounds: Sequence[Round]) -> BenchResult:
-    """Return the figures of all rounds."""
+    """Return the figures of all rounds as a benchmark result."""
     names = list(rounds[0][SINGLE])
     figures = [
         *(one for mode in (SINGLE, BATCHED) for one in _throughput(mode, names, rounds)),

@@ -1,4 +1,4 @@
-"""A raw client of messages: minimal work per message, so servers are the bottleneck."""
+"""A minimal client for messages, so that servers are the bottleneck."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ SEND_RECEIPT, MESSAGE, PING = Type.SEND_RECEIPT, Type.MESSAGE, Type.PING
 
 
 class RawPeer(asyncio.Protocol):
-    """Connection that counts receipts, hands messages over, and queues other answers.
+    """A connection that counts receipts, hands messages over, and queues other answers.
 
     Attributes:
-        receipts: Number of receipts.
-        on_message: Takes the bytes of a MESSAGE command and of its payload.
+        receipts: Number of received receipts.
+        on_message: Called with the bytes of a MESSAGE command and of its payload.
         progress: Set at each receipt.
     """
 
@@ -38,11 +38,11 @@ class RawPeer(asyncio.Protocol):
         self.transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport."""
+        """Store the transport of the connection."""
         self.transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Process all complete frames."""
+        """Process all frames that are complete."""
         buffer, at, before = self._buffer, 0, self.receipts
         buffer += data
         while len(buffer) - at > _TYPE_AT:
@@ -71,11 +71,11 @@ class RawPeer(asyncio.Protocol):
             self._answers.put_nowait(pb.BaseCommand.FromString(command))
 
     def tell(self, command: pb.BaseCommand) -> None:
-        """Send a command without awaiting an answer."""
+        """Send a command without waiting for an answer."""
         self.transport.write(encode_command(command))
 
     async def ask(self, command: pb.BaseCommand) -> pb.BaseCommand:
-        """Send a command and return its answer.
+        """Send a command, wait for the answer and return it.
 
         Raises:
             RuntimeError: The answer is an error.
@@ -89,7 +89,7 @@ class RawPeer(asyncio.Protocol):
     # -- a topic ------------------------------------------------------------------------------
 
     async def produce(self, topic: str) -> None:
-        """Look a topic up, and open producer 1."""
+        """Look a topic up, and open a producer with id 1 on it."""
         await self.ask(
             Type(type=Type.LOOKUP, lookupTopic=pb.CommandLookupTopic(topic=topic, request_id=1))
         )
@@ -97,25 +97,25 @@ class RawPeer(asyncio.Protocol):
         await self.ask(Type(type=Type.PRODUCER, producer=asked))
 
     async def consume(self, topic: str, kind: int = pb.CommandSubscribe.Exclusive) -> None:
-        """Open consumer 1 from the first message on."""
+        """Open a consumer with id 1, which receives a topic from its first message on."""
         asked = pb.CommandSubscribe(topic=topic, subscription="bench", consumer_id=1, request_id=3)
         asked.subType = kind  # type: ignore[assignment]
         asked.initialPosition = pb.CommandSubscribe.Earliest
         await self.ask(Type(type=Type.SUBSCRIBE, subscribe=asked))
 
     def flow(self, permits: int) -> None:
-        """Give consumer 1 permits for more messages."""
+        """Send permits for more messages to the consumer with id 1."""
         asked = pb.CommandFlow(consumer_id=1, messagePermits=permits)
         self.tell(Type(type=Type.FLOW, flow=asked))
 
     def acknowledge(self, ids: list[pb.MessageIdData]) -> None:
-        """Acknowledge entries individually, in a single command."""
+        """Acknowledge entries individually, with a single command."""
         asked = pb.CommandAck(consumer_id=1, ack_type=pb.CommandAck.Individual, message_id=ids)
         self.tell(Type(type=Type.ACK, ack=asked))
 
 
 async def connected(host: str, port: int, target: str = "") -> RawPeer:
-    """Return a connection after its handshake, optionally to a target through a proxy."""
+    """Return a connection after its handshake; ``target`` is a broker behind a proxy."""
     _, peer = await asyncio.get_running_loop().create_connection(RawPeer, host, port)
     connect = pb.CommandConnect(client_version="bench", protocol_version=20)
     if target:
@@ -125,11 +125,11 @@ async def connected(host: str, port: int, target: str = "") -> RawPeer:
 
 
 class Sends:
-    """SEND frames of a producer, with payloads equal except for the sequence id.
+    """The SEND frames of a producer, which differ only in their sequence id.
 
     Args:
-        size_bytes: Size of a message.
-        batch: Messages per SEND; 1 is no batch.
+        size_bytes: Size of a message in bytes.
+        batch: Number of messages in a SEND; 1 means no batch.
     """
 
     def __init__(self, size_bytes: int, batch: int) -> None:
@@ -148,12 +148,12 @@ class Sends:
         return Type(type=Type.SEND, send=send)
 
     def frame(self, sequence_id: int) -> bytes:
-        """Return a frame."""
+        """Return the SEND frame with a given sequence id."""
         command = self._command(sequence_id).SerializeToString()
         size = len(command)
         return _LENGTHS.pack(size + 4 + len(self._tail), size) + command + self._tail
 
 
 def message_of(command: bytes) -> Any:  # noqa: ANN401 - protobuf's own type
-    """Return the parsed MESSAGE."""
+    """Parse the bytes of a MESSAGE command, and return it."""
     return pb.BaseCommand.FromString(command).message

@@ -1,1 +1,1 @@
-"""Benchmark of watches, with its processes."""
+"""The benchmark of topic watches, with its processes."""

@@ -1,8 +1,8 @@
-"""Yardstick of watches: a uvloop server that only writes a frame to all connections.
+"""Yardstick for watches: a uvloop server that only writes a frame to all connections.
 
-``python -m benchmarks.watches.bare_writer``; see ``controlled_process``. It tracks no watched sets,
-computes nothing and has default transport limits: uvloop then sends a connection's writes of a turn
-of the loop together.
+``python -m benchmarks.watches.bare_writer`` takes commands; see ``controlled_process``. It tracks
+no watched sets, computes nothing and has default transport limits: uvloop then sends together what
+a connection writes in one event-loop iteration.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from server.loop import run
 
 
 class BareWriter(asyncio.Protocol):
-    """Server connection.
+    """A connection of the bare writer.
 
     Args:
-        transports: Registry of connected transports.
+        transports: The registry of all connected transports.
     """
 
     def __init__(self, transports: dict[BareWriter, asyncio.Transport]) -> None:
         self._transports = transports
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Register the transport."""
+        """Add the transport to the registry."""
         self._transports[self] = cast("asyncio.Transport", transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Remove the transport."""
+        """Remove the transport from the registry."""
         self._transports.pop(self, None)
 
 
 async def serve() -> None:
-    """Answer commands until the input ends."""
+    """Answer commands until standard input ends."""
     transports: dict[BareWriter, asyncio.Transport] = {}
 
     async def write(frame: str, events: int, writes: int) -> dict[str, Any]:
-        """Write a frame (hexadecimal) ``writes`` times per event, spread over the connections."""
+        """Write a frame (hexadecimal) ``writes`` times per event, spread over all connections."""
         data, everyone = bytes.fromhex(frame), list(transports.values())
         rounds = writes // len(everyone)
         cpu_seconds = time.process_time()

@@ -1,9 +1,10 @@
-"""Cost of a created or deleted topic: 400 watchers on 10,000 names of 100 bytes.
+"""The cost of a created or deleted topic that 400 watchers of 10,000 names are notified of.
 
-Processor time of the server process per event, from the store to the last write. First all watch
-the same pattern, then 400 patterns with different sets of 9,975 names and the new name; on 400
+The figure is the processor time of the server process per event, from the store to the last write.
+A name has 100 bytes. In some cases all watchers have the same pattern; in others they have 400
+patterns that keep different sets of 9,975 names and the new name. Each is measured on 400
 connections and on 4. Each round also measures a bare uvloop server that writes as many frames of
-the same bytes. Every watcher's names and hash are checked after every round.
+the same bytes. After every round every watcher's names and hash are checked.
 """
 
 from __future__ import annotations
@@ -53,11 +54,11 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class Case:
-    """Arrangement of watchers: their patterns, and number of connections.
+    """An arrangement of watchers: their patterns, and the number of their connections.
 
     Attributes:
-        different: Whether each watcher has its own pattern and set.
-        connections: WATCHERS, or few.
+        different: Whether each watcher has a pattern and a set of names of its own.
+        connections: Number of connections: one for each watcher, or few.
     """
 
     different: bool
@@ -65,24 +66,24 @@ class Case:
 
     @property
     def label(self) -> str:
-        """Return the case's name in a table."""
+        """The name of the case in a table."""
         what = f"{WATCHERS} sets" if self.different else "one set"
         return f"{what}, {self.connections} connections"
 
     @property
     def goal_ms(self) -> float:
-        """Return the goal for processor time per event."""
+        """The goal for the processor time per event, in milliseconds."""
         return DIFFERENT_GOAL_MS if self.different else SHARED_GOAL_MS
 
     @property
     def patterns(self) -> list[str]:
-        """Return each watcher's pattern."""
+        """The topics pattern of each watcher."""
         if self.different:
             return [pattern_without(number) for number in range(WATCHERS)]
         return [SHARED_PATTERN] * WATCHERS
 
     def events(self, seconds: float) -> int:
-        """Return the number of topics created, and deleted again, in a round."""
+        """Return the number of topics that are created, and then deleted, in a round."""
         rate = DIFFERENT_EVENTS_PER_SECOND if self.different else SHARED_EVENTS_PER_SECOND
         return max(2, round(rate * seconds))
 
@@ -92,7 +93,7 @@ CASES = tuple(Case(different, count) for different in (False, True) for count in
 
 @dataclass
 class Found:
-    """Measurements of a case, a value per round; processor milliseconds per event."""
+    """The measurements of a case, with a value per round in processor milliseconds per event."""
 
     setup_seconds: float = 0.0
     setup_cpu_ms: float = 0.0
@@ -103,7 +104,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Sides:
-    """Processes: the measured server, the yardstick, and the clients of both."""
+    """The processes of a case: the measured server, the yardstick, and the clients of both."""
 
     server: ControlledProcess
     bare: ControlledProcess
@@ -112,7 +113,7 @@ class Sides:
 
 
 def run(options: BenchOptions) -> BenchResult:
-    """Measure all cases.
+    """Measure all cases in all rounds.
 
     Raises:
         BenchError: A process failed, or a watcher received a wrong update.
@@ -180,12 +181,12 @@ def _measure_round(
 
 
 def _a_frame(name: str) -> bytes:
-    """Return an update as sent to every watcher."""
+    """Return an update frame as the server sends it to every watcher."""
     return WatchUpdate(encode_changes([name.encode()], []), "00000000").frame(0)
 
 
 def _check(case: Case, sides: Sides, updates: int) -> None:
-    """Check each watcher's updates and names: the initial names.
+    """Check each watcher's updates, and that its names are the initial names again.
 
     Raises:
         BenchError: A watcher's names are wrong.
@@ -194,11 +195,11 @@ def _check(case: Case, sides: Sides, updates: int) -> None:
     if known["problems"] or known["updates"] != updates:
         raise BenchError(f"{case.label}: {known['updates']} updates; {known['problems']}")
     if known["watchers"] != expected_sets(case):
-        raise BenchError(f"{case.label}: a watcher does not know what its pattern keeps")
+        raise BenchError(f"{case.label}: a watcher's names are not those that its pattern keeps")
 
 
 def expected_sets(case: Case) -> list[list[Any]]:
-    """Return number and hash of each watcher's expected names."""
+    """Return the number and hash of the names that each watcher should have."""
     if case.different:
         kept = [kept_without(number) for number in range(WATCHERS)]
         return [[len(names), topics_hash(names)] for names in kept]
@@ -207,7 +208,7 @@ def expected_sets(case: Case) -> list[list[Any]]:
 
 
 def conclude(found: dict[Case, Found]) -> BenchResult:
-    """Return the figures."""
+    """Return the figures of all cases as a benchmark result."""
     figures = [figure for case, one in found.items() for figure in _figures(case, one)]
     figures += [
         Figure("a real broker, recorded: one set, 400 connections: created", "ms", [290.0]),

@@ -1,7 +1,7 @@
-"""Watching clients, in their own process, which check all updates.
+"""The watching clients, in a process of their own, which check all updates.
 
-``python -m benchmarks.watches.client``; see ``controlled_process``. Updates are stored and checked
-on request, so checks do not delay the measured side.
+``python -m benchmarks.watches.client`` takes commands; see ``controlled_process``. Updates are
+stored, and checked only on request, so that checks do not delay the measured side.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ SUCCESS, UPDATE = pb.BaseCommand.WATCH_TOPIC_LIST_SUCCESS, pb.BaseCommand.WATCH_
 
 
 class Frames:
-    """Extracts frames from the bytes of a connection."""
+    """A decoder that splits the bytes of a connection into commands."""
 
     def __init__(self) -> None:
         self._data = bytearray()
 
     def feed(self, chunk: bytes) -> list[pb.BaseCommand]:
-        """Return the newly complete commands."""
+        """Add received bytes; return the commands that become complete."""
         data, commands, start = self._data, [], 0
         data += chunk
         while len(data) - start >= _LENGTH_BYTES:
@@ -49,7 +49,7 @@ class Frames:
 
 
 class Watching:
-    """All watchers of this process.
+    """All watches of this process, with their connections.
 
     The mutable state is each watcher's names, its unchecked updates, and the errors.
     """
@@ -69,14 +69,14 @@ class Watching:
     async def watch(
         self, url: str, namespace: str, patterns: Sequence[str], connections: int, at_once: int
     ) -> dict[str, Any]:
-        """Open connections and watches; return after all answers.
+        """Open connections and watches; return when all watches have been answered.
 
         Args:
-            url: The broker's.
-            namespace: The watched namespace.
-            patterns: A pattern for each watch.
+            url: The service URL of the broker.
+            namespace: The namespace to watch.
+            patterns: The topics pattern of each watch.
             connections: Number of connections to spread the watches over.
-            at_once: Most unanswered watch requests.
+            at_once: The largest number of unanswered watch requests.
         """
         await self._open(url, connections)
         began = time.perf_counter()
@@ -89,13 +89,13 @@ class Watching:
         return {"seconds": time.perf_counter() - began, "problems": self.problems}
 
     async def expect(self, updates: int) -> dict[str, Any]:
-        """Return after ``updates`` updates since the last call."""
+        """Wait until ``updates`` further updates have arrived since the last call."""
         await self._until(lambda: self.updates_seen >= updates)
         self.updates_seen -= updates
         return {"left": self.updates_seen, "problems": self.problems}
 
     def verify(self) -> dict[str, Any]:
-        """Check every stored update, and return each watcher's current names."""
+        """Check every stored update; return the number and hash of each watcher's names."""
         updates, self.updates = self.updates, []
         for peer, update in updates:
             key = (peer, update.watcher_id)
@@ -113,18 +113,18 @@ class Watching:
         }
 
     def names(self, watcher: int) -> list[str]:
-        """Return every name of a watcher."""
+        """Return all current names of one watcher."""
         return [name.decode() for name in self.states[self._order[watcher]].names]
 
     def leave(self) -> None:
-        """Close all connections."""
+        """Close the connections of all watches."""
         for peer in self.peers:
             peer.leave()
 
     # -- what comes ---------------------------------------------------------------------------
 
     def received(self, peer: WatchingPeer, command: pb.BaseCommand) -> None:
-        """Process a command."""
+        """Process a command that a connection received."""
         if command.type == UPDATE:
             self.updates.append((peer, command.watchTopicUpdate))
             self.updates_seen += 1
@@ -146,7 +146,7 @@ class Watching:
             self._problem(f"watcher {answer.watcher_id} of {peer.name}: {error}")
 
     def lost(self, peer: WatchingPeer) -> None:
-        """Count an ended connection."""
+        """Report an error if the server closed the connection."""
         if not peer.left:
             self._problem(f"{peer.name} was closed by the server")
             self.changed.set()
@@ -169,7 +169,7 @@ class Watching:
 
 
 class WatchingPeer(asyncio.Protocol):
-    """Client connection."""
+    """A client's connection, which carries some of the watches."""
 
     def __init__(self, watching: Watching) -> None:
         self._watching = watching
@@ -180,22 +180,22 @@ class WatchingPeer(asyncio.Protocol):
         self.left = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Shake hands."""
+        """Begin the handshake by sending CONNECT."""
         self._transport = cast("asyncio.Transport", transport)
         self.name = f"port {transport.get_extra_info('sockname')[1]}"
         self.send(connect_frame())
 
     def data_received(self, data: bytes) -> None:
-        """Hand over the complete commands."""
+        """Pass on the commands that received bytes complete."""
         for command in self._frames.feed(data):
             self._watching.received(self, command)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Report the loss."""
+        """Report that the connection is lost."""
         self._watching.lost(self)
 
     def watch(self, request_id: int, watcher_id: int, namespace: str, pattern: str) -> None:
-        """Request a watch."""
+        """Request a watch of a namespace with a topics pattern."""
         request = pb.CommandWatchTopicList(
             request_id=request_id,
             watcher_id=watcher_id,
@@ -206,12 +206,12 @@ class WatchingPeer(asyncio.Protocol):
         self.send(encode_command(pb.BaseCommand(type=kind, watchTopicList=request)))
 
     def send(self, frame: bytes) -> None:
-        """Send a frame."""
+        """Send a frame on the connection."""
         assert self._transport is not None
         self._transport.write(frame)
 
     def leave(self) -> None:
-        """Close."""
+        """Close the connection."""
         self.left = True
         assert self._transport is not None
         self._transport.abort()
@@ -223,7 +223,7 @@ def _address(url: str) -> tuple[str, int]:
 
 
 class Commands:
-    """Commands on standard input; the mutable state is the open watches."""
+    """The commands that this process executes; the mutable state is the open watches."""
 
     def __init__(self) -> None:
         self._watching = Watching()
@@ -231,19 +231,19 @@ class Commands:
     async def watch(
         self, url: str, namespace: str, patterns: Sequence[str], connections: int, at_once: int
     ) -> dict[str, Any]:
-        """See Watching.watch."""
+        """Open connections and watches, as Watching.watch does."""
         return await self._watching.watch(url, namespace, patterns, connections, at_once)
 
     async def expect(self, updates: int) -> dict[str, Any]:
-        """See Watching.expect."""
+        """Wait for a number of updates, as Watching.expect does."""
         return await self._watching.expect(updates)
 
     async def verify(self) -> dict[str, Any]:
-        """See Watching.verify."""
+        """Check the stored updates, as Watching.verify does."""
         return self._watching.verify()
 
     async def names(self, watcher: int) -> dict[str, Any]:
-        """See Watching.names."""
+        """Return the names of one watcher, as Watching.names does."""
         return {"names": self._watching.names(watcher)}
 
     async def leave(self) -> dict[str, Any]:
@@ -253,7 +253,7 @@ class Commands:
         return {}
 
     async def sink(self, url: str, connections: int) -> dict[str, Any]:
-        """Open connections that read and discard all data."""
+        """Open connections that read all data and discard it."""
         loop, (host, port) = asyncio.get_running_loop(), _address(url)
         for _ in range(connections):
             await loop.create_connection(asyncio.Protocol, host, port)
@@ -261,7 +261,7 @@ class Commands:
 
 
 async def main() -> None:
-    """Answer commands until the input ends."""
+    """Answer commands until standard input ends."""
     raise_open_file_limit(4_096)
     commands = Commands()
     names = ("watch", "sink", "expect", "verify", "names", "leave")

@@ -1,4 +1,4 @@
-"""Watched namespace: its names, its patterns, and the names that patterns keep."""
+"""The watched namespace: its names, the patterns, and the names that each pattern keeps."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ SHARED_PATTERN = f"{_PREFIX}.*"
 
 @cache
 def watched_names() -> Sequence[str]:
-    """Return the initial names: 100 bytes each, with 400 different endings."""
+    """Return the namespace's initial names, with 100 bytes each and 400 different endings."""
     return tuple(_name(index, _TAGS[index % len(_TAGS)]) for index in range(NAMES))
 
 
 def event_names(indexes: Sequence[int]) -> list[str]:
-    """Return new names, which every pattern keeps; 0 to NAMES - 1, spread evenly."""
+    """Return new names, which every pattern keeps, for given indexes from 0 to NAMES - 1."""
     return [_name(index, _NO_TAG) for index in indexes]
 
 
 def pattern_without(number: int) -> str:
-    """Return a pattern that keeps all names but the 25 with a given ending of 400."""
+    """Return a pattern that keeps all names except the 25 with one of the 400 endings."""
     tag = _TAGS[number]
     return f"{_PREFIX}.*([^{tag[0]}].|.[^{tag[1]}])"
 
 
 def kept_without(number: int) -> list[str]:
-    """Return the initial names that the pattern keeps."""
+    """Return the initial names that :func:`pattern_without` of a number keeps."""
     return [name for name in watched_names() if not name.endswith(_TAGS[number])]
 
 
 def write_names(path: Path) -> None:
-    """Write an import file of the names, a name per line."""
+    """Write the initial names to a file for import, one name per line."""
     path.write_text("".join(f"{name}\n" for name in watched_names()))
 
 

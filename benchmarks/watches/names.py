@@ -1,7 +1,7 @@
-"""A client's copy of a watch: every name, and Pulsar's hash over all names.
+"""A client's copy of a watched set: every name, and Pulsar's hash over all names.
 
-Independent of the broker's sets except for CRC32C. Clients share equal states, so a thousand
-watchers of the same set are checked once.
+Except for CRC32C, this is independent of the broker's code for sets. Clients share equal states, so
+a thousand watchers of the same set are checked once.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ if TYPE_CHECKING:
 
 
 class WatchError(Exception):
-    """An update does not fit the earlier updates; a sentence."""
+    """An update does not fit the earlier updates; the message is a sentence."""
 
 
 class WatchedNames:
-    """State of a watched set. Immutable, except for its cached successors.
+    """The state of a watched set of names.
+
+    It is immutable, except for its cached successors.
 
     Args:
-        names: In Java's order.
+        names: The names in the order in which Java sorts them.
     """
 
     __slots__ = ("__weakref__", "_next", "hash", "names")
@@ -37,10 +39,11 @@ class WatchedNames:
         self._next = WeakValueDictionary()
 
     def after(self, new: Sequence[str], deleted: Sequence[str], told_hash: str) -> WatchedNames:
-        """Return the state after an update.
+        """Return the state that results from an update.
 
         Raises:
-            WatchError: The update adds a present name, removes a missing name, or has a wrong hash.
+            WatchError: The update adds a name that exists, removes one that does not, or has a
+                wrong hash.
         """
         key = (tuple(new), tuple(deleted))
         known = self._next.get(key)
@@ -48,42 +51,42 @@ class WatchedNames:
             known = self._next[key] = self._changed(*key)
         if known.hash != told_hash:
             raise WatchError(
-                f"an update says hash {told_hash}, the {len(known.names)} names have {known.hash}"
+                f"an update has hash {told_hash}, the {len(known.names)} names have {known.hash}"
             )
         return known
 
     def _changed(self, new: Sequence[str], deleted: Sequence[str]) -> WatchedNames:
         if not new and not deleted:
-            raise WatchError("an update says nothing")
+            raise WatchError("an update adds and removes no name")
         names = list(self.names)
         for name in deleted:
             place, there = _place(names, name.encode())
             if not there:
-                raise WatchError(f"{name} was deleted and was not there")
+                raise WatchError(f"{name} was deleted, but did not exist")
             del names[place]
         for name in new:
             place, there = _place(names, name.encode())
             if there:
-                raise WatchError(f"{name} is new and was there")
+                raise WatchError(f"{name} was created, but existed before")
             names.insert(place, name.encode())
         return WatchedNames(names)
 
 
 def _place(names: Sequence[bytes], name: bytes) -> tuple[int, bool]:
-    """Return a name's index or insertion point, and whether the name is present."""
+    """Return the index at which a name is or would be inserted, and whether it is there."""
     place = bisect_left(names, java_order(name), key=java_order)
     return place, place < len(names) and names[place] == name
 
 
 class FirstStates:
-    """Initial sets of watches, with equal sets and equal names shared."""
+    """The initial states of watches, which share equal sets and equal names."""
 
     def __init__(self) -> None:
         self._names: dict[bytes, bytes] = {}
         self._states: dict[tuple[bytes, ...], WatchedNames] = {}
 
     def of(self, topics: Sequence[str], told_hash: str) -> WatchedNames:
-        """Return the state of an initial answer.
+        """Return the state that the first answer to a watch gives.
 
         Raises:
             WatchError: The answer's hash is wrong.
@@ -96,6 +99,6 @@ class FirstStates:
             state = self._states[names] = WatchedNames(names)
         if state.hash != told_hash:
             raise WatchError(
-                f"an answer says hash {told_hash}, its {len(names)} names have {state.hash}"
+                f"an answer has hash {told_hash}, its {len(names)} names have {state.hash}"
             )
         return state

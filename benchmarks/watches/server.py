@@ -1,7 +1,8 @@
-"""A broker that creates and deletes topics on command, and reports the cost.
+"""A broker that creates and deletes topics on command, and reports what that costs.
 
-``python -m benchmarks.watches.server SETTINGS_JSON [IMPORT ...]``; see ``controlled_process``. The
-broker is that of ``python -m broker``; changes bypass REST, to measure only the cost of watchers.
+``python -m benchmarks.watches.server SETTINGS_JSON [IMPORT ...]`` takes commands; see
+``controlled_process``. The broker is that of ``python -m broker``. Changes bypass REST, so that
+only the cost of watchers is measured.
 """
 
 from __future__ import annotations
@@ -34,23 +35,23 @@ _TURNS = 200
 
 
 class WatchServer:
-    """Commands of the broker process."""
+    """The commands that the broker's process executes."""
 
     def __init__(self, broker: BrokerService) -> None:
         self._broker = broker
         self._lags = LagSampler()
 
     async def sample(self) -> dict[str, Any]:
-        """Start sampling the loop's lag."""
+        """Start sampling the lag of the event loop."""
         self._lags.start()
         return {}
 
     async def lags(self) -> dict[str, Any]:
-        """Return the samples since the last call."""
+        """Return the samples of lag since the last call."""
         return self._lags.take()
 
     async def figures(self) -> dict[str, Any]:
-        """Return processor time so far, and the resources of watches."""
+        """Return the processor time used so far, and the resources that watches use."""
         watches = self._broker.watches
         return {
             "cpu_seconds": time.process_time(),
@@ -67,12 +68,12 @@ class WatchServer:
     async def change(
         self, namespace: str, names: Sequence[str], came: bool, updates: int
     ) -> dict[str, Any]:
-        """Create or delete topics one by one, each after all updates of the previous change.
+        """Create or delete topics one by one, each after all updates on the change before.
 
         Args:
-            namespace: The namespace.
-            names: Full names.
-            came: Whether to create.
+            namespace: The namespace of the topics.
+            names: The full names of the topics.
+            came: Whether to create the topics; otherwise they are deleted.
             updates: Number of watchers that each change notifies.
 
         Raises:
@@ -102,7 +103,7 @@ class WatchServer:
 
 
 async def serve(settings: dict[str, str], imports: tuple[Path, ...]) -> None:
-    """Answer commands until the input ends."""
+    """Run the broker, and answer commands until standard input ends."""
     async with BrokerService(BrokerConfig.from_properties(settings), Imports(imports)) as broker:
         server = WatchServer(broker)
         await answer_commands(

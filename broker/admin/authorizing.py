@@ -1,8 +1,8 @@
-"""Authorization of requests to the admin REST.
+"""Authorization of requests to the admin REST API.
 
-Each endpoint declares the needed permission; the path names its object. Codes and sentences of
-refusals are a real broker's: 401 for operations on topics and tenants, 403 for namespaces and
-policies.
+Each endpoint declares the permission that it needs; the request's path names the tenant, namespace,
+topic or subscription. Status codes and error texts of refusals are a real broker's: 401 for
+operations on topics and tenants, 403 for namespaces and policies.
 
 Source: upstream PulsarWebResource.
 """
@@ -53,7 +53,7 @@ _IN_TENANT = (
 )
 _OF_ALL_TOPICS = (NamespaceOperation.CLEAR_BACKLOG, NamespaceOperation.UNSUBSCRIBE)
 _OF_ALL = (TopicOperation.EXPIRE_MESSAGES,)
-"""Operations on a topic's subscriptions, on all subscriptions if no name is given."""
+"""Operations on a topic's subscriptions: on all of them if the request names none."""
 
 
 class RequestAuthorization:
@@ -62,8 +62,8 @@ class RequestAuthorization:
     Args:
         service: Decides whether a session may perform an operation.
         broker_id: Returns this broker's name, for error texts.
-        guards_subscriptions: A subscription with exclusive roles is also guarded against changes of
-            many subscriptions together; not so in profile pulsar, as recorded.
+        guards_subscriptions: True if the exclusive roles of a subscription also guard it against
+            requests that change many subscriptions together; False in profile pulsar, as recorded.
     """
 
     def __init__(
@@ -223,11 +223,11 @@ def _unauthorized(check: str, session: Session) -> str:
 
 
 def _subscription(request: web.Request) -> str:
-    """Return the subscription in the request's path, or "" for a request about all or none."""
+    """Return the subscription in the request's path, or "" if the path names none."""
     names = ("subName", "subscription")
     return next((segment(request, name) for name in names if name in request.match_info), "")
 
 
 def _topic(request: web.Request) -> TopicName:
-    """Return the topic in the request's path; the path of a schema names no domain."""
+    """Return the topic in the request's path; paths about schemas leave out the domain."""
     return topic_name(request) if "domain" in request.match_info else schema_topic(request)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 MAX_BODY_VALUES = 10_000
-"""Most values in a JSON body: more would hold the event loop for over 20 ms."""
+"""The largest number of values in a JSON body; more would block the event loop for over 20 ms."""
 _SMALLEST, _LARGEST = -(2**31), 2**31 - 1
 _WHOLE = re.compile(r"[+-]?\d+")
 """Texts accepted by Java's Integer.parseInt: digits of every script, but fewer forms than
@@ -31,7 +31,8 @@ JAVA_BLANKS = "".join(map(chr, range(33)))
 _NOTHING = "The request entity cannot be empty."
 _PARTITIONS = "the number of partitions"
 _MAX_PLAIN_BYTES = 1_000
-"""Most bytes of a number in plain text: some of Python's charsets take minutes to decode more."""
+"""The largest number in plain text, in bytes: some of Python's charsets take minutes to decode
+more."""
 
 
 async def json_body(request: web.Request) -> object:
@@ -74,7 +75,7 @@ async def given_body(request: web.Request) -> object:
 
 
 def _check_values(text: str) -> None:
-    """Refuse a JSON text with too many values: parsing would block the event loop."""
+    """Refuse a JSON text with too many values, because parsing would block the event loop."""
     unescaped = text.replace("\\\\", "").replace('\\"', "")
     too_many = unescaped.count('"') > 4 * MAX_BODY_VALUES
     if not too_many:
@@ -107,7 +108,7 @@ async def string_map(request: web.Request, *, drops_null: bool = False) -> dict[
 
     Args:
         request: A request.
-        drops_null: Leave out null values rather than refuse.
+        drops_null: True to leave out null values, False to refuse them.
 
     Raises:
         BadBodyError: The body is not an object of strings.

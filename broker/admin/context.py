@@ -1,4 +1,4 @@
-"""The broker's services for handlers of admin requests."""
+"""The broker's services that handlers of admin requests use."""
 
 from __future__ import annotations
 
@@ -38,22 +38,26 @@ class AdminRules:
     Each is True for behavior recorded from a real broker, False for corrected behavior.
 
     Attributes:
-        fails_as_upstream: 500 where upstream's server fails at a client's input; otherwise the
-            status of any other refusal.
-        returns_accepted_type: JSON is answered with the parameters that the client accepts.
-        skips_unreadable_properties: Parts of ``properties`` other than ``key=value`` are ignored;
-            otherwise refused.
-        unknown_bundle_is_empty: A listing of a missing bundle is empty; otherwise refused.
-        missing_namespace_has_bundle: Topics of a missing namespace lie in its only bundle.
-        forgets_non_persistent: A namespace with only non-persistent topics is deleted with the
-            topics.
+        fails_as_upstream: Input at which upstream's server fails is answered with 500; otherwise
+            with the 4xx status of a refusal.
+        returns_accepted_type: The media type of JSON responses has the parameters in the client's
+            Accept header.
+        skips_unreadable_properties: Parts of the query parameter ``properties`` other than
+            ``key=value`` are ignored; otherwise they are refused.
+        unknown_bundle_is_empty: Listing a bundle that does not exist returns no topics; otherwise
+            the request is refused.
+        missing_namespace_has_bundle: The bundle of a topic is shown even if its namespace does not
+            exist, as if that namespace had one bundle.
+        forgets_non_persistent: A namespace with only non-persistent topics can be deleted without
+            ``force``, together with these topics.
         creates_used_partitions: A partition of a non-persistent topic is created by its first use.
-        keeps_shown_quotas: Backlog quotas shown as applied to a topic become its namespace's own.
+        keeps_shown_quotas: If a request shows the default backlog quotas as applied to a topic,
+            they are stored as quotas of its namespace.
         accepts_no_property: A request without properties succeeds as a no-op.
         clears_internal_backlogs: Clearing the backlog of a namespace also clears compaction's
             backlog: compaction loses the messages.
-        acts_before_it_refuses: A request about a subscription missing in some partitions is applied
-            to the rest before the refusal; otherwise refused first.
+        acts_before_it_refuses: A request about a subscription that some partitions lack changes the
+            other partitions and is refused afterwards; otherwise it is refused without effect.
     """
 
     fails_as_upstream: bool = False
@@ -75,7 +79,7 @@ PULSAR_ADMIN = AdminRules(**{field.name: True for field in fields(AdminRules)})
 
 @dataclass(frozen=True, slots=True)
 class AdminContext:
-    """The broker's services for handlers of admin requests.
+    """The broker's services that handlers of admin requests use.
 
     Attributes:
         lookup_places: The permits of maxConcurrentLookupRequest.
@@ -129,7 +133,7 @@ class AdminContext:
 
     @property
     def config(self) -> BrokerConfig:
-        """The effective configuration."""
+        """The broker's effective configuration, including values set at run time."""
         return self.dynamic.config
 
     @property

@@ -21,8 +21,8 @@ def json_in_steps(value: object, levels: int) -> Generator[None, None, bytes]:
 
     Args:
         value: A JSON-serializable value.
-        levels: Outer levels of objects and lists with steps of their own; a deeper value is written
-            in a single step, a long list in several.
+        levels: The number of outer levels whose members are encoded in separate steps. A deeper
+            value is encoded in one step or, if it is a long list, in several.
     """
     return b"".join((yield from json_pieces(value, levels)))
 

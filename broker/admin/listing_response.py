@@ -29,15 +29,16 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
 MAX_LISTINGS = 256
-"""Most listings written concurrently."""
+"""The largest number of listings written concurrently."""
 AT_ONCE_BYTES = 65_536
 """Size up to which a listing is written immediately, as a body of known length."""
 NAMES_PER_PART = 1_000
-"""Names of namespaces or tenants in a part of the body."""
+"""The number of namespace or tenant names in a part of the body."""
 LONG_NAME_BYTES = 100
-"""Bytes assumed for a name, more than most have: longer names are still written immediately."""
+"""The assumed bytes of a name, which few names exceed; longer names are still written
+immediately."""
 WRITE_SECONDS = 30.0
-"""Longest time in which a client may read nothing of its response."""
+"""The seconds after which a client that reads nothing of its response is disconnected."""
 _NEEDS_ESCAPE = re.compile(rb'[\x00-\x1f"\\]')
 
 
@@ -133,9 +134,8 @@ class ListingResponses:
     async def _next_part(self, parts: Iterator[list[bytes]]) -> list[bytes] | None:
         """Return the next part of a response, or None at the end.
 
-        Each turn of the event loop returns at most one part.
-
-        Writing to a fast reader never suspends this task: this wait gives other tasks their turn.
+        Each turn of the event loop returns at most one part. Writing to a fast reader never
+        suspends this task, so waiting here lets other tasks run.
         """
         async with self._lock:
             await asyncio.sleep(0)

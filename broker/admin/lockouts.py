@@ -1,4 +1,4 @@
-"""Refusals of changes that would take away the requester's own access."""
+"""Refusals of changes that would take the requester's own access away."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def still_superuser(request: web.Request) -> Callable[[BrokerConfig], None]:
-    """Return a check that refuses configurations without the requester as a superuser."""
+    """Return a check that refuses a configuration in which the requester is no superuser."""
     session = session_of_request(request)
 
     def check(config: BrokerConfig) -> None:

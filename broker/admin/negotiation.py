@@ -35,7 +35,7 @@ def taking(endpoints: Sequence[Endpoint], media_type: str | None, *, has_body: b
     """Return the first endpoint that accepts a body of the given media type.
 
     Args:
-        endpoints: Endpoints of a method, at least one.
+        endpoints: The endpoints of the requested path and method, at least one.
         media_type: The header Content-Type, if any.
         has_body: Whether the request has a body.
 

@@ -29,7 +29,7 @@ class ServedElsewhereError(Exception):
     """A request must be redirected to the broker that owns its topic.
 
     Attributes:
-        owner: The topic's owner, or the candidate.
+        owner: The broker that owns the topic's bundle, or the candidate for it.
     """
 
     def __init__(self, owner: Owner) -> None:
@@ -40,7 +40,7 @@ class ServedElsewhereError(Exception):
 async def check_owner(context: AdminContext, topic: TopicName) -> None:
     """Redirect a request to a topic's owner, unless this broker is or becomes the owner.
 
-    Requests about a missing namespace pass: they fail later.
+    A request about a missing namespace passes, because its handler refuses it.
 
     Raises:
         ServedElsewhereError: Another broker is the owner or the candidate.

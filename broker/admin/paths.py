@@ -1,8 +1,8 @@
 """The table of REST paths, which finds the handlers of a request as upstream's JAX-RS does.
 
-Paths are compared undecoded: a literal is not decoded, a segment's parameters (RFC 3986, behind a
-semicolon) are ignored, like a single slash at the end. Of several matching templates, templates
-with more literal text come first.
+Paths are compared undecoded: a literal is not decoded; a segment's parameters (RFC 3986, after a
+semicolon) and a single slash at the end are ignored. Of several matching templates, templates with
+more literal text come first.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class Takes(Enum):
     APPLICATION_JSON = auto()
     """Only ``application/json``."""
     JSON = auto()
-    """Any kind of JSON."""
+    """Any media type of JSON."""
     NUMBER = auto()
-    """Any kind of JSON, or plain text."""
+    """Any media type of JSON, or plain text."""
     METADATA = auto()
     """A number of partitions with properties, with a media type of its own."""
 
@@ -74,15 +74,17 @@ class Endpoint:
 
     Attributes:
         method: The HTTP method.
-        path: With variables in braces; ``{domain}`` stands for both domains' names.
+        path: The path, with variables in braces; ``{domain}`` stands for ``persistent`` and
+            ``non-persistent``.
         needs: The required permission, if requests are authorized.
         takes: The kind of body.
         query: Names of the query's parameters.
         body: The JSON schema of the body.
         body_required: Whether a request without a body is refused.
-        done: Statuses of success, the usual first; empty: 200 for GET and 204 for changes.
-        refused: Statuses of unusual refusals.
-        built: False if the endpoint only refuses.
+        done: HTTP statuses of success, the usual status first; if empty, 200 for GET and 204 for
+            changes.
+        refused: HTTP statuses of refusals that most endpoints do not have.
+        built: False if the endpoint is not implemented and refuses every request.
         handler: Answers a request: with a response, a value to be sent as JSON, or None for an
             empty response.
     """
@@ -111,12 +113,12 @@ class Endpoint:
 
 
 def endpoint(request: str, needs: Needs, takes: Takes | None = None, **more: Any) -> Endpoint:  # noqa: ANN401 - Endpoint's attributes
-    """Return an endpoint, the decorator that declares the handler of a request.
+    """Return a decorator that declares a method as the handler of a request.
 
     Args:
         request: ``METHOD path?name&name``, the path below ``/admin/v2`` or from a first slash on.
             A path may begin with ``{topic}``, ``namespaces/{namespace}`` or ``schemas/{topic}``.
-        needs: See ``Endpoint``.
+        needs: The required permission, if requests are authorized.
         takes: The kind of body; None for the usual kind of the path.
         more: Further attributes of the endpoint.
     """
@@ -141,7 +143,7 @@ def _usual(path: str, *, has_body: bool) -> Takes:
 
 
 def given(handler: Callable[..., Awaitable[object]], *arguments: object) -> Handler:
-    """Bind a handler's first arguments, keeping its name and docstring."""
+    """Bind the first arguments of a handler; the result keeps the handler's name and docstring."""
     return update_wrapper(partial(handler, *arguments), handler)
 
 
@@ -211,7 +213,7 @@ class PathTable:
         """
         _check_encoding(raw_path)
         if not takes_nul and "%00" in raw_path:
-            raise RestError(400, "the path has the character NUL (%00) in it: no request may")
+            raise RestError(400, "no path of a request may have the character NUL (%00)")
         root = next((one for one in _ROOTS if raw_path.startswith(one)), None)
         if root is None:
             return []
@@ -240,7 +242,7 @@ def _is_variable(part: str) -> bool:
 
 @lru_cache(maxsize=2)  # Brokers of a process have the same calls.
 def _compiled(calls: tuple[tuple[str, str], ...]) -> Sequence[_Template]:
-    """Return path templates made of (method, path) pairs, those with most literal text first."""
+    """Return path templates for (method, path) pairs, those with most literal text first."""
     found: dict[tuple[str, ...], _Template] = {}
     for place, (method, path) in enumerate(calls):
         for template in _templates(path):

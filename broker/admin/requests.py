@@ -34,7 +34,7 @@ TENANT_REASON = "Tenant name is not valid"
 
 
 class FailsUpstreamError(Exception):
-    """A request that upstream's server answers with 500, and profile floodgate refuses.
+    """A request that upstream's server answers with 500, and profile floodgate with a 4xx status.
 
     Attributes:
         status: The HTTP status in profile floodgate.
@@ -77,7 +77,7 @@ async def answered(
 
 
 def plain(text: str | None) -> web.Response | None:
-    """Return a response of plain text labelled as JSON (recorded), or None for None."""
+    """Return a plain-text response labelled as JSON (recorded); return None if the text is None."""
     if text is None:
         return None
     return web.Response(body=text.encode(), headers={"Content-Type": JSON_TYPE})
@@ -165,9 +165,7 @@ def parse_properties(
 ) -> Mapping[str, str]:
     """Parse the query parameter ``properties``, a list ``key=value,key=value``.
 
-    Empty parts are skipped.
-
-    A repeated key has its last value, as on the binary path.
+    Empty parts are skipped. Of a repeated key the last value counts, as in the binary protocol.
 
     Args:
         text: The parameter.

@@ -80,7 +80,7 @@ _RESOURCES = (
 def admin_routes(
     context: AdminContext, authorization: RequestAuthorization | None = None
 ) -> list[web.RouteDef]:
-    """Return the routes of the admin REST; without ``authorization`` all requests are allowed."""
+    """Return the routes of the admin REST API; None as ``authorization`` allows all requests."""
     requests = AdminRequests(endpoints(context), context.rules, authorization)
     return [
         web.route("*", f"/admin{{rest:{_OTHERS}[\\s\\S]*}}", requests.answer),
@@ -89,7 +89,7 @@ def admin_routes(
 
 
 def endpoints(context: AdminContext) -> list[Endpoint]:
-    """Return all endpoints of the admin REST."""
+    """Return all endpoints of the admin REST API."""
     return [one for resource in _RESOURCES for one in resource(context).endpoints()]
 
 

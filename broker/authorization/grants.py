@@ -37,7 +37,7 @@ class Grants:
         of_namespace: Actions on all topics, by role.
         of_topics: Actions on single topics, by full name and role.
         of_subscriptions: The only roles that may use a subscription, by its name.
-        prefixed: The name of a subscription must begin with the role of its consumers.
+        prefixed: True if the name of each subscription must begin with the role of its consumers.
     """
 
     of_namespace: ByRole = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Grants:
     prefixed: bool = False
 
     def keeps_from(self, role: str, subscription: str) -> bool:
-        """Return True if a role may not use a subscription, because other roles alone may."""
+        """Return True if a role may not use a subscription, because only other roles may use it."""
         only = () if is_blank(subscription) else self.of_subscriptions.get(subscription, ())
         return bool(only) and role not in only
 
@@ -85,7 +85,7 @@ def read_grants(document: Mapping[str, Any]) -> Grants:
 async def forget_grants(policies: PolicyService, topic: TopicName) -> None:
     """Remove the grants on a deleted topic and its partitions.
 
-    The creator of a topic with the same name must not inherit grants to foreign roles.
+    Otherwise a new topic with the same name would have grants that its creator has not given.
 
     Raises:
         StoreError: The store failed.
@@ -119,9 +119,9 @@ _NO_ROLES: Mapping[str, frozenset[Action]] = {}
 def namespace_allows(grants: Grants, role: str, operation: Operation, *, wildcards: bool) -> bool:
     """Return True if a namespace's grants allow a role an operation on the namespace.
 
-    Source: upstream PulsarAuthorizationProvider.
-
     Grants on single topics do not count.
+
+    Source: upstream PulsarAuthorizationProvider.
     """
     needed = GRANTED_BY[operation]
     return _named(grants.of_namespace, role, needed) or (
@@ -140,16 +140,16 @@ def topic_allows(
 ) -> bool:
     """Return True if a namespace's grants allow a role an operation on a topic.
 
-    A partition has its own grants and its partitioned topic's grants, without the wildcards of the
-    latter, like upstream.
+    For a partition, its own grants and those of its partitioned topic count; wildcards in the
+    latter do not count, as upstream.
 
     Args:
-        grants: Of the namespace.
-        role: The requester.
+        grants: The grants of the topic's namespace.
+        role: The role of the requester.
         operation: The requested operation.
         topic: The topic.
-        subscription: The operation's subscription, if any. A subscription with roles of its own
-            admits these roles alone, and only with a grant.
+        subscription: The operation's subscription, if any. A subscription with exclusive roles
+            admits only these roles, and only if they have a grant.
         wildcards: Whether grants to ``abc*`` and ``*abc`` match all roles with this prefix or
             suffix.
     """

@@ -26,7 +26,7 @@ class Action(Enum):
 
 
 class Level(Enum):
-    """The peers allowed to send requests without a namespace or topic, where no grants apply."""
+    """The peers that may send requests without a namespace or topic, to which no grants apply."""
 
     AUTHENTICATED = auto()
     """Every authenticated peer is allowed."""
@@ -36,7 +36,7 @@ class Level(Enum):
 
 
 class BrokerOperation(Enum):
-    """Operations on brokers, allowed to superusers only; error texts contain the names."""
+    """Operations on brokers, allowed to superusers only; error texts show the operations' names."""
 
     CHECK_BACKLOG_QUOTA = auto()
     DELETE_DYNAMIC_CONFIGURATION = auto()
@@ -76,14 +76,14 @@ class TenantOperation(Enum):
     UPDATE_TENANT = auto()
     DELETE_TENANT = auto()
     LIST_TENANTS = auto()
-    """Superusers only: the path has no tenant."""
+    """Allowed to superusers only, because the request's path names no tenant."""
     LIST_NAMESPACES = auto()
     CREATE_NAMESPACE = auto()
     DELETE_NAMESPACE = auto()
 
 
 class NamespaceOperation(Enum):
-    """Operations on a namespace."""
+    """The operations on a namespace that authorization distinguishes."""
 
     CREATE_TOPIC = auto()
     DELETE_TOPIC = auto()
@@ -98,7 +98,7 @@ class NamespaceOperation(Enum):
 
 
 class TopicOperation(Enum):
-    """Operations on a topic."""
+    """The operations on a topic that authorization distinguishes."""
 
     LOOKUP = auto()
     PRODUCE = auto()
@@ -163,4 +163,4 @@ GRANTED_BY: dict[NamespaceOperation | TopicOperation, frozenset[Action]] = {
     TopicOperation.SET_REPLICATED_SUBSCRIPTION_STATUS: _CONSUME,
     TopicOperation.GET_REPLICATED_SUBSCRIPTION_STATUS: _CONSUME,
 }
-"""Alternatives: each of the grants allows the operation."""
+"""The grants that allow each operation; one of them is enough."""

@@ -1,4 +1,4 @@
-"""Assembly of a broker's authorization: decisions, checks of commands, revocation."""
+"""Assembly of a broker's authorization from its decisions, command checks and revocation."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def authorization_parts(
         store: The store of tenants and their admins.
         policies: The policies of namespaces, which contain the grants.
         connections: The open connections.
-        clock: The time.
-        refused: Counts refusals.
+        clock: The broker's clock.
+        refused: Counts refused operations.
     """
     if (first := config().authorization) is None:
         return None

@@ -48,7 +48,7 @@ class Asked(Enum):
     PARTITIONS = (TopicOperation.LOOKUP, _Words("Get Partition Metadata", ""))
     PRODUCE = (TopicOperation.PRODUCE, _Words("Produce", _NOT_FOUND))
     BEGIN = (TopicOperation.SUBSCRIBE, _Words("Produce", _NOT_FOUND))
-    """The subscription of a new producer."""
+    """Creating the initial subscription that a new producer requests."""
     SUBSCRIBE = (TopicOperation.SUBSCRIBE, _Words("subscribe", _NOT_FOUND))
     GET_SCHEMA = (TopicOperation.GET_METADATA, _Words("get schemas", ""))
     MAKE_SCHEMA = (TopicOperation.PRODUCE, _Words("make schemas", ""))
@@ -71,8 +71,8 @@ class CommandAuthorization:
     Args:
         service: Decides whether a session may perform an operation.
         revocation: Closes producers and consumers whose permission was revoked.
-        pulsar_compatible: Profile pulsar: a missing tenant has refusals of its own, and commands
-            about schemas are always allowed, as recorded.
+        pulsar_compatible: True in profile pulsar, in which refusals for a missing tenant have
+            separate error texts, and commands about schemas are always allowed (recorded).
     """
 
     def __init__(

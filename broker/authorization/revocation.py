@@ -1,8 +1,8 @@
 """Revocation: closes producers, consumers and watches of roles that have lost a grant.
 
-Triggered by changes of a namespace's policies, as on a real broker, and of superusers. Watches
-continue on a real broker and in profile pulsar, because the protocol cannot end a watch. Profile
-floodgate closes the watch's connection.
+It is triggered by changes of a namespace's policies, as on a real broker, and by changes of
+superusers. On a real broker and in profile pulsar watches continue, because the protocol cannot end
+a watch. Profile floodgate closes the watch's connection.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 AT_ONCE = 200
-"""Producers and consumers checked in one turn."""
+"""The number of producers and consumers checked in one event-loop turn."""
 TRIED_AGAIN_SECONDS = 1.0
 """The delay before a failed check of a namespace is retried."""
 
@@ -52,7 +52,7 @@ class Use(NamedTuple):
 
 
 class User(Protocol):
-    """A client connection with producers, consumers or watches."""
+    """The interface (typing Protocol) of a connection that revocation checks."""
 
     @property
     def session(self) -> Session | None:
@@ -65,10 +65,10 @@ class User(Protocol):
 class Revocation:
     """Closes producers, consumers and watches after their grant is revoked.
 
-    Bound: each namespace waits once, however often the policies change.
+    Bound: each namespace waits for one check, however often its policies change.
 
     Attributes:
-        changes: Changes of policies so far.
+        changes: The number of changes of policies so far.
     """
 
     def __init__(

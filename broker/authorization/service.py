@@ -1,7 +1,7 @@
 """Decisions whether a session may perform an operation.
 
-Superusers may do everything, admins of a tenant everything in the tenant, all other roles only
-operations granted there. A proxy and its client must both be allowed.
+Superusers may do everything. Admins of a tenant may do everything in the tenant. All other roles
+may only perform operations that a grant allows. A proxy and its client must both be allowed.
 
 Source: upstream AuthorizationService, PulsarAuthorizationProvider.
 """
@@ -74,7 +74,7 @@ class AuthorizationService:
         settings: Returns the effective settings: superusers change at run time.
         tenants: The admin roles of tenants.
         policies: The policies of namespaces, which contain the grants.
-        refused: Counts refusals.
+        refused: Counts refused operations.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class AuthorizationService:
         return is_superuser(session, self._settings())
 
     def is_superuser_alone(self, peer: Peer) -> bool:
-        """Return True if a peer is a superuser; if it is a proxy, its client is not considered."""
+        """Return True if a peer is a superuser; for a proxy, its client is not considered."""
         return is_superuser_alone(peer, self._settings())
 
     def is_believed(self, session: Session) -> bool:
@@ -119,7 +119,7 @@ class AuthorizationService:
     # -- from the store -----------------------------------------------------------------------
 
     async def allows_tenant(self, session: Session, tenant: str) -> bool:
-        """Return True if a session's client and proxy are each superuser or admin of a tenant.
+        """Return True if a session's client and proxy are each a superuser or an admin of a tenant.
 
         Raises:
             TenantMissingError: The tenant does not exist, and not all peers are superusers.
@@ -159,9 +159,10 @@ class AuthorizationService:
         """Return True if a session is not excluded from the subscriptions with this name.
 
         Args:
-            session: The requester.
+            session: The session of the requester.
             namespace: The namespace of the subscriptions.
-            subscription: Name of the subscriptions; empty: all of the namespace.
+            subscription: The name of the subscriptions; if empty, all subscriptions of the
+                namespace.
 
         Raises:
             TenantMissingError: The tenant does not exist, and not all peers are superusers.
@@ -263,9 +264,9 @@ class AuthorizationService:
         return granted
 
     def _grants(self, namespace: NamespaceName) -> Grants:
-        """Return a namespace's grants, parsed once for each stored document of its policies.
+        """Return a namespace's grants, which are parsed again only after its policies change.
 
-        Documents are immutable.
+        A changed namespace has a new policies document, because documents are immutable.
         """
         document = self._policies.document(namespace)
         if not document:

@@ -13,23 +13,23 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
 TRUSTED_SECONDS = 1.0
-"""Longest use of a cached role, and so the longest delay of a revocation."""
+"""The seconds for which a cached role is used, and so the longest delay of a revocation."""
 MOST_TENANTS = 10_000
-"""Cached tenants."""
+"""The largest number of cached tenants."""
 _NOTHING = (-inf, frozenset[str]())
 
 
 class TenantMissingError(Exception):
-    """A tenant does not exist."""
+    """A tenant that an operation needs does not exist."""
 
 
 class TenantAdmins:
     """The admin roles of tenants, with a cache of recently read tenants.
 
-    The cache only allows: every refusal reads the tenant anew, so new admins are effective
-    immediately.
+    The cache can only allow an operation: before a refusal the tenant is read again, so that new
+    admins are effective immediately.
 
-    Bound: MOST_TENANTS; the tenant with the oldest read is evicted.
+    Bound: MOST_TENANTS tenants; the tenant that was read longest ago is evicted.
     """
 
     def __init__(self, store: MetadataStore, clock: Clock) -> None:

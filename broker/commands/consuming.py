@@ -28,10 +28,12 @@ Type = pb.BaseCommand
 _MOST_PERMITS = (1 << 31) - 1
 _NOT_FOUND = "Consumer not found"
 IDS_A_TURN = 1_000
-"""Most ids of a command processed in one turn: official clients send 1,000, and 2,000 at most."""
+"""The largest number of ids of a command processed in one event-loop turn: official clients send
+1,000, and 2,000 at most."""
 IDS_A_STEP = 250
 MOST_SOUGHT = 100
-"""Most consumers remembered after their own SEEK, per connection; the oldest is forgotten."""
+"""The largest number of consumers remembered per connection after their own SEEK; above it, the
+oldest is forgotten."""
 
 
 def succeed(cnx: ServerCnx, request_id: int) -> None:
@@ -96,15 +98,15 @@ async def _in_steps(
     step: Callable[[Sequence[pb.MessageIdData], bool], None],
     then: Callable[[], None] = lambda: None,
 ) -> None:
-    """Process a command's many message ids in several event-loop turns.
+    """Process the many message ids of a command in several event-loop turns.
 
-    Meanwhile the connection's next frames wait.
+    The connection's next frames wait until the last step.
 
     Args:
         cnx: The connection.
         ids: The message ids.
         step: Processes some of the ids; its second argument is True if more ids follow.
-        then: Called after the last step.
+        then: The function to call after the last step.
     """
     try:
         for end in range(IDS_A_STEP, len(ids) + IDS_A_STEP, IDS_A_STEP):
@@ -287,7 +289,7 @@ async def _last_fetched(
 ) -> None:
     """Read a topic's last entry from the store, and answer with its last message.
 
-    Without a position, read the last entry of the compacted view.
+    If no position is given, read the last entry of the compacted view.
     """
     topic = consumer.subscription.topic
     try:
@@ -306,7 +308,7 @@ def _answer_last(
 ) -> None:
     """Answer with the id of the last message in an entry.
 
-    Without an entry, the batch index is ``none`` (recorded).
+    If there is no entry, the batch index in the answer is ``none`` (recorded).
     """
     topic = consumer.subscription.topic
     try:
@@ -337,8 +339,9 @@ def _answer_last(
 def last_message(last: Entry | None) -> tuple[Position, int]:
     """Return an entry's position and last batch index; (-1, -1) and -1 without an entry.
 
-    Also for an acknowledged message. The index is -1 for a message without a batch, and for a batch
-    claiming no messages (recorded); for a compacted batch the index of the last remaining message.
+    The message may be acknowledged already. The index is -1 for a message without a batch, and for
+    a batch claiming no messages (recorded); for a compacted batch it is the index of the last
+    remaining message.
 
     Raises:
         RemoteProtocolError: The metadata cannot be read.

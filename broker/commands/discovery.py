@@ -100,11 +100,10 @@ async def _serve(
 def _answered_at_once(
     cnx: ServerCnx, asked: pb.CommandGetTopicsOfNamespace, namespace: NamespaceName
 ) -> bool:
-    """Answer a listing request if possible without a wait; return True if answered.
+    """If possible, answer a listing request without waiting; return True if it is answered.
 
-    At most one request is answered so for each chunk received from the socket.
-
-    Further listings of a chunk become tasks, for fairness between connections.
+    Of the requests in each chunk received from the socket, one is answered this way. Further
+    requests become tasks, for fairness between connections.
     """
     alone = cnx.listed_in_chunk != cnx.chunks_received and cnx.requests.idle
     answered = cnx.parts.topics_handler.answer_at_once(asked, namespace, cnx, alone=alone)
@@ -189,7 +188,7 @@ async def _check_topic(cnx: ServerCnx, topic: str, asked: Asked) -> None:
     """Check that a client may look up a topic; invalid names pass, and are refused later.
 
     Raises:
-        RequestError: Not permitted.
+        RequestError: The client is not permitted to look up the topic.
     """
     if cnx.parts.authorization is None:
         return

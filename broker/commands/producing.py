@@ -42,9 +42,9 @@ _CHECKSUM_FAILED = "Checksum failed on the broker"
 
 
 def producer(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Start to open a producer; if its id is in use, answer with the existing producer's name.
+    """Start a task that opens a producer; if its id is in use, answer with the existing one's name.
 
-    Profile floodgate refuses an id in use for another topic.
+    Profile floodgate refuses an id that is in use for another topic.
     """
     request = with_body(command, "producer").producer
     name = request.producer_name if request.HasField("producer_name") else None
@@ -74,7 +74,7 @@ def _is_of(there: Producer, topic: str) -> bool:
 
 def _in_use(there: Producer) -> str:
     topic = "" if there.topic is None else excerpt(there.topic.full_name)
-    return f"producer id {there.producer_id} is of {topic}: close that first, or use another id"
+    return f"producer id {there.producer_id} is used for {topic}: close that, or use another id"
 
 
 async def _open(cnx: ServerCnx, request: pb.CommandProducer, made: Producer) -> None:
@@ -102,7 +102,7 @@ async def _allowed(cnx: ServerCnx, request: pb.CommandProducer, made: Producer) 
     """Open a producer if the client is authorized, and create its initial subscription.
 
     Raises:
-        RequestError: Not authorized, or the producer cannot be opened.
+        RequestError: The client is not authorized, or the producer cannot be opened.
     """
     try:
         name = TopicName.parse(request.topic)
@@ -146,7 +146,7 @@ async def _begin(topic: PersistentTopic, subscription: str) -> None:
 
 
 async def _displace_dead(cnx: ServerCnx, topic: Topic, made: Producer) -> None:
-    """Ping the client whose producer has the requested name; if dead, end its producer."""
+    """Ping the client whose producer has the requested name; no answer ends its producer."""
     there = topic.producers.named(made.name)
     if there is None or there.cnx is cnx or made.access_mode != pb.Shared:
         return
@@ -184,7 +184,8 @@ def send(cnx: ServerCnx, frame: Frame) -> None:
     """Publish the message, or batch of messages, in a SEND.
 
     Raises:
-        RemoteProtocolError: Malformed, or the producer is not open: the connection closes.
+        RemoteProtocolError: The command is malformed, or its producer is not open; the connection
+            closes.
     """
     command, data = split_body(frame.body(), frame.total_size)
     try:

@@ -37,7 +37,8 @@ def get_schema(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     The size of the answer is unknown until the schema is read.
 
     Raises:
-        RemoteProtocolError: Profile pulsar: the version is too short, and the connection closes.
+        RemoteProtocolError: The version is too short, and the profile is pulsar; the connection
+            closes.
     """
     asked = with_body(command, "getSchema").getSchema
     request = Request(asked.request_id, GET_ERRORS, asked.topic)
@@ -88,7 +89,8 @@ def get_or_create_schema(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     """Start a task that stores a topic's schema if it is new, and answers with the version.
 
     Raises:
-        RemoteProtocolError: Profile pulsar: the topic's name is invalid; the connection closes.
+        RemoteProtocolError: The topic's name is invalid, and the profile is pulsar; the connection
+            closes.
     """
     asked = with_body(command, "getOrCreateSchema").getOrCreateSchema
     request = Request(asked.request_id, GET_OR_CREATE_ERRORS, asked.topic)

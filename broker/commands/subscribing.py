@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 _OF_REPLICATION = "pulsar.repl"
 _ONE_ACTIVE = frozenset((pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Failover))
 TRIES = 3
-"""Attempts to attach a consumer, because unloading or deletion may interfere."""
+"""The number of attempts to attach a consumer: unloading or deletion may interfere."""
 MOST_PENDING = 10_000
-"""Most SUBSCRIBE commands in flight on a connection."""
+"""The largest number of SUBSCRIBE commands in flight on a connection."""
 
 
 def subscribe(cnx: ServerCnx, command: pb.BaseCommand) -> None:
@@ -46,7 +46,7 @@ def subscribe(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     there = cnx.consumers.get(asked.consumer_id)
     if there is not None and cnx.parts.refuses_ids_in_use and not _is_of(there, asked):
         of = f"{there.subscription.name[:100]!r} on {excerpt(str(there.subscription.topic.name))}"
-        text = f"consumer id {asked.consumer_id} is of {of}: close that first, or use another id"
+        text = f"consumer id {asked.consumer_id} is used for {of}: close that, or use another id"
         refuse(cnx, asked.request_id, RequestError(pb.NotAllowedError, text))
     elif there is not None:
         succeed(cnx, asked.request_id)  # A no-op (recorded, also for another topic).
@@ -94,7 +94,8 @@ async def _allowed(cnx: ServerCnx, asked: pb.CommandSubscribe) -> None:
 async def _join(cnx: ServerCnx, asked: pb.CommandSubscribe, name: TopicName) -> None:
     """Attach a consumer; retry if the topic or subscription was removed meanwhile.
 
-    A thousand Key_Shared consumers share a ring of 65,535 slots: too much for one turn.
+    Consumers are attached over several event-loop turns: attaching a thousand Key_Shared consumers
+    to one ring would block a single turn for long.
     """
     host = cnx.peer.rpartition(":")[0]
     for _ in range(TRIES):
@@ -144,7 +145,7 @@ async def _topic(cnx: ServerCnx, name: TopicName, *, create: bool) -> Topic:
 
 
 def check_subscribe(asked: pb.CommandSubscribe) -> None:
-    """Refuse a SUBSCRIBE that is invalid whatever its topic.
+    """Refuse a SUBSCRIBE that is invalid for every topic.
 
     Raises:
         RequestError: The subscription's name is empty or reserved, or the type or topic does not
@@ -196,9 +197,9 @@ def _nothing_is_kept(asked: pb.CommandSubscribe) -> bool:
 async def displace_dead(subscription: AnySubscription, asked: pb.CommandSubscribe) -> None:
     """Ping the consumers that conflict with a new consumer, and close dead connections.
 
-    In the way are an Exclusive consumer, or Key_Shared consumers with hashes requested by the
-    newcomer. The ping is sent even on the newcomer's connection, but not if the types differ (all
-    recorded).
+    A new consumer conflicts with an Exclusive consumer, or with Key_Shared consumers that own
+    hashes which it requests. The ping is sent even if both consumers use one connection, but not if
+    the subscription types differ (all recorded).
     """
     if subscription.type != asked.subType:
         return

@@ -59,18 +59,18 @@ class MetricKeys(Settings):
     consumers: bool = Key("exposeConsumerLevelMetricsInPrometheus")
     producers: bool = Key("exposeProducerLevelMetricsInPrometheus")
     most_subjects: int = Key("floodgateMaxMetricSubjects")
-    """Most topics, subscriptions, consumers and producers with metrics of their own; the rest
-    counts for its namespace."""
+    """The largest number of topics, subscriptions, consumers and producers with separate metrics;
+    further ones count for their namespace."""
 
 
 class WatchSettings(Settings):
-    """The memory limit of topic-list watches; 0 is unlimited.
+    """The limit on the memory of topic-list watches; 0 is unlimited.
 
     Upstream has no limit.
     """
 
     max_bytes: int = Key("floodgateTopicWatchMaxBytes", floodgate=256 << 20, pulsar=0)
-    """Most bytes of memory for all watches together."""
+    """The largest memory of all watches together, in bytes."""
 
 
 MISSING_PARTS: Mapping[str, str] = {
@@ -113,23 +113,24 @@ class BrokerConfig(ServerConfig):
     )
     authorization: AuthorizationSettings | None = Read(partial(authorization_settings, proxy=False))
     broker_max_connections: int = Key("brokerMaxConnections")
-    """Most simultaneous client connections; 0 or less: unlimited."""
+    """The largest number of simultaneous client connections; 0 or less is no limit."""
     broker_max_connections_per_ip: int = Key("brokerMaxConnectionsPerIp")
-    """Most simultaneous client connections of an address; 0 or less: unlimited."""
+    """The largest number of simultaneous client connections of an IP address; 0 or less is no
+    limit."""
     max_concurrent_lookup_requests: int = Key("maxConcurrentLookupRequest")
-    """Most lookups, metadata requests and listings in flight."""
+    """The largest number of lookups, metadata requests and listings in flight."""
     max_concurrent_topic_loads: int = Key("maxConcurrentTopicLoadRequest")
-    """Most topics loaded concurrently; further topics wait."""
+    """The largest number of topics loaded concurrently; further topics wait."""
     patterns: PatternRules = Group(PatternRules)
     enable_broker_topic_list_watcher: bool = Key("enableBrokerTopicListWatcher")
     pulsar_resources_extended_class_name: str = Read(resources_class_name)
     """pulsarResourcesExtendedClassName: module:Class of the plug-in that lists by properties."""
     resources_timeout_seconds: float = Key("floodgateResourcesTimeoutMs", milliseconds)
-    """Time limit of a plug-in's call."""
+    """The time limit of a call to the listing plug-in."""
     listing_properties: PropertyBounds = Group(PropertyBounds)
     default_num_partitions: int = Key("defaultNumPartitions")
     max_num_partitions_per_partitioned_topic: int = Key("maxNumPartitionsPerPartitionedTopic")
-    """0 or less is unlimited, also for the next three fields."""
+    """The largest number of partitions; 0 or less is no limit, also for the next three fields."""
     max_topics_per_namespace: int = Key("maxTopicsPerNamespace")
     max_namespaces_per_tenant: int = Key("maxNamespacesPerTenant")
     max_tenants: int = Key("maxTenants")
@@ -143,28 +144,29 @@ class BrokerConfig(ServerConfig):
     restarts; ``postgresql://...`` may be shared by several brokers.
     """
     broker_shutdown_timeout_seconds: float = Key("brokerShutdownTimeoutMs", milliseconds)
-    """Time limit of a drain."""
+    """The time limit of a drain at the broker's shutdown."""
     metadata_store_session_timeout_seconds: float = Key(
         "metadataStoreSessionTimeoutMillis", milliseconds
     )
-    """Time until brokers on a shared store take over the topics of a broker without a valid
-    lease."""
+    """How long brokers on a shared store wait before they take over the topics of a broker whose
+    lease has expired."""
     snapshot_cache_max_bytes: int = Key("floodgateSnapshotCacheMB", megabytes)
     watches: WatchSettings = Group(WatchSettings)
     listing_cache_max_bytes: int = Key("floodgateListingCacheMB", megabytes)
-    """Cache of patterns' results and columns; 0 disables."""
+    """The size of the cache for results and columns of topic patterns; 0 disables the cache."""
     failover_delay_ms: int = Key("activeConsumerFailoverDelayTimeMillis")
     """Delay before a Failover subscription's new active consumer is notified."""
     dispatch: DispatchSettings = Group(DispatchSettings)
     acks_of_batch_indexes: bool = Key("acknowledgmentAtBatchIndexLevelEnabled")
-    """Messages of a batch are acknowledged singly."""
+    """True if single messages of a batch can be acknowledged."""
     uses_consistent_hashing: bool = Key("subscriptionKeySharedUseConsistentHashing")
     ring_points: int = Key("subscriptionKeySharedConsistentHashingReplicaPoints")
     """Points of a Key_Shared consumer on the consistent-hash ring."""
     strict_delivery_time: bool = Key("isDelayedDeliveryDeliverAtTimeStrict")
-    """Delayed messages are never early."""
+    """True if delayed messages are never delivered early."""
     liveness_check_ms: int = Key("connectionLivenessCheckTimeoutMillis")
-    """Time limit of a client's answer when another client requests its producer or consumer."""
+    """How long a client may take to answer a ping when another client requests its producer or
+    consumer."""
     message_store: MessageStoreKeys = Group(MessageStoreKeys)
     import_directory: Path | None = Key(
         "floodgateImportDirectory", lambda path: Path(path) if path else None
@@ -180,7 +182,7 @@ class BrokerConfig(ServerConfig):
         """Build the configuration from the keys of broker.conf.
 
         Raises:
-            ConfigError: All problems, a sentence each.
+            ConfigError: The keys have problems; the error has a sentence about each problem.
         """
         return cls.made(known_keys(), properties)
 
@@ -188,7 +190,7 @@ class BrokerConfig(ServerConfig):
     def of(cls, checked: CheckedKeys, **others: object) -> Self:
         """Build the configuration from checked keys; warn of features missing in this broker.
 
-        See Settings.of.
+        ``Settings.of`` describes the arguments.
         """
         warn_of_missing_parts(checked)
         _refuse_tls_without_port(checked)
@@ -196,7 +198,7 @@ class BrokerConfig(ServerConfig):
 
     @property
     def settled(self) -> dict[str, str]:
-        """Return the configured keys, with values read from files or measured at the start."""
+        """The configured keys, with values that were read from files or measured at the start."""
         others = {PREFIX_KEY, *STORE_KEYS}
         kept = {key: text for key, text in self.keys.properties.items() if key not in others}
         most = str(self.message_store.max_bytes // megabytes(1))
@@ -204,7 +206,7 @@ class BrokerConfig(ServerConfig):
 
     @property
     def own_keys(self) -> tuple[str, ...]:
-        """Keys shown in the broker's information, besides the keys common to all servers."""
+        """The keys shown in the broker's information, besides the keys common to all servers."""
         return (*SHOWN_KEYS, "maxMessagePublishBufferSizeInMB")
 
     @property

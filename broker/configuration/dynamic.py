@@ -76,7 +76,8 @@ LOAD_MANAGERS = tuple(
         "NoopLoadManager",
     )
 )
-"""Upstream's classes, here without effect; a real broker refuses unknown classes."""
+"""Upstream's classes of load managers, which have no effect here; a real broker refuses unknown
+classes."""
 _JAVA_SIZES = {"int": 32, "long": 64}
 
 
@@ -88,10 +89,10 @@ class DynamicConfiguration:
     """The effective configuration: the file's values, overridden by values set at run time.
 
     Args:
-        config: The configuration of the file and the command line. A change happens in it, and so
-            reaches all who hold it, or a group of it.
+        config: The configuration of the file and the command line. Changes are made in this object,
+            and so reach everything that refers to it or to one of its groups.
         store: Stores the values set at run time.
-        apply: Called after a change with the configuration before it.
+        apply: Called after each change, with the previous configuration.
     """
 
     def __init__(
@@ -121,7 +122,7 @@ class DynamicConfiguration:
     def runtime(self) -> dict[str, str]:
         """Return the effective value of every known key; secrets are masked.
 
-        Profile pulsar shows every number set, even without effect here.
+        In profile pulsar the result shows every number set at run time, even if it has no effect.
         """
         return runtime_values(self._started_with, {**self._fitting, **self._numbers})
 
@@ -196,7 +197,8 @@ class DynamicConfiguration:
     async def clear(self, check: Check = _anything) -> None:
         """Remove all values set at run time together, and apply the file's values again.
 
-        Removed singly, a value may conflict with the rest.
+        If the values were removed one by one, a remaining value might conflict with the file's
+        values.
 
         Raises:
             RefusedError: The file's values are unusable by now.
@@ -231,9 +233,8 @@ class DynamicConfiguration:
     ) -> tuple[BrokerConfig, Mapping[str, str]]:
         """Return the configuration with all usable stored values, and these values by key.
 
-        Warns of unusable values.
-
-        Values of ``held`` are usable together, and hold unless a stored one replaces them.
+        A warning is logged for each unusable value. The values in ``held`` are usable together;
+        each applies unless a stored value replaces it.
         """
         names = frozenset(self.names)
         waiting = {
@@ -268,7 +269,7 @@ class DynamicConfiguration:
         return problems
 
     def _with(self, values: Mapping[str, str]) -> BrokerConfig:
-        """Return the configuration of the start with the given values replaced.
+        """Return the configuration of the broker's start with the given values replaced.
 
         Raises:
             ConfigError: The values are unusable.

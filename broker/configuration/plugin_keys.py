@@ -1,4 +1,4 @@
-"""Configuration keys of listings by properties (PIP-452): the plug-in, limits on properties."""
+"""Configuration keys for listing topics by properties (PIP-452): plug-in and limits."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class PropertyBounds(Settings):
 
     max_properties: int = Key(MAX_PROPERTIES_KEY, floodgate=100, pulsar=0)
     max_bytes: int = Key(MAX_BYTES_KEY, floodgate=16_384, pulsar=0)
-    """UTF-8 bytes of all keys and values."""
+    """The largest number of UTF-8 bytes of all keys and values together."""
 
     def check_number(self, number: int) -> None:
         """Refuse a request with too many properties, before parsing them.
 
         Raises:
-            TooManyPropertiesError: Too many properties.
+            TooManyPropertiesError: The request has too many properties.
         """
         if 0 < self.max_properties < number:
             raise TooManyPropertiesError(
@@ -53,7 +53,8 @@ class PropertyBounds(Settings):
         """Refuse a request with too many properties, or too many bytes of properties.
 
         Raises:
-            TooManyPropertiesError: Too many properties, or too many bytes.
+            TooManyPropertiesError: The request has too many properties, or too many bytes of
+                properties.
         """
         self.check_number(len(properties))
         # A text has at least as many bytes as characters: large texts are refused without encoding.

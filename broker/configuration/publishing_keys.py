@@ -31,20 +31,21 @@ class PublishingConfig(Settings):
 
     max_pending: int = Key("maxPendingPublishRequestsPerConnection")
     buffer_bytes: int = Key("maxMessagePublishBufferSizeInMB", megabytes, floodgate=256)
-    """Most bytes of unstored messages. Differs: upstream uses half of its direct memory."""
+    """The largest number of bytes of unstored messages. Differs: upstream uses half of its direct
+    memory."""
     broker_messages_per_second: int = Key("brokerPublisherThrottlingMaxMessageRate")
     broker_bytes_per_second: int = Key("brokerPublisherThrottlingMaxByteRate")
     dedup_entries_interval: int = Key("brokerDeduplicationEntriesInterval")
     dedup_max_producers: int = Key("brokerDeduplicationMaxNumberOfProducers")
     dedup_snapshot_seconds: int = Key("brokerDeduplicationSnapshotFrequencyInSeconds")
     quota_check_seconds: int = Read(_quota_check_seconds)
-    """backlogQuotaCheckIntervalInSeconds; 0 without backlogQuotaCheckEnabled."""
+    """backlogQuotaCheckIntervalInSeconds, or 0 if backlogQuotaCheckEnabled is false."""
     precise_backlog_age: bool = Key("preciseTimeBasedBacklogQuotaCheck")
     expiry_check_seconds: int = Key("messageExpiryCheckIntervalInMinutes", minutes)
     retention_check_seconds: int = Key("retentionCheckIntervalInSeconds")
     rollover_seconds: int = Key("managedLedgerMinLedgerRolloverTimeMinutes", minutes)
-    """Age at which an unneeded open ledger is dropped. Differs: upstream keeps it until its size,
-    or managedLedgerMaxLedgerRolloverTimeMinutes."""
+    """Age at which an open ledger is deleted if no subscription needs it. Differs: upstream keeps
+    it until its size, or managedLedgerMaxLedgerRolloverTimeMinutes."""
     statistics_seconds: int = Key("statsUpdateFrequencyInSecs")
     inactive_check_seconds: int = Key("brokerDeleteInactiveTopicsFrequencySeconds")
     deletes_unused_partitioned: bool = Key("brokerDeleteInactivePartitionedTopicMetadataEnabled")
@@ -56,10 +57,12 @@ class DispatchSettings(Settings):
     """The configuration of dispatchers, which send stored messages to consumers."""
 
     round_robin_messages: int = Key("dispatcherMaxRoundRobinBatchSize")
-    """Most messages sent to a Shared consumer before the next consumer gets messages."""
+    """The largest number of messages sent to a Shared consumer before the next consumer gets
+    messages."""
     look_ahead_per_consumer: int = Key("keySharedLookAheadMsgInReplayThresholdPerConsumer")
     look_ahead: int = Key("keySharedLookAheadMsgInReplayThresholdPerSubscription")
-    """Most entries that Key_Shared reads past the entries of blocked keys."""
+    """The largest number of entries that wait in Key_Shared because their keys are blocked, while
+    later entries are read."""
 
 
 UPSTREAMS_DISPATCH = DispatchSettings(
@@ -117,7 +120,7 @@ def _auto_topic_creation(checked: CheckedKeys) -> AutoTopicCreation:
 def _inactive_topics(checked: CheckedKeys) -> InactiveTopics:
     """Return whether and when unused topics are deleted.
 
-    Profile floodgate deletes topics only if the key is set.
+    Profile floodgate deletes unused topics only if the key is set.
     """
     if not checked.pulsar_compatible and not checked.is_set(_INACTIVE_KEY):
         checked.choose(_INACTIVE_KEY, value=False)

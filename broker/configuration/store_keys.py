@@ -57,9 +57,9 @@ def _chosen(checked: CheckedKeys) -> str:
 
 
 def _stated(checked: CheckedKeys, key: str) -> str:
-    """Return the store URL in a key; the key may name a file or environment variable with it.
+    """Return the store URL in a key; the key may name a file or environment variable with the URL.
 
-    So the password stays out of the configuration.
+    The file or variable keeps the password out of the configuration.
     """
     given = checked.text(key) or ""
     if not given.startswith(PLACES):
@@ -90,7 +90,8 @@ MAX_NAMESPACE_KEY = "floodgateMessageStoreMaxNamespaceMB"
 MAX_TOPIC_KEY = "floodgateMessageStoreMaxTopicMB"
 
 MOST_MEMORY_BYTES = megabytes(1024)
-"""Most bytes of messages in memory, at most a quarter of the machine's memory."""
+"""The default limit in bytes of messages in memory, or a quarter of the machine's memory if that is
+less."""
 MOST_DATABASE_BYTES = megabytes(10 * 1024)
 """Most bytes of messages in a database; in a temporary database at most half of the disk's free
 space."""
@@ -145,9 +146,9 @@ class MessageStoreKeys(Settings):
 
     place: Place = Read(_place)
     fsync: bool = Key(FSYNC_KEY)
-    """Confirm a message once it is on disk."""
+    """True to confirm a message only once it is on the disk."""
     drop_damaged: bool = Key("floodgateMessageStoreDropDamaged")
-    """Skip damaged data."""
+    """True to skip damaged data instead of raising an error."""
     max_bytes: int = Read(_max_bytes)
     """floodgateMessageStoreMaxMB."""
     max_namespace_bytes: int = Key(MAX_NAMESPACE_KEY, megabytes)
@@ -156,12 +157,12 @@ class MessageStoreKeys(Settings):
 
 
 SHOWN_KEYS = (STORE_KEY, FSYNC_KEY, MAX_KEY, MAX_NAMESPACE_KEY, MAX_TOPIC_KEY)
-"""The store and its bounds, in the broker's info."""
+"""The keys of the message store and its limits that the broker's information shows."""
 _FSYNC_OPTIONS = {"": False, "fsync=false": False, "fsync=true": True}
 
 
 def temporary_place() -> Path:
-    """Return the folder for temporary databases, on a disk: /tmp is often in memory."""
+    """Return the folder for temporary databases, which is on a disk: /tmp is often in memory."""
     named = os.environ.get("TMPDIR")
     if named:
         return Path(named)

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     FileStates: TypeAlias = Sequence[tuple[int, int, int]]
 
 ROWS_PER_BATCH = 32_768
-"""Rows of a batch of Parquet: with derived columns it fits a processor's cache."""
+"""The number of rows of a batch from Parquet; with derived columns a batch fits into a processor's
+cache."""
 TEXT_BYTES_PER_BATCH = 8_000_000
 REQUIRED_COLUMNS = {"namespace": pa.string(), "topic": pa.string()}
 COLUMNS = {**REQUIRED_COLUMNS, "properties": PROPERTIES_TYPE}
@@ -44,7 +45,7 @@ class ImportFailedError(Exception):
 
 
 def files_of(path: Path) -> list[Path]:
-    """Return the files to import at a path: the file itself, or a folder's Parquet files.
+    """Return the files to import at a path: the file itself, or the Parquet files in a folder.
 
     Raises:
         ImportFailedError: The files are missing or unreadable.
@@ -146,9 +147,9 @@ def _any_may_hold(groups: Sequence[_RowGroup], lowest: str, namespace: str) -> b
 
 
 def _lowest_from(groups: Sequence[_RowGroup]) -> list[str]:
-    """Return, for each row group, the lowest namespace of that group and all later groups.
+    """Return, for each row group, the lowest namespace of that row group and all later ones.
 
-    A last entry sorts after every namespace.
+    A last item is added that sorts after every namespace.
     """
     lowest = [_BEHIND_ALL]
     for group in reversed(groups):
@@ -255,7 +256,7 @@ def _line_rows(file: BinaryIO) -> Iterator[TopicRows]:
 def _trimmed(lines: Sequence[bytes]) -> pa.StringArray:
     """Strip whitespace and quotes from lines.
 
-    Lines that are not UTF-8 are kept, so that they can be reported.
+    Lines that are not UTF-8 are not removed, so that they can be reported.
     """
     try:
         texts = pa.array(lines, pa.binary()).cast(pa.string())

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _TOLD_TOPICS = 1_000_000
-"""Topics imported between two progress lines in the log."""
+"""The number of topics imported between two progress lines in the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +59,10 @@ class ImportResult:
     """The numbers of imported and skipped topics, and the duration of an import.
 
     Attributes:
-        topics: Names read, each partition counted.
-        namespaces: Namespaces of the topics.
-        seconds: Duration.
-        skipped: Invalid topics left out.
+        topics: The number of topic names read; each partition counts.
+        namespaces: The number of namespaces with these topics.
+        seconds: The duration of the import.
+        skipped: The number of invalid topics that were left out.
         report: Errors of the invalid topics; empty without invalid topics.
     """
 
@@ -89,12 +89,13 @@ async def import_topics(
         progress: Called with the number of names applied so far.
         skip_invalid: Whether invalid topics are left out; otherwise an invalid topic fails the
             import.
-        state: The caller's ``state_of`` the path; None for the present state.
+        state: The result of the caller's earlier ``state_of``; None for the present state of the
+            path.
 
     Raises:
-        ImportFailedError: Missing, malformed or empty file, or invalid topics; names the file and
-            the expected content.
-        StoreError: The store failed; namespaces applied before stay.
+        ImportFailedError: The file is missing, malformed or empty, or has invalid topics; the text
+            names the file and the expected content.
+        StoreError: The store failed; the namespaces that were applied before stay imported.
     """
     started, topics, namespaces = time.perf_counter(), 0, 0
     if state is None:
@@ -120,7 +121,7 @@ async def import_topics(
 
 
 def _let_go(lot: list[NamespaceChanges]) -> None:
-    """Free the memory of an applied batch in steps, as one step would block other threads long."""
+    """Free the memory of an applied batch in steps: one step would block other threads for long."""
     for _, changes in lot:
         if isinstance(changes.added, list):
             free_in_steps(changes.added)

@@ -1,6 +1,6 @@
 """Checks of the rows of topic files, column by column: a million names take about a second.
 
-Columns find invalid rows; sentences are built only for the reported rows.
+Column operations find the invalid rows; error texts are built only for the reported rows.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ _TOPIC = (
 )
 _NAMESPACE_PREFIX = r"\A(?:non-)?persistent://(?P<namespace>[^/]+/[^/]+)/"
 _FEW_NAMESPACES = 16
-"""Most namespaces compared by prefix; with more, namespaces are extracted from the names."""
+"""The largest number of namespaces compared by prefix; if there are more, namespaces are extracted
+from the names."""
 _PARTITION = r"-partition-(?P<index>0|[1-9][0-9]{0,9})\z"
 _PARTITION_SUFFIX = r"-partition-(?:0|[1-9][0-9]{0,9})\z"
 _OF_NOTHING = rf"/[{JAVA_WHITESPACE}]*-partition-[+-]?[0-9]+\z"
@@ -86,7 +87,7 @@ class _Check:
         self.count = 0
 
     def told(self) -> list[str]:
-        """Return error messages for the first invalid rows, sorted by position in the file."""
+        """Return error texts for the first invalid rows, sorted by position in the file."""
         first = sorted(self._told)[:MAX_TOLD_ROWS]
         return [f"{self._place} {number}: {reason}" for number, reason in first]
 
@@ -235,11 +236,11 @@ def highest_partitions(
 ) -> Iterator[tuple[str, int, int]]:
     """Yield partitioned topics with their highest partition number.
 
-    Each comes with the number from ``places`` that its partitions share.
+    Each is yielded with the number in ``places`` that its partitions have in common.
 
     Args:
-        topics: Full names.
-        places: A number for each, the same for all partitions of a topic.
+        topics: Full topic names.
+        places: A number for each name, the same for all partitions of a topic.
     """
     are = pc.match_substring_regex(topics, _PARTITION_SUFFIX)
     partitions = topics.filter(are)
@@ -270,7 +271,7 @@ def _nothing_fault(row: Row) -> str:
 def _beyond_partitions(topics: pa.ChunkedArray) -> np.ndarray:
     """Return a mask of names whose partition number is above the maximum.
 
-    Numbers above a Java int are not partition numbers, but part of the topic's name.
+    A number above a Java int is no partition number, but a part of the topic's name.
     """
     long = np.asarray(pc.match_substring_regex(topics, _BEYOND).to_numpy(), bool)
     places = np.flatnonzero(long)

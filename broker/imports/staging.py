@@ -1,7 +1,7 @@
 """A buffer of imported rows, released as soon as all rows of their namespaces have arrived.
 
-Rows stay in their original columns, for any number of namespaces: a namespace is a number and a
-count until its rows are taken.
+Rows stay in their original columns, whatever the number of namespaces: until its rows are taken, a
+namespace only needs a number and a count.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 ROWS_PER_LOT = 8_192
-"""Rows of a lot; a namespace with more rows is a lot of its own."""
+"""The approximate number of rows of a lot; a namespace with more rows is a separate lot."""
 
 
 class Lot(NamedTuple):
@@ -34,7 +34,7 @@ class Lot(NamedTuple):
 
 
 class StagedRows:
-    """A buffer of rows whose namespaces may have further rows later in the file. Mutable."""
+    """A mutable buffer of rows whose namespaces may have further rows later in the file."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -48,7 +48,7 @@ class StagedRows:
         return list(self._counts)
 
     def add(self, table: pa.Table) -> None:
-        """Add a table's rows to the buffer; its column ``namespace`` assigns them."""
+        """Add a table's rows to the buffer; the column ``namespace`` has each row's namespace."""
         column = table["namespace"].combine_chunks().dictionary_encode()
         codes = column.indices.to_numpy(zero_copy_only=False)
         names: list[str] = column.dictionary.to_pylist()
@@ -101,7 +101,7 @@ class _Part:
     """Rows added to the buffer together, sorted by the numbers of their namespaces.
 
     Attributes:
-        left: Number of remaining rows.
+        left: The number of rows that were not taken yet.
     """
 
     def __init__(self, table: pa.Table, numbers: np.ndarray) -> None:

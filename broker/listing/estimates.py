@@ -53,7 +53,7 @@ class ListingEstimates:
     def of(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str] = NO_PROPERTIES
     ) -> ListingEstimate:
-        """Return the estimate for a request."""
+        """Return the estimated heap memory of the topic list that a request asks for."""
         holder = self._sizes.holder(self._key(namespace, mode, properties))
         known_bytes = partial(self._lister.known_bytes, namespace, mode, properties)
         return ListingEstimate(self._policy, holder, known_bytes, anyone_resets=self._anyone_resets)
@@ -74,7 +74,7 @@ class ListingEstimates:
 
 
 class ListingEstimate(SizeGuess):
-    """The estimated heap memory of a request, replaced once the actual list is known."""
+    """The estimated heap memory of a requested topic list, replaced by the list's actual size."""
 
     __slots__ = ("_known_bytes", "_policy")
 
@@ -91,9 +91,9 @@ class ListingEstimate(SizeGuess):
         self._known_bytes = known_bytes
 
     async def size(self) -> int:
-        """Return how many bytes of heap to reserve for the topic list.
+        """Return the number of heap bytes to reserve for the topic list.
 
-        Under the policy ``last`` this may wait until a concurrent request knows the size.
+        Under the policy ``last`` this may wait until a concurrent request has determined the size.
         """
         if self._policy is SizeEstimate.PROPOSAL:
             return PROPOSAL_ESTIMATE_BYTES
@@ -105,7 +105,7 @@ class ListingEstimate(SizeGuess):
         return FIRST_ESTIMATE_BYTES if known is None else known
 
     def listed(self, listing: TopicListing) -> int:
-        """Return a list's heap memory in bytes, and remember the size for later estimates."""
+        """Return the heap bytes of a topic list, and remember the number for later estimates."""
         size_bytes = charged_bytes(self._policy, listing.estimated_bytes, len(listing))
         self.actual(size_bytes)
         return size_bytes

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from proto.transport.connection import Connection
 
 MAX_WAITS = 4
-"""Most waits of a request for direct memory: its list may grow faster than permits are granted."""
+"""How often a request waits for direct memory at most: its list may grow faster than permits are
+granted."""
 
 
 class GetTopicsHandler:
@@ -68,10 +69,10 @@ class GetTopicsHandler:
         return self._estimates.expected_bytes(namespace, mode, properties)
 
     def properties_of(self, request: pb.CommandGetTopicsOfNamespace) -> Mapping[str, str]:
-        """Return the properties of a request relevant for the list.
+        """Return the properties by which a request selects topics.
 
         Raises:
-            RequestError: The request has too many; refused before copying.
+            RequestError: The request has too many properties; it is refused before they are copied.
         """
         try:
             return self._lister.properties_of(request)
@@ -88,15 +89,15 @@ class GetTopicsHandler:
     ) -> bool:
         """Answer a request immediately if no step has to wait; a task takes twice the time.
 
-        Memory is requested, counted and recorded, but held only for bytes not accepted by the
-        kernel.
+        Memory is requested, counted and recorded, but held only for bytes that the kernel has not
+        accepted yet.
 
         Args:
             request: The command.
             namespace: The command's namespace.
             cnx: The client's connection.
-            alone: Whether the connection has no concurrent request: beside another, only an empty
-                listing, which needs no memory, is answered.
+            alone: Whether the connection has no concurrent request. If it has one, only an empty
+                topic list, which needs no memory, is sent.
 
         Returns:
             False if a step has to wait, or refuses: no memory is held, and ``serve`` takes over.
@@ -172,7 +173,7 @@ class GetTopicsHandler:
             raise RequestError(pb.TooManyRequests, NO_DIRECT_MEMORY)
 
     async def _make(self, asked: ListingRequest, ahead: DirectAhead | None = None) -> int | None:
-        """Build a response and queue it, or return how many bytes of direct memory are missing.
+        """Build a response and queue it, or return the number of missing bytes of direct memory.
 
         None means that the response is queued.
         """
@@ -215,7 +216,7 @@ class GetTopicsHandler:
         return listing
 
     async def _answer(self, asked: ListingRequest, listing: TopicListing) -> ListingAnswer:
-        """Build the response: apply the client's pattern, and omit names the client has."""
+        """Build the response: apply the client's pattern, and omit a list that the client has."""
         filtered = asked.pattern is not None
         if asked.pattern is not None:
             try:
@@ -229,9 +230,9 @@ class GetTopicsHandler:
     async def _direct(
         self, asked: ListingRequest, answer: ListingAnswer, ahead: DirectAhead | None
     ) -> Callable[[], object] | None:
-        """Take direct memory, acquired in advance or free; return its release function.
+        """Take direct memory that was acquired in advance or is free; return its release function.
 
-        If neither is enough, return None; as shipped the request waits, holding its heap.
+        If there is not enough, return None; as shipped, the request waits while it holds its heap.
         """
         key, size_bytes = answer.shared, answer.response.command_bytes
         if self._rules.keeps_heap:
@@ -248,8 +249,8 @@ class GetTopicsHandler:
     ) -> DirectAhead:
         """Wait for direct memory while holding none; equal requests wait together.
 
-        A request waits alone after its share went to another answer (the list changed, or is
-        private).
+        A request waits alone if the memory it waited for went to another answer, because the topic
+        list has changed or is private.
         """
         key = (asked.cnx, asked.command.request_id) if alone else asked.key
         with self._direct_refusals():

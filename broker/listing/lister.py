@@ -63,10 +63,11 @@ class TopicLister:
         return self.calls is not None
 
     def properties_of(self, request: pb.CommandGetTopicsOfNamespace) -> Mapping[str, str]:
-        """Return the properties of a request relevant for the list; none without a plug-in.
+        """Return the properties by which a request selects topics; none without a plug-in.
 
         Raises:
-            TooManyPropertiesError: The request has too many, even if no plug-in would read them.
+            TooManyPropertiesError: The request has too many properties, even if no plug-in reads
+                them.
         """
         properties: Sequence[pb.KeyValue] = request.properties
         if not properties:
@@ -79,22 +80,22 @@ class TopicLister:
     def known_bytes(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str] = NO_PROPERTIES
     ) -> int | None:
-        """Return the heap estimate of a list in bytes; None if unknown without waiting.
+        """Return the heap bytes of a topic list; None if they cannot be determined without waiting.
 
-        A plug-in's result is unknown: the namespace's size does not determine it.
+        The size of a plug-in's list is unknown, because the namespace's size does not determine it.
         """
         if properties and self.filters:
             return None
         return self._store.estimated_bytes(namespace, mode)
 
     def listing_at_once(self, namespace: NamespaceName, mode: Mode) -> TopicListing | None:
-        """Return the list of a request without properties; None if unknown without waiting."""
+        """Return a namespace's topic list of a mode; None if that is impossible without waiting."""
         return self._store.listing_at_once(namespace, mode)
 
     async def list_topics(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str] = NO_PROPERTIES
     ) -> TopicListing:
-        """Return a namespace's topics of a mode, each partition by itself.
+        """Return a namespace's topics of a mode, with each partition as a separate topic.
 
         System topics are left out.
 
@@ -126,7 +127,7 @@ async def open_lister(
     """Open a lister with the configured plug-in, which is closed when the block ends.
 
     Raises:
-        StartError: The plug-in cannot be used; one sentence.
+        StartError: The plug-in cannot be used; the text is one sentence.
     """
     name, timeout = config.pulsar_resources_extended_class_name, config.resources_timeout_seconds
     async with open_resources(name, BrokerContext(store, config), timeout, clock) as resources:

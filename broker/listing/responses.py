@@ -26,7 +26,7 @@ class ListingRequest:
         command: The command.
         namespace: The command's namespace.
         name: ``tenant/namespace``.
-        properties: The relevant properties.
+        properties: The properties by which the request selects topics.
         pattern: The client's pattern, if the broker must apply it.
         cnx: The client's connection.
     """

@@ -59,7 +59,7 @@ class Refusals:
 
 
 class PulsarRefusals(Refusals):
-    """Errors for refused topic lists, as recorded of a real broker.
+    """Errors for refused topic lists, as recorded from a real broker.
 
     A list that is too large is refused only once; later requests for it stay unanswered.
     """
@@ -96,8 +96,8 @@ class AnswerRules:
 
     Attributes:
         private_buffers: Whether every response is assembled into private bytes.
-        max_frame_bytes: Largest frame sent; 0 is unbounded: a client then loses its connection over
-            a frame above its limit.
+        max_frame_bytes: The largest frame sent. With 0 there is no limit: a client closes its
+            connection when it receives a frame above the client's own limit.
         keeps_heap: Whether a request keeps its heap while waiting for direct memory. Otherwise the
             request releases the heap, and may be answered in the event-loop iteration of its
             arrival.

@@ -50,7 +50,7 @@ class BrokerSums:
         self._latency.add_all(past.latency)
 
     def add(self, topic: Topic, figures: Mapping[str, float]) -> None:
-        """Add a topic's metric values, which include its removed subscriptions, to the sums."""
+        """Add a topic's metric values, including its removed subscriptions' values, to the sums."""
         add_up(self._sums, figures)
         self._latency.add_all(topic.latency)
         if is_system(topic):
@@ -64,15 +64,15 @@ class BrokerSums:
         add_up(self._sums, sent)
 
     def add_closing(self, topic: Topic, totals: Mapping[str, float]) -> None:
-        """Add the past traffic of a topic that is being unloaded to the sums."""
+        """Add the messages and bytes of a topic that is being unloaded to the sums."""
         add_up(self._sums, totals)
         self._latency.add_all(topic.latency)
 
     def show(self, table: SampleTable, cluster: dict[str, str], topics: LoadedTopics) -> None:
-        """Add samples of the whole broker, which cover all topics, to ``table``.
+        """Add the broker's samples, which are sums over all topics, to ``table``.
 
         Args:
-            table: Takes the samples.
+            table: The table to which the samples are added.
             cluster: The label common to all samples.
             topics: The loaded topics.
         """
@@ -109,23 +109,23 @@ STORE: Table[StoreFigures] = table(
     "floodgate_message_store_",
     ("entries", "Stored entries", "entries"),
     ("data_bytes", "Bytes of stored entries", "data_bytes"),
-    ("bytes", "Bytes of stored entries with overhead", "charged_bytes"),
+    ("bytes", "Bytes of stored entries, including overhead", "charged_bytes"),
     ("limit_bytes", "Limit of the message store's bytes; 0: none", "bounds.process"),
-    ("refused_total", "Messages refused at a bound", "refused"),
+    ("refused_total", "Messages refused at a bound of stored bytes", "refused"),
 )
 """The contents and counters of the message store."""
 
 DATABASE: Table[StoreFigures] = table(
     "floodgate_message_database_",
-    ("file_bytes", "Bytes of the database with write-ahead log", "file_bytes"),
-    ("recent_bytes", "Bytes of newest entries also in memory", "recent_bytes"),
-    ("unwritten_bytes", "Bytes waiting to be written", "unwritten_bytes"),
-    ("longest_transaction_seconds", "The longest transaction", "writing.longest_seconds"),
+    ("file_bytes", "Bytes of the database, write-ahead log included", "file_bytes"),
+    ("recent_bytes", "Bytes of the newest entries, kept in memory", "recent_bytes"),
+    ("unwritten_bytes", "Bytes not yet written to the database", "unwritten_bytes"),
+    ("longest_transaction_seconds", "Longest transaction's time", "writing.longest_seconds"),
     ("fetched_entries_total", "Entries read from the database", "fetched_entries"),
-    ("transactions_total", "Transactions", "writing.transactions"),
-    ("written_bytes_total", "Bytes written", "writing.written_bytes"),
-    ("transaction_seconds_total", "Total time of transactions", "writing.seconds"),
-    ("failures_total", "Failed transactions; a full disk's are repeated", "writing.failures"),
+    ("transactions_total", "Database transactions", "writing.transactions"),
+    ("written_bytes_total", "Bytes written to the database", "writing.written_bytes"),
+    ("transaction_seconds_total", "Total time of database transactions", "writing.seconds"),
+    ("failures_total", "Failed transactions; repeated if the disk is full", "writing.failures"),
 )
 
 

@@ -74,7 +74,7 @@ _OF_STORAGE = (
     "last_consumed_flow_timestamp",
     "last_mark_delete_advanced_timestamp",
 )
-"""Figures that are 0 without stored messages."""
+"""Metric values that are 0 for non-persistent topics, which store no messages."""
 
 
 def sent_figures(subscription: AnySubscription) -> dict[str, float]:
@@ -206,7 +206,7 @@ def _buckets(prefix: str, bounds: Iterable[str], counts: Iterable[int]) -> dict[
 
 
 def own_figures(topic: Topic) -> dict[str, float]:
-    """Return the metric values of a topic that cannot be summed with other topics' values."""
+    """Return those metric values of a topic that cannot be added to other topics' values."""
     stored = isinstance(topic, PersistentTopic)
     policies = topic.policies
     return {

@@ -1,11 +1,11 @@
 """Message metrics, read from the loaded topics at each scrape.
 
-With exposeTopicLevelMetricsInPrometheus topics and subscriptions have separate samples, else
-namespaces. The broker always has samples.
+With exposeTopicLevelMetricsInPrometheus, topics and subscriptions have separate samples; otherwise
+namespaces have. The broker always has samples.
 
 Bound: floodgateMaxMetricSubjects topics, subscriptions, consumers and producers with separate
-samples. A topic beyond the bound is shown in samples of its namespace, without the label ``topic``,
-so that sums stay right.
+samples. A topic beyond the bound is included in samples of its namespace, without the label
+``topic``, so that sums stay right.
 
 Source: upstream NamespaceStatsAggregator; names, types and labels as recorded from Pulsar 4.2.4.
 """
@@ -60,51 +60,51 @@ _SENTENCES = {
     "out_bytes_total": "Bytes delivered since the topics were loaded",
     "msg_backlog": "Entries unacknowledged by subscriptions",
     "storage_size": "Bytes of stored entries",
-    "storage_logical_size": "Bytes of stored entries, one copy",
-    "storage_offloaded_size": "Offloaded bytes: always 0",
-    "storage_backlog_size": "Bytes of the largest backlog of a topic",
+    "storage_logical_size": "Bytes of stored entries, without replicas",
+    "storage_offloaded_size": "Bytes of offloaded entries: always 0",
+    "storage_backlog_size": "Bytes of the topic's largest backlog",
     "storage_write_rate": "Entries stored a second",
-    "storage_read_rate": "Entries a second read from disk, in the last period",
-    "storage_read_cache_misses_rate": "Equal to the read rate",
+    "storage_read_rate": "Entries read from disk a second",
+    "storage_read_cache_misses_rate": "Cache misses a second: the read rate",
     "storage_backlog_quota_limit": "Backlog quota in bytes; -1: no limit",
     "storage_backlog_quota_limit_time": "Backlog quota in seconds; -1: no limit",
-    "storage_backlog_age_seconds": "Age of the oldest message in a backlog; -1 is not known",
-    "storage_backlog_quota_exceeded_evictions_total": "Evictions by a backlog quota",
-    "delayed_message_index_size_bytes": "Memory of delayed messages",
-    "publish_rate_limit_times": "Messages above the publish rate",
+    "storage_backlog_age_seconds": "Age of the oldest message in a backlog; -1: unknown",
+    "storage_backlog_quota_exceeded_evictions_total": "Evictions of messages by a backlog quota",
+    "delayed_message_index_size_bytes": "Memory for the index of delayed messages",
+    "publish_rate_limit_times": "Messages that exceeded the publish rate",
     "average_msg_size": "Mean bytes of a message",
     "consumer_msg_ack_rate": "Acknowledgements a second",
     "consumer_msg_rate_out": "Messages delivered a second",
     "consumer_msg_throughput_out": "Bytes delivered a second",
-    "consumer_msg_rate_redeliver": "Messages delivered again a second",
-    "consumer_available_permits": "Permits of the consumer",
+    "consumer_msg_rate_redeliver": "Messages redelivered a second",
+    "consumer_available_permits": "Messages that the consumer permits the broker to send",
     "consumer_unacked_messages": "Messages delivered and not acknowledged",
-    "consumer_blocked_on_unacked_messages": "1 if blocked on unacknowledged messages",
+    "consumer_blocked_on_unacked_messages": "1 if unacknowledged messages block delivery",
     "producer_msg_rate_in": "Messages published a second",
     "producer_msg_throughput_in": "Bytes published a second",
     "producer_msg_average_Size": "Mean bytes of a message",
     "subscription_consumers_count": "Connected consumers",
     "subscription_msg_rate_out": "Messages delivered a second",
     "subscription_msg_throughput_out": "Bytes delivered a second",
-    "subscription_msg_rate_redeliver": "Messages delivered again a second",
+    "subscription_msg_rate_redeliver": "Messages redelivered a second",
     "subscription_msg_ack_rate": "Acknowledgements a second",
     "subscription_unacked_messages": "Messages delivered and not acknowledged",
     "subscription_last_consumed_timestamp": "Time of the last delivery, ms since 1970",
     "subscription_last_acked_timestamp": "Time of the last acknowledgement, ms since 1970",
     "subscription_back_log": "Unacknowledged entries",
-    "subscription_back_log_no_delayed": "Unacknowledged entries without delayed ones",
+    "subscription_back_log_no_delayed": "Unacknowledged entries, not counting delayed ones",
     "subscription_delayed": "Delayed messages",
-    "subscription_delayed_message_index_size_bytes": "Memory of delayed messages",
-    "subscription_in_replay": "Entries to redeliver",
-    "subscription_blocked_on_unacked_messages": "1 if blocked on unacknowledged messages",
+    "subscription_delayed_message_index_size_bytes": "Memory for the index of delayed messages",
+    "subscription_in_replay": "Entries that wait for redelivery",
+    "subscription_blocked_on_unacked_messages": "1 if unacknowledged messages block delivery",
     "subscription_total_msg_expired": "Entries expired since the topic was loaded",
     "subscription_last_expire_timestamp": "Time of the last expiry, ms since 1970",
-    "subscription_last_consumed_flow_timestamp": "Time of the last permits, ms since 1970",
-    "subscription_last_mark_delete_advanced_timestamp": "Last mark-delete move, ms since 1970",
-    "topic_load_pending_requests": "Topics being loaded, or waiting for it",
+    "subscription_last_consumed_flow_timestamp": "Time of the last FLOW command, ms since 1970",
+    "subscription_last_mark_delete_advanced_timestamp": "Time of last mark-delete, ms since 1970",
+    "topic_load_pending_requests": "Topics being loaded, or waiting to be loaded",
     "publish_latency": "Milliseconds until messages were stored; quantiles are bounds of buckets",
     "topic_load_failed": "Topics that failed to load",
-    "floodgate_metrics_topics_left_out": "Topics without own samples, above the limit",
+    "floodgate_metrics_topics_left_out": "Topics without samples of their own, above the limit",
 }
 
 
@@ -130,7 +130,7 @@ def _of_bucket(name: str) -> str:
 _NOT_OF_TOPICS = frozenset(
     ("consumer_msg_ack_rate", "subscription_delayed", "subscription_in_replay")
 )
-"""Metrics of subscriptions and consumers that topics lack."""
+"""Metrics that subscriptions and consumers have, but not topics."""
 
 
 class MetricSource(NamedTuple):
@@ -155,7 +155,7 @@ class MessageMetrics:
         self._source = source
 
     def gather(self) -> Generator[None, None, Families]:
-        """Read all loaded topics, a step at a time; return the metrics."""
+        """Read all loaded topics in steps, and return their metrics."""
         walk = _Walk(self._source)
         for topic in self._source.topics:
             if topic.closing:
@@ -180,7 +180,7 @@ class _Walk:
         self._broker = BrokerSums(past)
 
     def take(self, topic: Topic) -> Steps:
-        """Add a topic to the sums, and show its own samples unless the limit is reached."""
+        """Add a topic to the sums, and create its own samples unless the limit is reached."""
         shown: dict[AnySubscription, dict[str, float]] = {}
         sums, gone = SubscriptionSums(), _sent_by_gone(topic)
         for one in topic.subscriptions:
@@ -204,7 +204,7 @@ class _Walk:
             yield
 
     def take_closing(self, topic: Topic) -> None:
-        """Add the past traffic of a topic that is being unloaded to the sums."""
+        """Add the messages and bytes of a topic that is being unloaded to the sums."""
         totals = totals_of(topic)
         self._broker.add_closing(topic, totals)
         if not self._source.keys.topics:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class QuotaTopic(Protocol):
-    """The attributes of a topic that the enforcement of backlog quotas uses."""
+    """The interface (typing Protocol) with the attributes of a topic that backlog quotas need."""
 
     config: BrokerConfig
     clock: Clock
@@ -38,14 +38,15 @@ class QuotaTopic(Protocol):
 
 
 _KEPT_PART = 0.9
-"""The part of the limit that an eviction leaves (upstream: the target ratio of dropBacklog)."""
+"""The part of the quota's limit to which an eviction reduces a backlog (upstream: the target ratio
+of dropBacklog)."""
 
 
 def check_quota(topic: QuotaTopic) -> None:
-    """Refuse a new producer if its topic exceeds a backlog quota whose action is not to evict.
+    """Refuse a new producer if its topic exceeds a backlog quota that holds or fails producers.
 
     Raises:
-        RequestError: A quota with a producer action is exceeded.
+        RequestError: The topic exceeds such a quota.
     """
     for quota in exceeded_quotas(topic):
         if quota.action is not QuotaAction.EVICT:
@@ -53,7 +54,7 @@ def check_quota(topic: QuotaTopic) -> None:
 
 
 async def enforce_quota(topic: QuotaTopic) -> None:
-    """Close a topic's producers or skip its oldest messages, as its exceeded quotas demand."""
+    """Apply the actions of a topic's exceeded quotas: close producers or skip old messages."""
     for quota in exceeded_quotas(topic):
         if quota.action is not QuotaAction.EVICT:
             topic.producers.disconnect(quota_exceeded(hold=quota.action is QuotaAction.HOLD))
@@ -79,7 +80,7 @@ def exceeded_quotas(topic: QuotaTopic) -> list[BacklogQuota]:
 def _oldest_seconds(topic: QuotaTopic, slowest: Subscription | None) -> float:
     """Return the age in seconds of the oldest message in a subscription's backlog.
 
-    0 if the backlog is empty, or if the age is unknown.
+    Return 0 if the backlog is empty, or if the age is unknown.
     """
     if slowest is None or not slowest.cursor.backlog:
         return 0.0
@@ -98,9 +99,9 @@ def _slowest(among: Iterable[Subscription]) -> Subscription | None:
 
 
 def _evictable(topic: QuotaTopic) -> list[Subscription]:
-    """Return the subscriptions from which a quota may skip messages.
+    """Return the subscriptions from which a backlog quota may skip messages.
 
-    All except compaction's, as recorded from a real broker.
+    These are all except the internal subscription of compaction, as recorded from a real broker.
     """
     return [one for one in topic.subscriptions if not one.internal]
 
@@ -126,9 +127,10 @@ async def _evict_by_age(topic: QuotaTopic, limit_seconds: int) -> None:
 
 
 def evict_oldest(topic: QuotaTopic) -> None:
-    """Skip the oldest ledger's messages in all subscriptions, if the quota's action is to evict.
+    """If the size quota's action is to evict, skip the messages of the topic's oldest ledger.
 
-    Called when the store has no capacity for another message of the topic.
+    The messages are skipped in all subscriptions. Called when the store has no capacity for another
+    message of the topic.
     """
     ledger = topic.ledger
     if topic.policies.size_quota.action is not QuotaAction.EVICT:

@@ -1,8 +1,8 @@
 """Deduplication, which stores a message once even if its producer sends it again.
 
 The highest sequence id of each producer name is stored as a property of the cursor
-``pulsar.dedup``. The cursor's position bounds the covered entries; later entries are read again
-when the topic is loaded.
+``pulsar.dedup``. These properties cover the entries up to the cursor's position; when the topic is
+loaded, later entries are read again.
 
 Source: upstream MessageDeduplication (PIP-6).
 """
@@ -27,7 +27,7 @@ _ENTRIES_AT_ONCE, _BYTES_AT_ONCE = 200, 1024 * 1024
 
 
 class Verdict(Enum):
-    """The answer to the question whether a message is a duplicate."""
+    """The result of checking whether a message is a duplicate."""
 
     NEW = "store it"
     DUPLICATE = "it is stored already"
@@ -35,24 +35,25 @@ class Verdict(Enum):
 
 
 def highest_of(sequence_id: int, highest_sequence_id: int) -> int:
-    """Return the last sequence id of a batch or a single message, given both ids on the wire."""
+    """Return the highest sequence id of a message or batch, given its two unsigned wire fields."""
     return max(signed(sequence_id), signed(highest_sequence_id))
 
 
 class Deduplication:
     """The highest stored sequence id of each producer of one topic.
 
-    Bound: ``max_producers`` names; beyond, the least recently publishing name is forgotten.
+    Bound: ``max_producers`` names; above it, the name that published least recently is evicted.
 
     Args:
         ledger: The topic's ledger.
-        entries_interval: Most entries between two snapshots (brokerDeduplicationEntriesInterval).
+        entries_interval: The largest number of entries between two snapshots of the sequence ids
+            (brokerDeduplicationEntriesInterval).
         max_producers: brokerDeduplicationMaxNumberOfProducers.
-        counts_parts: Recovery counts a message's first chunk as the whole message, so the last
-            chunk is refused after an unload (recorded).
+        counts_parts: If True, recovery treats a message's first chunk as the whole message, so that
+            the last chunk is refused if it arrives after an unload (recorded).
 
     Attributes:
-        enabled: The topic's policy; if False every message is new.
+        enabled: The topic's deduplication policy; if False, every message counts as new.
     """
 
     def __init__(
@@ -136,11 +137,12 @@ class Deduplication:
         return self._stored.get(producer, -1)
 
     def judge(self, producer: str, sequence_id: int) -> Verdict:
-        """Return whether a message or batch is new, a duplicate, or still being stored.
+        """Return the verdict on a message or batch: new, duplicate, or unknown (being stored).
 
         Args:
             producer: The producer's name.
-            sequence_id: The sequence id on the wire; for a batch the first.
+            sequence_id: The unsigned sequence id on the wire; for a batch, that of the first
+                message.
         """
         number, pushed = signed(sequence_id), self._pushed.get(producer)
         if pushed is None or number > pushed:

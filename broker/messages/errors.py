@@ -58,8 +58,8 @@ def quota_exceeded(*, hold: bool, text: str = _ABOVE_QUOTA) -> RequestError:
     """Return the error for a producer of a topic that exceeds a backlog quota.
 
     Args:
-        hold: The producer is to wait; otherwise it fails.
-        text: The reason, if another bound is reached.
+        hold: True if the client lets the producer wait; False if the producer fails.
+        text: The error text, if another limit than the quota is exceeded.
     """
     code = (
         pb.ProducerBlockedQuotaExceededError if hold else pb.ProducerBlockedQuotaExceededException

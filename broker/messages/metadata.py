@@ -1,4 +1,4 @@
-"""Functions that read from message metadata the fields which a broker needs."""
+"""Functions that read those fields of message metadata that a broker needs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def parse_metadata(data: bytes) -> pb.MessageMetadata:
     An entry consists of a checksum, which may be missing, its metadata, and the payload.
 
     Raises:
-        RemoteProtocolError: No readable metadata.
+        RemoteProtocolError: The entry has no readable metadata.
     """
     try:
         return pb.MessageMetadata.FromString(metadata_bytes(data))
@@ -48,10 +48,10 @@ def parse_metadata(data: bytes) -> pb.MessageMetadata:
 
 
 def metadata_bytes(data: bytes) -> bytes:
-    """Return the still encoded metadata from within an entry's bytes.
+    """Return the part of an entry's bytes that is its encoded metadata.
 
     Raises:
-        RemoteProtocolError: No complete metadata.
+        RemoteProtocolError: The entry has no complete metadata.
     """
     start = _CHECKSUM_BYTES if data.startswith(_CHECKSUM_MAGIC) else 0
     if len(data) < start + _LENGTH.size:
@@ -67,14 +67,14 @@ def digest_of(metadata: pb.MessageMetadata) -> MessageDigest:
     """Return the fields of an entry's metadata that are stored beside its bytes.
 
     A batch counts as at least one message: a smaller number would give consumers more permits with
-    each delivery (recorded of a real broker).
+    each delivery (recorded from a real broker).
     """
     messages = max(1, metadata.num_messages_in_batch)
     return MessageDigest(messages, metadata.publish_time, metadata.deliver_at_time)
 
 
 def is_part(metadata: pb.MessageMetadata) -> bool:
-    """Return True for any chunk of a chunked message except the last chunk."""
+    """Return True for each chunk of a chunked message except the last chunk."""
     return metadata.chunk_id < metadata.num_chunks_from_msg - 1
 
 
@@ -100,8 +100,8 @@ _FIELDS = frozenset(
 def _key_fields() -> Any:  # noqa: ANN401
     """Return a Protobuf class with only those fields of MessageMetadata that define the key.
 
-    Skips properties, which may number thousands: each delivery reads the key, and parsing all of
-    256 KiB takes 8 ms.
+    The class skips properties, of which a message may have thousands. Each delivery reads the key,
+    and parsing 256 KiB of complete metadata would take 8 ms.
     """
     whole = DescriptorProto()
     pb.MessageMetadata.DESCRIPTOR.CopyToProto(whole)

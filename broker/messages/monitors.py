@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 
 class TopicMonitors:
-    """The periodic work on loaded topics, except topics that need none at present."""
+    """The tasks of periodic work on loaded topics; topics that need no work now are skipped."""
 
     def __init__(
         self, topics: LoadedTopics, deletion: TopicDeletion, config: PublishingConfig
@@ -123,11 +123,11 @@ class TopicMonitors:
         await self._each(lambda topic: topic.deduplication.save())
 
     async def enforce_quotas(self) -> None:
-        """Close producers or skip messages of the topics that exceed a backlog quota."""
+        """For each topic that exceeds a backlog quota, close its producers or skip old messages."""
         await self._each(enforce_quota)
 
     async def compact(self) -> None:
-        """Start compacting the topics with more uncompacted data than policies allow."""
+        """Start compacting the topics whose uncompacted data exceeds the policies' threshold."""
         await self._each(lambda topic: topic.compaction.start_if_due())
 
     async def expire_subscriptions(self) -> None:
@@ -146,7 +146,7 @@ class TopicMonitors:
                     await self._deletion.delete_without_partitions(name)
 
     async def _unused(self) -> AsyncIterator[TopicName]:
-        """Yield the names of topics unused for longer than policies allow, loaded or not."""
+        """Yield the names of topics, loaded or not, unused for longer than policies allow."""
         self._topics.resting.looked_at = self._clock.now()
         async for topic in in_turns(self._topics.resting.awake()):
             if topic.in_use:

@@ -23,9 +23,9 @@ class Position(NamedTuple):
 
 
 EARLIEST = Position(-1, -1)
-"""Stands before every entry (upstream: MessageId.earliest)."""
+"""The position before all entries (upstream: MessageId.earliest)."""
 LATEST = Position(_SIGNED_LIMIT - 1, _SIGNED_LIMIT - 1)
-"""Stands behind every entry (upstream: MessageId.latest)."""
+"""The position after all entries (upstream: MessageId.latest)."""
 
 
 def from_wire(ledger_id: int, entry_id: int) -> Position:

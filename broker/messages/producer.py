@@ -1,4 +1,4 @@
-"""A client's producer, from its PRODUCER command until it closes, and its receipts.
+"""A client's producer, from its PRODUCER command until it closes, and its send receipts.
 
 Receipts are hand-encoded frames: Google's encoder takes four times as long.
 """
@@ -81,7 +81,7 @@ def send_error(
 
 
 class ProducerConnection(Protocol):
-    """The attributes and methods of a connection that its producers use.
+    """The interface (typing Protocol) with the methods of a connection that producers call.
 
     Attributes:
         peer: The client's address.
@@ -104,11 +104,11 @@ class ProducerConnection(Protocol):
         """Return True if the client answers a ping; otherwise close the connection."""
 
     def producer_was_closed(self, producer_id: int) -> None:
-        """Ignore, for a while, messages of a producer that this broker has closed."""
+        """For a while, ignore messages sent to a producer that this broker has closed."""
 
 
 class ProducedTopic(ABC):
-    """The attributes and methods of a topic that its producers use.
+    """The base class with the attributes and methods of a topic that its producers use.
 
     Attributes:
         name: The full name.
@@ -139,7 +139,7 @@ class ProducedTopic(ABC):
             highest_sequence_id: The last sequence id of a batch; -1 without a batch.
             data: Checksum, metadata and payload.
             digest: The stored part of the metadata.
-            whole: Not a chunk, or the message's last chunk.
+            whole: False for each chunk of a chunked message except the last.
         """
 
     @abstractmethod
@@ -164,18 +164,18 @@ class Producer:
         cnx: The producer's connection.
         producer_id: The client's id, unique on the connection.
         request_id: The id of the PRODUCER request.
-        name: The name, from the client or generated.
+        name: The producer's name, chosen by the client or generated.
         access_mode: The requested access mode.
-        asked_epoch: The client's topic epoch; None if absent.
+        asked_epoch: The topic epoch in the client's request; None if absent.
         epoch: Counts the client's attempts to connect the producer.
-        user_provided_name: The client chose the name.
-        encrypted: The client announced encryption.
+        user_provided_name: True if the client chose the name.
+        encrypted: True if the client has announced that it encrypts messages.
         metadata: The client's properties.
         schema_version: The schema's version; empty without a schema.
         last_sequence_id: The last sequence id known to deduplication; -1 if unknown.
-        topic: The topic, once loaded.
+        topic: The topic; None until it is loaded.
         state: The stage of the producer's life.
-        pending: Messages not stored yet.
+        pending: The number of messages that are not stored yet.
         statistics: The producer's statistics.
         connected_at: Time of connecting, in ms since 1970.
 
@@ -236,7 +236,7 @@ class Producer:
         self.cnx.send(success)
 
     def answer_again(self, request_id: int) -> None:
-        """Answer a repeated PRODUCER command for an id that is in use, describing this producer."""
+        """Answer a repeated PRODUCER command, whose producer id is in use, with this producer."""
         again = self._success(request_id, None)
         again.producer_success.last_sequence_id = -1
         self.cnx.send(again)
@@ -287,25 +287,25 @@ class Producer:
             self._end()
 
     def connection_lost(self) -> None:
-        """End the producer because its connection is lost."""
+        """Close the producer because its connection is lost."""
         self._end()
 
     def dropped(self) -> None:
-        """End the producer without telling the client.
+        """Close the producer without notifying the client.
 
         The client's next SEND closes the connection, as for an unknown producer.
         """
         self._end()
 
     def fail(self, error: RequestError) -> None:
-        """End a producer that is not open yet, with an error in answer to its PRODUCER command."""
+        """Close a producer that is not open yet, and answer its PRODUCER command with an error."""
         self._end()
         self.cnx.send(error_command(self.request_id, error.server_error, error.message))
 
     def disconnect(self, new_owner: ServerUrls = NO_URLS) -> None:
         """Close the producer at the broker's initiative.
 
-        The client then connects to the new owner; if there is none, it looks up the topic.
+        The client then connects to the topic's new owner; if none is known, it looks up the topic.
         """
         was_open = self.state in (ProducerState.OPEN, ProducerState.CLOSING)
         self._end()
@@ -326,9 +326,11 @@ class Producer:
 
 
 LEAST_GRACE_SECONDS = 5.0
-"""Shortest time for which closed producers are remembered, for a broker without keep-alive."""
+"""The least number of seconds for which a closed producer is remembered, even without
+keep-alive."""
 MAX_CLOSED = 10_000
-"""Most remembered producers of a connection; beyond, the oldest is forgotten."""
+"""The largest number of closed producers remembered per connection; above it, the oldest is
+forgotten."""
 
 
 class ClosedProducers:
@@ -336,7 +338,7 @@ class ClosedProducers:
 
     Args:
         clock: The connection's clock.
-        seconds: How long an id is remembered (upstream: keepAliveIntervalSeconds).
+        seconds: For how many seconds an id is remembered (upstream: keepAliveIntervalSeconds).
     """
 
     def __init__(self, clock: Clock, seconds: float) -> None:
@@ -362,5 +364,5 @@ class ClosedProducers:
         self._until[producer_id] = now + self._seconds
 
     def discard(self, producer_id: int) -> None:
-        """Forget the id of a closed producer, because a new producer uses the id."""
+        """Forget the id of a closed producer, because a new producer now uses the same id."""
         self._until.pop(producer_id, None)

@@ -1,4 +1,4 @@
-"""The producers of one topic, and their access modes.
+"""The producers of one topic, and their access modes (Shared, exclusive, waiting).
 
 Source: upstream AbstractTopic.incrementTopicEpochIfNeeded (PIP-68).
 """
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class Admission(NamedTuple):
-    """The result of admitting a producer, which may end other producers.
+    """The result of admitting a producer to a topic, which may close or refuse other producers.
 
     Attributes:
-        ready: The producer may publish; otherwise it waits.
+        ready: True if the new producer may publish; False if it waits for exclusive access.
         dropped: Previously open producers, now closed.
         fenced_out: Previously waiting producers, now refused.
     """
@@ -38,7 +38,7 @@ class AccessModes:
     """The admission of producers to one topic, according to their access modes.
 
     Attributes:
-        epoch: Rises with each exclusive producer; None before the first.
+        epoch: The topic epoch, which rises with each exclusive producer; None before the first.
         holder: The exclusive producer.
         sharers: The Shared producers, in order of arrival.
         waiting: Producers waiting for exclusive access, in order.
@@ -54,7 +54,7 @@ class AccessModes:
         """Decide whether a producer may open now, must wait for exclusive access, or is refused.
 
         Raises:
-            RequestError: ProducerBusy or ProducerFenced.
+            RequestError: The producer is refused as ProducerBusy or ProducerFenced.
         """
         mode = producer.access_mode
         if mode == pb.Shared:
@@ -76,7 +76,7 @@ class AccessModes:
         """Refuse a Shared producer while an exclusive producer is open or waiting.
 
         Raises:
-            RequestError: ProducerBusy.
+            RequestError: The producer is refused as ProducerBusy.
         """
         if self.holder is not None or self.waiting:
             raise producer_busy(self._existing_exclusive())
@@ -126,7 +126,7 @@ class AccessModes:
         self.waiting.remove(producer)
 
     def _next(self) -> Producer | None:
-        """Admit the first waiting producer.
+        """Admit the first of the producers that wait for exclusive access.
 
         The topic gets a new epoch, even if the producer's client sent an older epoch.
         """
@@ -143,10 +143,11 @@ class AccessModes:
 
 
 class PulsarAccessModes(AccessModes):
-    """The admission of producers to one topic, exactly as recorded from a real broker.
+    """The admission of producers to one topic, as recorded from a real broker with its faults.
 
-    A waiting producer keeps its place after disconnecting: Shared producers are refused, and the
-    place consumes an epoch. A producer with an old epoch sets the topic's epoch back.
+    A producer that waits for exclusive access keeps its place after disconnecting: Shared producers
+    are refused, and the place consumes an epoch. A producer with an old epoch sets the topic's
+    epoch back.
     """
 
     def _stop_waiting(self, producer: Producer) -> None:
@@ -169,7 +170,7 @@ class Producers:
         topic: The topic's full name.
         epoch: The stored topic epoch; None before the first exclusive producer.
         epoch_changed: Stores a new epoch.
-        as_pulsar: Use a real broker's access modes, faults included (profile pulsar).
+        as_pulsar: Admit producers exactly as a real broker, including its faults (profile pulsar).
     """
 
     def __init__(
@@ -203,14 +204,14 @@ class Producers:
         return len(self._modes.waiting)
 
     def named(self, name: str) -> Producer | None:
-        """Return the open producer with a given name; None if the name is free."""
+        """Return the open producer with a given name; None if no producer has the name."""
         return self._open.get(name)
 
     def check_sharing(self) -> None:
         """Refuse a Shared producer while an exclusive producer is open or waiting.
 
         Raises:
-            RequestError: ProducerBusy.
+            RequestError: The producer is refused as ProducerBusy.
         """
         self._modes.check_sharing()
 
@@ -219,7 +220,7 @@ class Producers:
 
         Args:
             producer: A new producer.
-            max_producers: Most simultaneous producers; 0 or less is no limit.
+            max_producers: The largest number of simultaneous producers; 0 or less is no limit.
 
         Raises:
             RequestError: The name is in use, or exclusive access is impossible.
@@ -264,12 +265,12 @@ class Producers:
             self._epoch_changed(self._modes.epoch or 0)
 
     def disconnect(self, error: RequestError, new_owner: ServerUrls = NO_URLS) -> None:
-        """Close all producers at the broker's initiative; waiting producers are refused.
+        """Close all open producers at the broker's initiative, and refuse all waiting producers.
 
         Args:
             error: The refusal of waiting producers.
-            new_owner: The new broker's addresses for closed producers; empty: the clients look the
-                topic up.
+            new_owner: The addresses of the topic's new broker, sent to clients of closed producers;
+                if empty, the clients look the topic up.
         """
         waiting = self._modes.dismiss_waiting()
         for producer in self:

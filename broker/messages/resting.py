@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from proto.names import TopicName
 
 STEP_SECONDS = 1.0
-"""Seconds of clock change: if the system's time jumps further, no topic is skipped."""
+"""The largest jump of the system's time, in seconds, that leaves topics at rest; a larger jump
+wakes them all."""
 _FEWEST_ENDS = 1_000
 
 
@@ -32,11 +33,11 @@ class _Rest(NamedTuple):
 class RestingTopics:
     """The loaded topics, each either awake (periodic work visits it) or at rest (skipped).
 
-    Mutable state: the topics at rest by the second of the end, and a heap of these seconds.
-    Bound: one entry a loaded topic, and twice as many seconds, or 1,000.
+    Mutable state: the topics at rest, grouped by the second in which their rest ends, and a heap of
+    these seconds. Bound: one entry a loaded topic, and two seconds a topic at rest plus 1,000.
 
     Attributes:
-        looked_at: When a monitor last looked for clients of topics.
+        looked_at: The clock's time when a monitor last checked which topics have clients.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -136,9 +137,9 @@ def unused_at(topic: Topic) -> float:
 
 
 def kept_seconds(name: TopicName, policies: EffectivePolicies) -> float:
-    """Return for how many seconds an unused topic is kept before it may be deleted.
+    """Return the number of seconds for which an unused topic is kept before it may be deleted.
 
-    At least as long as messages are retained; inf if the topic is never deleted.
+    A topic is kept at least as long as its messages are retained; inf if it is never deleted.
 
     Source: upstream PersistentTopic.checkGC.
     """

@@ -39,7 +39,8 @@ class PublishStatistics:
     """Totals and rates of the messages published by a producer, or by all producers of a topic.
 
     Attributes:
-        messages: Messages published since the beginning (msgInCounter).
+        messages: Messages published since the producer was opened or the topic was loaded
+            (msgInCounter).
         size_bytes: Bytes of these messages, as stored (bytesInCounter).
         chunked_messages: Chunked messages, counted at the first chunk.
         message_rate: Messages per second in the last period (msgRateIn).
@@ -104,9 +105,9 @@ class Histogram:
     """A histogram of values with the buckets of Pulsar's metrics.
 
     Attributes:
-        counts: The number of values of each bucket, then of larger values.
+        counts: The number of values in each bucket, then the number of values above all buckets.
         total: The sum of all values.
-        last_counts, last_total: The same, for the last period.
+        last_counts, last_total: Counts and sum of the values added in the last period.
 
     Args:
         bounds: The largest value of each bucket, in order.
@@ -144,7 +145,7 @@ class Histogram:
         return sum(self.counts)
 
     def quantile(self, part: float) -> float:
-        """Return the upper bound of the bucket that holds a quantile; NaN without values."""
+        """Return the upper bound of the bucket that contains a quantile; NaN without values."""
         count = self.count
         if not count:
             return float("nan")

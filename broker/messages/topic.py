@@ -61,7 +61,7 @@ CREATED_PROPERTY = "created_at"
 MADE_BY_USE_PROPERTY = "made_by_use"
 """Name of the ledger property that marks a topic as not imported."""
 FULL_SECONDS = 1.0
-"""Seconds for which producers are refused after the store had no capacity for a message."""
+"""The seconds for which new producers are refused after the store lacked capacity for a message."""
 _UNKNOWN_STATUS = "the message was sent before, and whether it is stored is not known yet"
 
 
@@ -72,9 +72,9 @@ class TopicContext:
     Attributes:
         policies_of: Returns the effective policies of a topic.
         broken: Unloads a topic after its ledger failed.
-        woken: Ends a topic's rest from periodic work.
-        make_room: Drops unneeded messages of other topics.
-        rules: The broker's configuration of subscriptions.
+        woken: Makes periodic work visit a resting topic again.
+        make_room: Deletes messages of other topics that no subscription needs.
+        rules: The broker's settings for subscriptions.
         turns: Schedules the dispatchers of all topics.
     """
 
@@ -96,16 +96,18 @@ class Topic(ProducedTopic):
         policies: The effective policies.
         producers: The topic's producers.
         subscriptions: The topic's subscriptions.
-        statistics: Published messages of all producers since loading.
+        statistics: Counts and rates of all producers' messages since the topic was loaded.
         sizes: Histogram of the entries' sizes in bytes.
         latency: Histogram of the times that storing a message takes, in ms.
-        evictions: Evictions for exceeded backlog quotas, by quota: "size" or "time".
-        terminated: New messages are refused.
-        closing: The topic is being unloaded or deleted.
+        evictions: The number of evictions because of exceeded backlog quotas, by quota: "size" or
+            "time".
+        terminated: True if new messages are refused for ever.
+        closing: True if the topic is being unloaded or deleted.
         idle_since: The clock's time when the last producer left, or when a monitor last saw a
             client of the topic.
-        rests: Periodic work skips the topic (see RestingTopics).
-        made_by_use: Not imported: a monitor may delete the topic when unused.
+        rests: True if periodic work skips the topic (see RestingTopics).
+        made_by_use: True if the topic was not imported, so that a monitor may delete it when
+            unused.
         rate: The publish rate.
         read_rate: Entries per second fetched from the store, in the last period (upstream:
             storageReadRate, which also excludes cached entries).
@@ -171,7 +173,7 @@ class Topic(ProducedTopic):
         self.subscriptions.policies_changed()
 
     def update_rates(self, seconds: float) -> None:
-        """Compute the rates of the statistics period that ends now."""
+        """Compute the topic's message rates for the statistics period that ends now."""
         self.statistics.period_ended(seconds)
         self.sizes.period_ended()
         self.latency.period_ended()
@@ -193,7 +195,7 @@ class _Pending(NamedTuple):
     """A published message that is not stored yet.
 
     Attributes:
-        deduplicated: The highest sequence id is recorded after storing.
+        deduplicated: True to record the highest sequence id once the message is stored.
         begun_at: The clock's time when the message was received.
     """
 
@@ -316,7 +318,7 @@ class PersistentTopic(Topic):
         self._count(producer, size, digest.message_count)
 
     def _append(self, data: bytes, digest: MessageDigest) -> Position | None:
-        """Store an entry, and return its position; if that fails, notify producers (None)."""
+        """Store an entry, and return its position; on failure, notify producers and return None."""
         self._appending = True
         try:
             return self._append_in_room(data, digest)
@@ -331,8 +333,8 @@ class PersistentTopic(Topic):
     def _append_in_room(self, data: bytes, digest: MessageDigest) -> Position:
         """Store an entry; if the store is full, first free capacity.
 
-        Capacity is freed by dropping unneeded messages of this topic, then of other topics, and by
-        evicting messages if the backlog quota's action is to evict.
+        Capacity is freed by deleting messages that no subscription needs, first of this topic, then
+        of other topics, and by evicting messages if the backlog quota's action is to evict.
         """
         for make_room in (self.drop_unneeded, self._context.make_room, self._evict):
             try:
@@ -345,7 +347,8 @@ class PersistentTopic(Topic):
         """Delete the topic's ledgers that no subscription needs, as far as retention allows.
 
         Args:
-            opened_before_ms: Also drop an open ledger opened before; None for any time.
+            opened_before_ms: Also delete the open ledger if it was opened before this time (ms
+                since 1970); None: whenever it was opened.
 
         Raises:
             MessageStoreError: The ledger is closed to writes.
@@ -387,7 +390,7 @@ class PersistentTopic(Topic):
         self.deduplication.stored(producer.name, highest, position)
 
     def confirmed(self, last: Position) -> None:
-        """Send receipts of messages stored up to a position; dispatch them at the turn's end."""
+        """Send receipts of messages stored up to a position, and schedule their delivery."""
         self._confirmed = last
         if not self._telling:
             # Scheduled before the first receipt's flush, so that both leave in one write.
@@ -453,7 +456,7 @@ class PersistentTopic(Topic):
 
     @property
     def full(self) -> bool:
-        """True if the store recently lacked capacity for a message."""
+        """True if the store lacked capacity for a message a short while ago."""
         since = self.full_since
         return since is not None and self.clock.now() - since < FULL_SECONDS
 
@@ -484,7 +487,7 @@ class PersistentTopic(Topic):
         self.ledger.truncate()
 
     def update_rates(self, seconds: float) -> None:
-        """Compute the rates of the statistics period that ends now."""
+        """Compute the topic's message rates for the statistics period that ends now."""
         super().update_rates(seconds)
         fetched = self.ledger.fetched_entries
         self.read_rate, self._seen_fetched = (fetched - self._seen_fetched) / seconds, fetched
@@ -521,7 +524,7 @@ class NonPersistentTopic(Topic):
         *,
         whole: bool = True,
     ) -> None:
-        """Send a message to consumers; its receipt always has the message id (0, 0)."""
+        """Send a message to consumers; the message id in the receipt is always (0, 0)."""
         self.touched()
         self._count(producer, len(data), digest.message_count)
         producer.received(sequence_id, 0, 0, highest_sequence_id)

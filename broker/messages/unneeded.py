@@ -1,7 +1,7 @@
 """Deletion of stored messages that no subscription needs.
 
-A closed ledger is dropped once unneeded. The open ledger stays for seeking and reading back; after
-some minutes, or when capacity is scarce, it is dropped too.
+A closed ledger is deleted once no subscription needs it. The open ledger stays for seeking back and
+reading; it is deleted, too, after some minutes, or when capacity is scarce.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LEAST_TOPICS = 50
-"""Topics checked regardless of the time taken, so that a few topics are always checked."""
+"""The number of topics that are checked in any case, however long that takes."""
 PAUSE_SECONDS = 1.0
-"""The least interval between checks of unloaded topics, which must read cursors."""
+"""The least interval in seconds between checks of unloaded topics, whose cursors must be read."""
 PART_OF_THE_TIME = 10
 """Checks of many topics take at most about a tenth (1 / PART_OF_THE_TIME) of the time."""
 
 
 class Topics(Protocol):
-    """The methods of the broker's topics that freeing the store's capacity needs."""
+    """The interface (typing Protocol) of the broker's topics that ``RoomMaker`` calls."""
 
     def stored(self) -> Iterator[PersistentTopic]:
         """Yield the loaded persistent topics."""
 
     def unloaded(self, name: str) -> AbstractAsyncContextManager[bool]:
-        """Prevent loading of a topic during a ``with`` block; yield False if already loaded."""
+        """Prevent loading of a topic in a ``with`` block; yield False if it is loaded already."""
 
     def serves(self, name: TopicName) -> bool:
         """Return True if this broker serves a topic."""
@@ -53,12 +53,12 @@ class Topics(Protocol):
 
 
 class RoomMaker:
-    """Deletion of all topics' unneeded messages when the store's capacity becomes scarce.
+    """Deletes all topics' unneeded messages when the store's capacity becomes scarce.
 
     Args:
         topics: The broker's topics.
         store: The message store.
-        clock: For the pause between checks, and for retention.
+        clock: The clock for pauses between checks, and for retention.
     """
 
     def __init__(self, topics: Topics, store: MessageStore, clock: Clock) -> None:

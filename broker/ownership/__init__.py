@@ -1,1 +1,1 @@
-"""Which broker of a cluster serves each bundle of topics."""
+"""Ownership of bundles: which broker of a cluster serves the topics of each bundle."""

@@ -1,4 +1,4 @@
-"""Transfer of bundles to other brokers, and the end of ownership for deleted namespaces."""
+"""Transfer of bundles to other brokers, and the release of deleted namespaces' bundles."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def hand_over(
     clock: Clock,
     heirs: Sequence[str] = (),
 ) -> dict[Bundle, ServerUrls]:
-    """Offer bundles without an owner to live brokers; return the bundles' new owners.
+    """Offer bundles that have no owner to live brokers; return the bundles' new owners.
 
     Args:
         use: Borrows a connection to the database, or raises StoreError.
@@ -108,7 +108,7 @@ async def have_forgotten(
 
 
 async def heir_at(connection: Connection, bundle: Bundle, address: str) -> str:
-    """Return the id of the broker at an address, if the broker may own a bundle.
+    """Return the id of the broker at an address, if it may own a bundle.
 
     Raises:
         NotServedError: No live broker has the address, or the bundle's messages are in another
@@ -120,7 +120,7 @@ async def heir_at(connection: Connection, bundle: Bundle, address: str) -> str:
             if await tables.fits(connection, bundle, store):
                 return broker
             raise NotServedError(
-                f"the messages of bundle {bundle} are in the database of its broker"
+                f"the messages of bundle {bundle} are in another broker's database"
             )
     known = ", ".join(sorted(urls.any_service for urls, _ in brokers.values()))
     raise NotServedError(
@@ -131,7 +131,7 @@ async def heir_at(connection: Connection, bundle: Bundle, address: str) -> str:
 def urls_of_topic(
     owners: Mapping[Bundle, ServerUrls],
 ) -> Callable[[TopicName], ServerUrls]:
-    """Return a function from a topic to the addresses of the broker that owns its bundle.
+    """Return a function that returns the addresses of the broker that owns a topic's bundle.
 
     The function returns NO_URLS if the bundle has no owner.
     """
@@ -149,7 +149,7 @@ def urls_of_topic(
 def tell_new_owner(
     closed: pb.CommandCloseProducer | pb.CommandCloseConsumer, owner: ServerUrls
 ) -> None:
-    """Write the new owner's addresses into a CLOSE command.
+    """Write the addresses of a topic's new owner into a CLOSE command for the client.
 
     Without addresses, clients look the topic up.
     """

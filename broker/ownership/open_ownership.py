@@ -1,6 +1,6 @@
-"""Creation of a broker's ownership: shared through a PostgreSQL database, otherwise sole.
+"""Creation of a broker's ownership of bundles: shared through PostgreSQL, or sole.
 
-A sole broker owns all topics.
+With sole ownership, this broker owns all bundles.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class SoleOwnership:
         """Do nothing: no lease can expire, because no other broker serves topics."""
 
     async def acquire(self, topic: TopicName, *, authoritative: bool = False) -> Owner:
-        """Return this broker, the owner of all topics."""
+        """Return this broker, as the owner of all topics."""
         self._looked_up.add(topic.namespace)
         return Owner(self._urls(), here=True)
 
@@ -56,27 +56,27 @@ class SoleOwnership:
         return namespace in self._looked_up
 
     async def release(self, bundle: Bundle, to: str | None = None) -> None:
-        """Close the topics of a bundle; the next lookups load the topics again."""
+        """Close the topics of a bundle; later lookups load them again."""
         await asyncio.gather(*[callback(bundle) for callback in self._when_lost])
 
     async def namespaces_deleted(self, namespaces: Sequence[NamespaceName]) -> None:
-        """Forget which topics of deleted namespaces were looked up."""
+        """Forget that topics of the deleted namespaces were looked up."""
         self._looked_up.difference_update(namespaces)
 
     def on_lost(self, callback: Callable[[Bundle], Awaitable[object]]) -> None:
-        """Register a callback that closes the topics of a released bundle."""
+        """Register a callback, called with each released bundle, that closes its topics."""
         self._when_lost.append(callback)
 
     def on_moved(self, callback: Callable[[Bundle], Awaitable[object]]) -> None:
         """Do nothing: no other broker can serve a bundle."""
 
     async def brokers(self) -> Sequence[str]:
-        """Return this broker's web address as ``host:port``, in a list."""
+        """Return a list of this broker's web address as ``host:port``, the only one."""
         return [self._urls().web_address]
 
 
 class LookedUpOwnership(SoleOwnership):
-    """Sole ownership in profile pulsar: a bundle is owned from the first lookup until an unload.
+    """Sole ownership in profile pulsar: a bundle is owned from its first lookup to its unload.
 
     Args:
         urls: Returns the broker's addresses.
@@ -89,7 +89,7 @@ class LookedUpOwnership(SoleOwnership):
         self._owned = OwnedBundles()
 
     def owns(self, topic: TopicName) -> bool:
-        """Return True if any topic of the topic's bundle was looked up."""
+        """Return True if any topic of this topic's bundle was looked up."""
         return self._owned.holds(topic)
 
     def owns_bundle(self, bundle: Bundle) -> bool:
@@ -97,7 +97,7 @@ class LookedUpOwnership(SoleOwnership):
         return bundle in self._owned
 
     async def acquire(self, topic: TopicName, *, authoritative: bool = False) -> Owner:
-        """Make this broker the owner of a topic's bundle, and return the broker's addresses."""
+        """Make this broker the owner of a topic's bundle, and return its addresses."""
         if not self._owned.holds(topic):
             policies = await self._store.policies(topic.namespace)
             if policies is None:
@@ -106,7 +106,7 @@ class LookedUpOwnership(SoleOwnership):
         return await super().acquire(topic, authoritative=authoritative)
 
     async def release(self, bundle: Bundle, to: str | None = None) -> None:
-        """Release a bundle until the next lookup of one of the bundle's topics."""
+        """Release a bundle until one of its topics is looked up again."""
         self._owned.discard(bundle)
         await super().release(bundle)
 
@@ -130,11 +130,11 @@ def is_shared(metadata_store_url: str) -> bool:
 
 
 def shared_ownership(store: MetadataStore, lease_seconds: float, clock: Clock) -> SharedOwnership:
-    """Create the ownership of a broker whose PostgreSQL store may serve other brokers, too.
+    """Create the ownership of a broker whose PostgreSQL store may serve further brokers.
 
     Args:
         store: An open PostgreSQL store.
-        lease_seconds: How long peers wait for a silent broker.
+        lease_seconds: How long other brokers wait for one that does not renew its lease.
         clock: For timeouts and delays.
     """
     # Brokers with another store need no PostgreSQL driver.

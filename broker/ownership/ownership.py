@@ -1,4 +1,4 @@
-"""The interface of ownership: which broker owns each bundle, and so serves the bundle's topics.
+"""The interface of ownership: which broker owns each bundle, and so serves its topics.
 
 Brokers divide topics by bundles (broker.bundles). Only the owner of a topic's bundle serves the
 topic.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Bundle(NamedTuple):
-    """A bundle: the topics of a namespace whose hashes lie in a range."""
+    """A bundle: those topics of a namespace whose hashes lie in a range."""
 
     namespace: NamespaceName
     hashes: BundleRange
@@ -48,14 +48,14 @@ class Owner(NamedTuple):
 
 
 class NotServedError(RequestError):
-    """At the moment, no broker serves a topic."""
+    """No broker serves the topic at the moment."""
 
     def __init__(self, text: str) -> None:
         super().__init__(pb.ServiceNotReady, text)
 
 
 class Ownership(Protocol):
-    """The bundles owned by this broker, and access to the owners of all bundles.
+    """The interface to the bundles that this broker owns, and to the owners of all bundles.
 
     Attributes:
         alone: True if no other broker can own bundles.
@@ -67,16 +67,16 @@ class Ownership(Protocol):
         """Return True if this broker serves a topic at the moment."""
 
     def owns_bundle(self, bundle: Bundle) -> bool:
-        """Return True if any broker serves the topics of a bundle."""
+        """Return True if some broker serves the topics of a bundle."""
 
     def notice(self) -> None:
-        """Release all bundles if the broker's lease has expired.
+        """Release all bundles if this broker's lease has expired.
 
         For example, because the process was stopped for some time.
         """
 
     async def acquire(self, topic: TopicName, *, authoritative: bool = False) -> Owner:
-        """Return the owner of a topic's bundle.
+        """Return the broker that owns a topic's bundle.
 
         If the bundle has no owner, a broker, possibly this broker, becomes the owner.
 
@@ -93,7 +93,7 @@ class Ownership(Protocol):
         """Return True if a topic of a namespace was looked up since the broker started."""
 
     async def release(self, bundle: Bundle, to: str | None = None) -> None:
-        """Make a bundle's owner release the bundle; later lookups find a new owner.
+        """Make a bundle's owner release it; later lookups find a new owner.
 
         Args:
             bundle: The bundle.
@@ -105,21 +105,21 @@ class Ownership(Protocol):
         """
 
     async def namespaces_deleted(self, namespaces: Sequence[NamespaceName]) -> None:
-        """Make all brokers release deleted namespaces and delete their stored messages.
+        """Make all brokers release deleted namespaces, and delete their stored messages.
 
         Raises:
             StoreError: The metadata store failed.
         """
 
     def on_lost(self, callback: Callable[[Bundle], Awaitable[object]]) -> None:
-        """Register a callback for bundles no longer owned by this broker.
+        """Register a callback, called with each bundle that this broker stops owning.
 
         Work forbidden without ownership ends within the call. The returned awaitable is finished,
         time permitting, before another broker may own the bundle.
         """
 
     def on_moved(self, callback: Callable[[Bundle], Awaitable[object]]) -> None:
-        """Register a callback for a bundle that another broker served in the meantime.
+        """Register a callback, called with a bundle that another broker served in the meantime.
 
         The callback runs before this broker owns the bundle.
         """
@@ -129,12 +129,12 @@ class Ownership(Protocol):
 
 
 def bundle_of_topic(topic: TopicName, bundles: int) -> Bundle:
-    """Return a topic's bundle, given the number of bundles of its namespace."""
+    """Return a topic's bundle, given its namespace's number of bundles."""
     return Bundle(topic.namespace, bundle_of(str(topic).encode(), bundles))
 
 
 class OwnedBundles:
-    """The bundles owned by this broker, found from a topic without waiting.
+    """The bundles that this broker owns; finding a topic's bundle needs no waiting.
 
     Bound: an entry for each bundle of existing namespaces.
     """
@@ -165,18 +165,18 @@ class OwnedBundles:
         return any(bundle_of(name, count).low in lows for count, lows in counts.items())
 
     def within(self, namespace: NamespaceName) -> list[Bundle]:
-        """Return the bundles of a namespace owned by this broker."""
+        """Return the bundles of a namespace that this broker owns."""
         counts = self._lows.get(namespace, {})
         return [bundle for bundles in counts.values() for bundle in bundles.values()]
 
     def add(self, bundle: Bundle, count: int) -> None:
-        """Add a bundle whose namespace is divided into ``count`` bundles."""
+        """Add a bundle of a namespace that is divided into ``count`` bundles."""
         self._lows.setdefault(bundle.namespace, {}).setdefault(count, {})[bundle.hashes.low] = (
             bundle
         )
 
     def discard(self, bundle: Bundle) -> bool:
-        """Remove a bundle; return False if this broker does not own the bundle."""
+        """Remove a bundle; return False if this broker does not own it."""
         counts = self._lows.get(bundle.namespace, {})
         for count, lows in list(counts.items()):
             if lows.get(bundle.hashes.low) == bundle:

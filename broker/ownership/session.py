@@ -1,4 +1,4 @@
-"""A broker's session: a lease in the database, renewed before the lease expires.
+"""A broker's session: a lease in the database, which the broker renews before it expires.
 
 A renewal counts from the moment before its request, and for less than the database grants: the
 broker's lease ends earlier locally than for peers, regardless of the machines' clocks.
@@ -37,7 +37,7 @@ LONGEST_RETRY_SECONDS = 2.0
 
 
 class BrokerSession:
-    """A broker's session, replaced by a new session after expiry.
+    """A broker's session in the database; after its expiry a new session replaces it.
 
     Args:
         connect: Opens a separate connection, or raises StoreError.
@@ -73,18 +73,18 @@ class BrokerSession:
 
     @property
     def id(self) -> str:
-        """The session's id; empty without a session.
+        """The id of the broker's session; empty without a session.
 
         The session may have expired since the last ``notice``.
         """
         return self._id
 
     def open(self, broker: Registration) -> None:
-        """Start to keep a session: register, renew the lease, and register again after an end."""
+        """Start to keep a session: register, renew the lease, and register again if it ended."""
         self._task = asyncio.get_running_loop().create_task(self._keep(broker))
 
     async def ready(self) -> str:
-        """Wait until the broker has a valid session; return the session's id.
+        """Wait until the broker has a valid session; return its id.
 
         Raises:
             StoreError: No session began in time.
@@ -99,7 +99,7 @@ class BrokerSession:
         return self._id
 
     def notice(self) -> bool:
-        """Return True if the session is valid; after expiry, end the session and all ownership."""
+        """Return True if the session is valid; if its lease expired, end it and all ownership."""
         if self._id and self._elapsed() >= self._valid_until:
             logger.warning("this broker's lease on its bundles is over: it serves them no more")
             self._end()
@@ -114,7 +114,7 @@ class BrokerSession:
         self.on_over()
 
     async def close(self) -> None:
-        """End the session in the database, so that other brokers can own the bundles at once."""
+        """End the session in the database, so that other brokers can own its bundles at once."""
         await ended(self._task)
         self._disarm()
         own, self._id = self._id, ""
@@ -155,7 +155,7 @@ class BrokerSession:
             connection.terminate()
 
     async def _until_due(self) -> None:
-        """Wait until the next renewal is due, or the session has ended."""
+        """Wait until the next renewal of the lease is due, or the session has ended."""
         self._over.clear()
         with contextlib.suppress(TimeoutError):
             async with deadline(self._clock, self._lease_seconds / RENEWALS):
@@ -190,7 +190,7 @@ class BrokerSession:
             self._ready.set()
 
     def _valid(self, before: float) -> None:
-        """Extend the local lease, counted from the time before the renewal was sent."""
+        """Extend the local lease, counted from the moment before the renewal was sent."""
         self._valid_until = before + SAFE_PART * self._lease_seconds
         self._disarm()
         left = self._valid_until - self._elapsed()

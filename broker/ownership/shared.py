@@ -1,4 +1,4 @@
-"""Ownership of bundles among brokers with a common PostgreSQL database."""
+"""Ownership of bundles among several brokers with a common PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _LEAVING = "this broker is being shut down: ask another one"
 
 
 class SharedOwnership:
-    """The ownership of one of several brokers that divide all bundles. See Ownership.
+    """One broker's ownership of bundles, which several brokers divide. See Ownership.
 
     Args:
         store: Knows how many bundles a namespace has.
@@ -94,16 +94,16 @@ class SharedOwnership:
 
     @property
     def sessions_ended(self) -> int:
-        """Number of this broker's leases that expired or were ended by another broker."""
+        """Number of this broker's leases that expired or that another broker ended."""
         return self._session.ended_total
 
     @property
     def owned(self) -> int:
-        """Number of bundles owned by this broker."""
+        """Number of bundles that this broker owns."""
         return len(self._owned)
 
     async def open(self, urls: ServerUrls, store: str) -> None:
-        """Register this broker with other brokers, and own bundles from now on.
+        """Make this broker known to other brokers; from now on it can own bundles.
 
         Args:
             urls: The broker's addresses.
@@ -117,7 +117,7 @@ class SharedOwnership:
         await self._session.ready()
 
     async def close(self) -> None:
-        """Release all bundles; call this after closing their topics. Idempotent."""
+        """Release all bundles; called once their topics are closed; may be called repeatedly."""
         self._leaving = True
         self._owned.take_all()
         await self._session.close()
@@ -144,7 +144,7 @@ class SharedOwnership:
     # -- owners -------------------------------------------------------------------------------
 
     def owns(self, topic: TopicName) -> bool:
-        """Return True if this broker serves a topic, under a valid lease."""
+        """Return True if this broker owns a topic's bundle under a valid lease."""
         return self._session.notice() and self._owned.holds(topic)
 
     def owns_bundle(self, bundle: Bundle) -> bool:
@@ -160,7 +160,7 @@ class SharedOwnership:
         self._session.notice()
 
     async def acquire(self, topic: TopicName, *, authoritative: bool = False) -> Owner:
-        """Return the owner of a topic's bundle; without an owner, choose one. See Ownership."""
+        """Return the owner of a topic's bundle; if it has none, choose one. See Ownership."""
         if self.owns(topic):
             return self._here()
         policies = await self._store.policies(topic.namespace)
@@ -185,7 +185,7 @@ class SharedOwnership:
     async def _found(
         self, bundle: Bundle, count: int, me: str, give_up: float, *, authoritative: bool
     ) -> Owner | None:
-        """Return a bundle's owner or candidate; None if the caller must look again.
+        """Return a bundle's owner or candidate; None if the caller must ask again.
 
         Another broker may have become the owner meanwhile.
         """
@@ -205,9 +205,9 @@ class SharedOwnership:
         return await self._claimed(bundle, count, me)
 
     async def _candidate(self, bundle: Bundle, give_up: float) -> tuple[str, Owner]:
-        """Return the broker that should own a bundle.
+        """Return the broker that should become the owner of a bundle.
 
-        If the broker with the bundle's messages is absent, wait for the broker's return.
+        If the broker that has the bundle's messages is not running, wait for its return.
         """
         while not self._leaving:
             async with self._use() as connection:
@@ -265,7 +265,7 @@ class SharedOwnership:
     # -- release ------------------------------------------------------------------------------
 
     async def release(self, bundle: Bundle, to: str | None = None) -> None:
-        """Make a bundle's owner release the bundle. See Ownership."""
+        """Make a bundle's owner release it. See Ownership."""
         if to is not None:
             await to_its_end(self._give(bundle, to))
             return
@@ -284,7 +284,7 @@ class SharedOwnership:
                 await to_its_end(self._release(theirs))
                 return
             if self._clock.now() >= give_up:
-                raise NotServedError(f"{row.urls.any_service} does not let go of bundle {bundle}")
+                raise NotServedError(f"{row.urls.any_service} does not release bundle {bundle}")
             await clock_sleep(self._clock, LOOK_SECONDS)
 
     async def _release(self, bundle: Bundle) -> None:
@@ -292,7 +292,7 @@ class SharedOwnership:
             await self._let_go(bundle)
 
     async def _give(self, bundle: Bundle, to: str) -> None:
-        """Transfer a bundle to the broker at an address; lookups on this broker wait meanwhile."""
+        """Transfer a bundle to the broker at an address; lookups here wait meanwhile."""
         async with self._locks.of(bundle):
             async with self._use() as connection:
                 heir = await heir_at(connection, bundle, to)
@@ -311,10 +311,10 @@ class SharedOwnership:
             await tables.release(connection, bundle, me)
 
     def _asked(self, text: str) -> None:
-        """Handle another broker's notification.
+        """Act on a notification of another broker, which makes one of three requests.
 
-        The sender asks this broker to release a bundle, to own a bundle, or to release the bundles
-        of a deleted namespace.
+        The other broker asks this one to release a bundle, to own a bundle, or to release the
+        bundles of a deleted namespace.
         """
         name, *numbers = text.split(" ")
         try:
@@ -334,14 +334,14 @@ class SharedOwnership:
             self._tasks.start(self._release(bundle))
 
     async def _take_over(self, bundle: Bundle) -> None:
-        """Become the owner of a bundle offered by another broker, if the bundle is still free."""
+        """Become the owner of a bundle that another broker offered, if it still has no owner."""
         policies = await self._store.policies(bundle.namespace)
         if policies is not None:
             with suppress(NotServedError):
                 await self._acquire(bundle, policies.bundles, authoritative=True)
 
     def _lost_all(self) -> None:
-        """Call the callbacks for lost bundles at once; finish their work in background tasks."""
+        """Call the callbacks for all owned bundles, as they are lost; their work ends in tasks."""
         for bundle in self._owned.take_all():
             for callback in self._when_lost:
                 self._tasks.start(_waited(callback(bundle)))
@@ -358,7 +358,7 @@ class SharedOwnership:
             await to_its_end(self._release(bundle))
 
     async def _forget(self, namespace: NamespaceName) -> None:
-        """Release the bundles of a namespace deleted by another broker, and delete its messages."""
+        """Release the bundles of a namespace that another broker deleted; delete its messages."""
         if await self._store.policies(namespace) is not None:
             return  # Recreated meanwhile, after all brokers had forgotten the deleted namespace.
         await self._let_go_within(namespace)
@@ -367,11 +367,11 @@ class SharedOwnership:
                 await self._moved(Bundle(namespace, ALL_HASHES))
 
     def on_lost(self, callback: Callback) -> None:
-        """Register a callback for bundles no longer owned by this broker. See Ownership."""
+        """Register a callback for bundles that this broker stops owning. See Ownership."""
         self._when_lost.append(callback)
 
     def on_moved(self, callback: Callback) -> None:
-        """Register a callback for a bundle that another broker served. See Ownership."""
+        """Register a callback for bundles that another broker served meanwhile. See Ownership."""
         self._when_moved.append(callback)
 
     async def brokers(self) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""Database tables of live brokers and of owned bundles, with the queries on the tables.
+"""Database tables of live brokers and of owned bundles, and the queries on these tables.
 
 Only the database's clock decides which brokers live: a broker's row has the end of the lease, and
 the first peer to find the lease expired deletes the row and the ownership of the bundles. Every
@@ -55,7 +55,7 @@ _DEAD = "lease_until <= clock_timestamp()"
 
 
 class Registration(NamedTuple):
-    """The addresses and the message store of a broker, registered for other brokers.
+    """The addresses and the message store of a broker, as other brokers see them.
 
     Attributes:
         urls: The broker's addresses.
@@ -67,7 +67,7 @@ class Registration(NamedTuple):
 
 
 class BundleRow(NamedTuple):
-    """A bundle's row in the database, joined with its owner's addresses.
+    """A bundle's row in the database, joined with the addresses of its owner.
 
     Attributes:
         hashes: The bundle's range, which may differ from the requested range.
@@ -81,7 +81,7 @@ class BundleRow(NamedTuple):
 
 
 async def make_tables(connection: Connection) -> None:
-    """Create the missing tables of brokers and bundles."""
+    """Create the tables of brokers and bundles, if they do not exist."""
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock($1)", _CREATION_LOCK)
         await connection.execute(_TABLES)
@@ -93,7 +93,7 @@ async def make_tables(connection: Connection) -> None:
 async def register(
     connection: Connection, new: str, old: str, broker: Registration, lease_seconds: float
 ) -> None:
-    """Insert a broker's row with a lease, and delete the broker's earlier rows.
+    """Insert a broker's row with a new lease, and delete its earlier rows.
 
     Args:
         connection: To the database.
@@ -130,13 +130,13 @@ async def renew(connection: Connection, broker: str, lease_seconds: float) -> bo
 
 
 async def leave(connection: Connection, broker: str) -> None:
-    """Delete a broker's row at shutdown, and end the broker's ownership of bundles."""
+    """Delete a broker's row at its shutdown, which ends its ownership of bundles."""
     async with connection.transaction():
         await _bury(connection, "id = $1", broker)
 
 
 async def live_brokers(connection: Connection) -> Sequence[str]:
-    """Return the web address of each live broker as ``host:port``."""
+    """Return the web address of each broker with a valid lease, as ``host:port``."""
     query = f"SELECT {_URLS} FROM floodgate.brokers WHERE NOT {_DEAD}"
     rows = await connection.fetch(query)
     return sorted({ServerUrls(*map(str, row)).web_address for row in rows})
@@ -168,7 +168,7 @@ async def _bury(connection: Connection, condition: str, *values: object) -> None
 
 
 async def owner_of(connection: Connection, bundle: Bundle) -> BundleRow | None:
-    """Return the live owner of a bundle or of an overlapping bundle; None without an owner."""
+    """Return the live owner of a bundle, or of one that overlaps it; None without an owner."""
     row = await connection.fetchrow(
         f"SELECT b.low, b.high, o.id, {_OWNERS_URLS} "
         "FROM floodgate.bundles b JOIN floodgate.brokers o ON o.id = b.owner "
@@ -185,9 +185,9 @@ async def owner_of(connection: Connection, bundle: Bundle) -> BundleRow | None:
 
 
 async def claim(connection: Connection, bundle: Bundle, broker: str) -> str | None:
-    """Make a broker a bundle's owner; return the previous store of the bundle's messages.
+    """Make a broker the owner of a bundle; return the store that had the bundle's messages before.
 
-    Return None if the broker cannot own the bundle: the bundle or an overlapping bundle has an
+    None if the broker cannot own the bundle: the bundle or an overlapping bundle has an
     owner, the messages are in another broker's store on disk, or the broker's lease has expired.
     """
     name, (low, high) = str(bundle.namespace), (bundle.hashes.low, bundle.hashes.high)
@@ -223,7 +223,7 @@ async def claim(connection: Connection, bundle: Bundle, broker: str) -> str | No
 
 
 async def _store_before(connection: Connection, namespace: str, hashes: BundleRange) -> str:
-    """Return the identity of the store with a bundle's messages; empty if unknown.
+    """Return the identity of the store that has a bundle's messages; empty if unknown.
 
     DELETED if the namespace was divided into other bundles.
     """
@@ -240,14 +240,14 @@ async def _store_before(connection: Connection, namespace: str, hashes: BundleRa
 
 
 def is_free(store: str) -> bool:
-    """Return True if any broker may own a bundle with messages in the given store."""
+    """Return True if any broker may own a bundle whose messages are in the given store."""
     return not store or store.startswith(MEMORY_PREFIX)
 
 
 async def release(
     connection: Connection, bundle: Bundle, broker: str, store: str | None = None
 ) -> None:
-    """End a broker's ownership of a bundle, if the broker is the owner.
+    """End a broker's ownership of a bundle; a no-op if another broker owns it.
 
     Args:
         connection: To the database.
@@ -267,13 +267,13 @@ async def release(
 
 
 async def ask_to_release(connection: Connection, bundle: Bundle) -> None:
-    """Send a notification to a bundle's owner: release the bundle."""
+    """Notify the owner of a bundle that it should release the bundle."""
     text = f"{bundle.namespace} {bundle.hashes.low} {bundle.hashes.high}"
     await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, text)
 
 
 async def heirs(connection: Connection) -> Sequence[str]:
-    """Return the ids of all live brokers, sorted by number of bundles, fewest first."""
+    """Return the ids of all live brokers; those that own the fewest bundles come first."""
     rows = await connection.fetch(
         "SELECT o.id FROM floodgate.brokers o LEFT JOIN floodgate.bundles b ON b.owner = o.id "
         "WHERE o.lease_until > clock_timestamp() GROUP BY o.id ORDER BY count(b.owner), o.id"
@@ -282,17 +282,15 @@ async def heirs(connection: Connection) -> Sequence[str]:
 
 
 async def offer(connection: Connection, bundle: Bundle, broker: str) -> None:
-    """Send a notification that offers a broker a bundle without an owner."""
+    """Notify a broker that it may own a bundle which has no owner."""
     text = f"{bundle.namespace} {bundle.hashes.low} {bundle.hashes.high} {broker}"
     await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, text)
 
 
 async def candidate(connection: Connection, bundle: Bundle) -> tuple[str, Owner] | None:
-    """Return the best owner for a bundle.
+    """Return the broker that should own a bundle: the one with its messages or the fewest bundles.
 
-    The broker with the bundle's messages, or else the broker with the fewest bundles.
-
-    Return None if the broker with the messages is not alive.
+    The broker that has the bundle's messages is preferred. None if that broker is not alive.
     """
     row = await connection.fetchrow(
         "SELECT store FROM floodgate.bundles WHERE namespace = $1 AND low = $2 AND high = $3",
@@ -316,7 +314,7 @@ async def candidate(connection: Connection, bundle: Bundle) -> tuple[str, Owner]
 
 
 async def tell_deleted(connection: Connection, namespaces: Sequence[str], broker: str) -> None:
-    """Notify other brokers that namespaces were deleted."""
+    """Notify all other brokers that namespaces were deleted."""
     await connection.execute(
         "SELECT pg_notify($1, name || ' ' || $3) FROM unnest($2::text[]) AS name",
         CHANNEL,
@@ -326,7 +324,7 @@ async def tell_deleted(connection: Connection, namespaces: Sequence[str], broker
 
 
 async def are_remembered(connection: Connection, namespaces: Sequence[str]) -> bool:
-    """Return True if a bundle of the given namespaces has an owner or may have messages."""
+    """Return True if any bundle of the given namespaces has an owner or may have messages."""
     return bool(
         await connection.fetchval(
             "SELECT 1 FROM floodgate.bundles WHERE namespace = ANY($1::text[])"
@@ -338,7 +336,7 @@ async def are_remembered(connection: Connection, namespaces: Sequence[str]) -> b
 
 
 async def owner_among(connection: Connection, namespaces: Sequence[str]) -> str | None:
-    """Return the service URL of a live broker with a bundle of the deleted namespaces.
+    """Return the service URL of a live broker that owns a bundle of the deleted namespaces.
 
     None without such a broker.
     """
@@ -353,7 +351,7 @@ async def owner_among(connection: Connection, namespaces: Sequence[str]) -> str 
 
 
 async def namespaces_deleted(connection: Connection, namespaces: Sequence[str]) -> None:
-    """Mark the stored messages of deleted namespaces as void, even messages of dead brokers.
+    """Mark the stored messages of deleted namespaces as void, also those of dead brokers.
 
     A namespace recreated meanwhile keeps its messages.
     """
@@ -369,7 +367,7 @@ async def namespaces_deleted(connection: Connection, namespaces: Sequence[str]) 
 
 
 async def fits(connection: Connection, bundle: Bundle, store: str) -> bool:
-    """Return True if a broker with the given message store may own a bundle."""
+    """Return True if a broker may own a bundle, given the broker's store of messages."""
     before = await connection.fetchval(
         "SELECT store FROM floodgate.bundles WHERE namespace = $1 AND low = $2 AND high = $3",
         str(bundle.namespace),

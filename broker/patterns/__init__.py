@@ -1,1 +1,1 @@
-"""Clients' topic patterns: compiled, limited in cost, and matched against lists of topic names."""
+"""Clients' topic patterns: compiled, limited in cost, and matched with lists of topic names."""

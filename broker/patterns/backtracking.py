@@ -1,9 +1,9 @@
-"""Matching of topic listings in worker processes, for patterns that need a backtracking engine.
+"""Matching of topic lists in worker processes, for patterns that need a backtracking engine.
 
-Worker processes match the listing piece by piece. The time limit grows with the number of names,
-since a backtracking engine takes a microsecond for each, and counts processor time, since the
-workers are nice; the first piece exposes an endless pattern. An evaluation passes its process on to
-the next waiter after a time slice.
+Worker processes match a list of topics piece by piece. The time limit grows with the number of
+names, since a backtracking engine takes a microsecond for each, and counts processor time, since
+the workers are nice; the first piece exposes an endless pattern. An evaluation passes its process
+on to the next waiter after a time slice.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class PatternWorker(WorkerProcess):
     called = "pattern worker"
 
     async def matching(self, pattern: str, paths: Paths, seconds: float) -> tuple[Mask, float]:
-        """Match each path; return a byte for each and the processor seconds used.
+        """Match each path; return a byte for each (1 for a match), and the processor seconds used.
 
         Args:
             pattern: A pattern already compiled by a backtracking engine.
@@ -72,7 +72,7 @@ def _job(pattern: str, paths: Paths, seconds: float) -> bytes:
 
 
 class PatternWorkers(WorkerProcesses[PatternWorker]):
-    """A broker's pool of pattern workers: ``async with PatternWorkers()``. See WorkerProcesses."""
+    """A broker's pool of processes that match patterns: ``async with PatternWorkers()``."""
 
     def __init__(self, max_workers: int = MAX_WORKERS) -> None:
         # Isolated (-I): with PYTHONUNBUFFERED, an answer might be written incompletely.
@@ -89,14 +89,14 @@ _REMEDY = "write it without look-around and back-references, or raise floodgateP
 
 
 class Piece(NamedTuple):
-    """A part of a topic listing to match, and the selection that collects its matching names."""
+    """A part of a topic list to match, and the selection that collects its matching names."""
 
     selection: Selection
     run: PathRun
 
 
 class BacktrackingFilter:
-    """A filter of topic listings, in processes, by patterns that need a backtracking engine.
+    """Filters topic lists, in worker processes, by patterns that need a backtracking engine.
 
     Args:
         workers: The processes.
@@ -111,7 +111,7 @@ class BacktrackingFilter:
         self._seconds = seconds
 
     async def keep(self, pattern: Backtracking, pieces: Iterator[Piece], count: int) -> None:
-        """Match the names of all pieces; keep the matching names in the pieces' selections.
+        """Match the names of all pieces, and add the matching names to the pieces' selections.
 
         Args:
             pattern: The pattern.
@@ -136,7 +136,7 @@ class BacktrackingFilter:
     async def _take_turns(
         self, pattern: Backtracking, pieces: Iterator[Piece], limit: _Limit
     ) -> None:
-        """Match all pieces in time slices.
+        """Match all pieces in time slices, between which other evaluations use the process.
 
         The wait for each slice is limited to the time allowed for all the names.
 
@@ -159,7 +159,7 @@ class BacktrackingFilter:
         pieces: Iterator[Piece],
         limit: _Limit,
     ) -> Piece | None:
-        """Match pieces until none is left, or a time slice ends while another evaluation waits.
+        """Match pieces until none is left, or until a time slice ends and others wait.
 
         Return the next piece; None at the end.
 
@@ -185,7 +185,7 @@ class BacktrackingFilter:
 
 
 class _Limit:
-    """The time limit for matching one listing, and its error message.
+    """The time limit for matching one topic list, and the error message when it is exceeded.
 
     Attributes:
         seconds: Processor time for all names.

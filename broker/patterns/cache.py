@@ -1,7 +1,7 @@
-"""A size-limited cache of values computed from topic listings, such as results of patterns.
+"""A size-limited cache of values computed from topic lists, such as the results of patterns.
 
-An entry belongs to a listing or block (its scope) and is evicted with the scope's end: a request
-for a part never keeps an old version of a namespace in memory.
+An entry belongs to a topic list or block (its scope), and is evicted when the scope is freed: a
+request for a part never keeps an old version of a namespace in memory.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ENTRY_BYTES = 760
 
 @dataclass(frozen=True, slots=True)
 class CacheStatistics:
-    """A cache's size and its numbers of hits, misses and evictions."""
+    """The size of a cache, and its numbers of hits, misses and evictions."""
 
     bytes: int
     entries: int
@@ -65,7 +65,7 @@ class ListingCache:
         )
 
     def get(self, scope: object, key: Hashable) -> object | None:
-        """Return a cached value of a scope; None if the value is not in the cache."""
+        """Return the cached value of a scope and key; None if it is not in the cache."""
         self._forget_gone()
         place = (id(scope), key)
         entry = self._entries.get(place)
@@ -77,7 +77,7 @@ class ListingCache:
         return entry.value
 
     def put(self, scope: object, key: Hashable, value: object, size_bytes: int) -> None:
-        """Cache a value until it is evicted as least recently used, or its scope is freed.
+        """Cache a value until it is evicted as least recently used, or until its scope is freed.
 
         Args:
             scope: The source of the value; held weakly, and must not be referenced by the value.

@@ -1,4 +1,4 @@
-"""Arrow columns of topic names and of paths to match, built from names in wire format."""
+"""Arrow columns of topic names, and of paths to match, built from names in wire format."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _DOMAIN_PREFIX = r"\A(?:non-)?persistent://"
 
 
 def entry_column(wire: bytes, offsets: Offsets | npt.NDArray[np.int32]) -> pa.BinaryArray:
-    """Return a column of names in wire format that shares their bytes."""
+    """Return an Arrow column of encoded names (wire format), without copying their bytes."""
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(wire)]
     return pa.Array.from_buffers(pa.binary(), len(offsets) - 1, buffers)
 
@@ -43,7 +43,7 @@ def entry_column(wire: bytes, offsets: Offsets | npt.NDArray[np.int32]) -> pa.Bi
 def name_column(
     wire: bytes, offsets: Offsets | npt.NDArray[np.int32], skipped: int = 0
 ) -> pa.BinaryArray:
-    """Return a column of the names without the first ``skipped`` bytes of each.
+    """Return an Arrow column of the names without the first ``skipped`` bytes of each.
 
     ``wire`` holds the names in wire format, each beginning at one of ``offsets``.
     """
@@ -68,7 +68,7 @@ def _prefix_bytes(entry_bytes: int) -> int:
 
 
 def as_text(column: Column) -> Column:
-    """Convert a column of UTF-8 bytes to a text column, without copying or checking."""
+    """Convert a column of UTF-8 bytes to a text column, without copying or checking them."""
     if column.type == pa.string():
         return column
     buffers = column.buffers()
@@ -76,18 +76,18 @@ def as_text(column: Column) -> Column:
 
 
 def without_partitions(paths: Column) -> Column:
-    """Return a text column with the suffix ``-partition-N`` removed from every path."""
+    """Return a text column whose paths have no suffix ``-partition-N``."""
     return pc.replace_substring_regex(paths, _PARTITION_SUFFIX, "")
 
 
 def paths_of(names: Column) -> Column:
-    """Convert full topic names to paths, without domain and partition suffix."""
+    """Convert full topic names to the paths that patterns match: no domain, no partition suffix."""
     text = as_text(names)
     return without_partitions(pc.replace_substring_regex(text, _DOMAIN_PREFIX, ""))
 
 
 def matched(paths: pa.StringArray, whole: str, search: Search | None = None) -> Mask:
-    """Match each path of a text column with an RE2 pattern, all in one call.
+    """Match each path of a text column with an RE2 pattern, in one call.
 
     Args:
         paths: The column.
@@ -101,9 +101,9 @@ def matched(paths: pa.StringArray, whole: str, search: Search | None = None) -> 
 
 
 def _searched(paths: pa.StringArray, search: Search) -> npt.NDArray[np.bool_] | None:
-    """Match paths by their literal prefix and a search behind it.
+    """Match paths by comparing their literal prefix and searching for the pattern behind it.
 
-    Return None if a path contains a line break.
+    None if a path contains a line break.
 
     ``.`` matches every other character, and the search would also find the rest behind a line
     break.
@@ -120,7 +120,7 @@ def _searched(paths: pa.StringArray, search: Search) -> npt.NDArray[np.bool_] | 
 
 
 def _own_bytes(paths: pa.StringArray, offsets: pa.Buffer, data: pa.Buffer) -> bytes:
-    """Return a column's UTF-8 bytes; of a slice of a column, only the bytes of the slice."""
+    """Return the UTF-8 bytes of a column; if it is a slice, only the slice's bytes."""
     begins = np.frombuffer(offsets, np.int32)
     begin, end = int(begins[paths.offset]), int(begins[paths.offset + len(paths)])
     return bytes(data.slice(begin, end - begin).to_pybytes())

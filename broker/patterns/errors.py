@@ -1,4 +1,4 @@
-"""Errors of patterns, with the messages that a Pulsar broker's regex engines give.
+"""Errors of patterns, with the messages of the regex engines in a Pulsar broker.
 
 Source: messages of java.util.regex (Java 17) and RE2/J for common mistakes; for rare mistakes our
 engine's words in the same form.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class JavaSyntaxError(ValueError):
-    """A syntax error in a pattern, as java.util.regex reports it.
+    """A syntax error in a pattern, with the words of java.util.regex.
 
     Attributes:
         what: The mistake, in Java's words.
@@ -52,12 +52,12 @@ class InvalidPatternError(ValueError):
 
     @property
     def java_text(self) -> str:
-        """The error message that a Pulsar broker would send to a client that lists topics."""
+        """A Pulsar broker's error message for this pattern in a topic-list request."""
         return f"{self.java_class}: {self.description}" if self.java_class else str(self)
 
 
 def invalid_syntax(description: str, java_class: str) -> InvalidPatternError:
-    """Create the error for a pattern that cannot be compiled.
+    """Return the error for a pattern that cannot be compiled.
 
     The text is the same as in a real broker's answer to a watch.
     """
@@ -73,7 +73,7 @@ def jdk_description(pattern: str, error: JavaSyntaxError) -> str:
 
 
 def re2j_description(error: Exception) -> str:
-    """Convert an error message of RE2 to the message of RE2/J."""
+    """Convert an error message of RE2 to the corresponding message of RE2/J."""
     message = error.args[0] if error.args else ""
     text = message.decode(errors="replace") if isinstance(message, bytes) else str(message)
     what, colon, where = text.partition(": ")

@@ -1,4 +1,4 @@
-"""The filter of topic listings by clients' patterns; equal requests share one evaluation.
+"""The filter of topic lists by clients' patterns; equal requests share one evaluation.
 
 RE2 patterns are matched here, block by block, a few milliseconds at a time; patterns that require a
 backtracking engine are matched by processes (``broker.patterns.backtracking``).
@@ -66,7 +66,7 @@ _EVERYTHING: Final = object()
 
 
 class PatternRules(Settings):
-    """The settings of topic patterns, for listings and watches."""
+    """The settings of topic patterns, for topic-list requests and for watches."""
 
     enabled: bool = Key("enableBrokerSideSubscriptionPatternEvaluation")
     max_length: int = Key("subscriptionPatternMaxLength")
@@ -81,7 +81,7 @@ class PatternRules(Settings):
 
 
 class PatternFilter:
-    """A filter of topic listings by clients' patterns.
+    """Filters topic lists by clients' patterns.
 
     Args:
         rules: The configuration.
@@ -109,7 +109,7 @@ class PatternFilter:
         self._steps = Steps(TURN_SECONDS)
 
     def applies_to(self, pattern: str) -> bool:
-        """Tell whether the broker evaluates a pattern; otherwise the client has to."""
+        """Return True if the broker evaluates a pattern, False if it leaves that to the client."""
         if not self.rules.enabled:
             return False
         length = pattern_length(pattern)
@@ -118,7 +118,7 @@ class PatternFilter:
         return length <= self.rules.max_length
 
     async def filter(self, listing: TopicListing, pattern: str) -> TopicListing:
-        """Return the topics of a listing that a pattern matches.
+        """Return the topics of a list that a pattern matches.
 
         A match covers the whole name without partition suffix and domain.
 
@@ -159,7 +159,7 @@ class PatternFilter:
     async def _evaluate(
         self, listing: TopicListing, pattern: TopicsPattern
     ) -> tuple[TopicListing, int]:
-        """Return the filtered listing, and how many bytes it needs beside the full listing."""
+        """Return the filtered list, and the number of bytes it needs beside the full list."""
         selections = [Selection(sequence) for sequence in listing.sequences]
         if isinstance(pattern, Backtracking):
             pieces = (
@@ -179,7 +179,7 @@ class PatternFilter:
     def _filtering(
         self, selection: Selection, pattern: TopicsPattern
     ) -> Generator[None, None, TopicSequence]:
-        """Return a sequence's matching names; yield between steps of about 1 ms."""
+        """Return the matching names of a sequence; a generator that yields every 1 ms or so."""
         size = _StepSize(pattern)
         if size.is_large:
             yield
@@ -202,7 +202,7 @@ class PatternFilter:
         return (yield from selection.finishing())
 
     def _candidates(self, sequence: TopicSequence, pattern: TopicsPattern) -> Iterator[PathRun]:
-        """Yield the runs of names that may match, given the pattern's literal prefix."""
+        """Yield the runs of names that may match, as they can have the pattern's literal prefix."""
         columns = PathsOf(sequence, self._cache)
         domain = sequence.domain_prefix
         if not domain or not isinstance(pattern, LinearTime):
@@ -211,7 +211,7 @@ class PatternFilter:
 
 
 class _StepSize:
-    """The number of names to match in one call, adjusted so that a call takes about 1 ms.
+    """The number of names to match per call, adjusted so that a call takes about 1 ms.
 
     Attributes:
         names: Names in a call.
@@ -226,7 +226,7 @@ class _StepSize:
         self.call_seconds = 0.0
 
     def adapt(self, seconds: float) -> None:
-        """Adjust the number of names to the last call's duration in seconds.
+        """Adjust the number of names per call to the last call's duration in seconds.
 
         A measured fixed cost may be wrong by half, and by more after an interruption: the cost
         never exceeds the duration of a call with names.

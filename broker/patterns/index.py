@@ -1,4 +1,4 @@
-"""An index of many watches' patterns that finds all patterns matching a topic name.
+"""An index of the patterns of many watches, which finds all patterns that match a topic name.
 
 Patterns are grouped in sets of 64, or fewer large patterns; RE2 matches a set in one pass over the
 name (about 2 us). A changed set is compiled in a step of ``compiling``, or on the next match.
@@ -32,7 +32,7 @@ Key = TypeVar("Key", bound="Hashable")
 
 
 class PatternIndex(Generic[Key]):
-    """An index of patterns by key, such as a watch; equal patterns are matched once.
+    """An index of patterns by key, such as a watch; equal patterns are matched only once.
 
     Patterns unsupported by RE2 are kept separately, without evaluation: their time is unknown.
 
@@ -50,7 +50,7 @@ class PatternIndex(Generic[Key]):
         return len(self._patterns)
 
     def add(self, key: Key, pattern: str, implementation: RegexImplementation) -> None:
-        """Add a client's pattern under a key, replacing the key's earlier pattern.
+        """Add a client's pattern under a key, in place of the key's earlier pattern.
 
         Raises:
             InvalidPatternError: The pattern cannot be compiled; the index is unchanged.
@@ -61,7 +61,7 @@ class PatternIndex(Generic[Key]):
         self._keys_of(compiled)[key] = None
 
     def discard(self, key: Key) -> None:
-        """Remove a key and its pattern. Idempotent."""
+        """Remove a key and its pattern; may be called repeatedly."""
         pattern = self._patterns.pop(key, None)
         if pattern is None:
             return
@@ -71,7 +71,7 @@ class PatternIndex(Generic[Key]):
             self._forget(pattern)
 
     def compiling(self) -> Generator[None, None, None]:
-        """Compile the sets whose patterns have changed, one set per step.
+        """Compile the sets whose patterns have changed; a generator that yields after each set.
 
         Many patterns may have been added since the last match.
         """
@@ -97,7 +97,7 @@ class PatternIndex(Generic[Key]):
         return [key for keys in self._backtracking.values() for key in keys]
 
     def _keys_of(self, pattern: TopicsPattern) -> dict[Key, None]:
-        """Return the keys of a pattern, to be modified; add a new pattern to a set."""
+        """Return the dict of a pattern's keys, which the caller changes; index a new pattern."""
         if isinstance(pattern, Backtracking):
             return self._backtracking.setdefault(pattern.text, {})
         if not isinstance(pattern, LinearTime):
@@ -128,7 +128,7 @@ class PatternIndex(Generic[Key]):
 
 
 class _Slot(Generic[Key]):
-    """A distinct pattern, its number of instructions, its keys, and the set that contains it."""
+    """One of the distinct patterns of an index, with its keys and the set that contains it."""
 
     __slots__ = ("home", "keys", "size", "whole")
 
@@ -164,7 +164,7 @@ class _PatternSet(Generic[Key]):
         self._instructions -= slot.size
 
     def compile(self) -> bool:
-        """Compile the set if its patterns have changed; return True if it was compiled."""
+        """Compile the set if its patterns have changed; return True if it had to be compiled."""
         if self._engine is not None:
             return False
         self._engine = _Engine(list(self.slots.values()))
@@ -202,9 +202,9 @@ class _Engine(Generic[Key]):
 
 
 def _set_of(patterns: list[str]) -> re2.Set | None:
-    """Compile patterns to one RE2 set; None if the set needs too much memory.
+    """Compile patterns to one RE2 set; return None if the set would need too much memory.
 
-    An additional last pattern always matches.
+    The set gets a further, last pattern that always matches.
     """
     options = re2.Options()
     options.log_errors = False

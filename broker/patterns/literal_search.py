@@ -27,7 +27,7 @@ _LAST_PARTITION = b"-partition-" + _LAST
 
 
 class Search(NamedTuple):
-    """A pattern split into a literal prefix and a rest to search for.
+    """A pattern split into a literal prefix and a rest that is searched for behind it.
 
     Attributes:
         beginning: The literal prefix; ASCII.
@@ -39,7 +39,7 @@ class Search(NamedTuple):
 
 
 def taken_apart(pattern: str) -> Search | None:
-    """Split a pattern into a literal prefix and the rest; None if this is impossible.
+    """Split a pattern into a literal prefix and a rest; None if it cannot be split.
 
     Args:
         pattern: A pattern compiled by RE2.
@@ -54,7 +54,7 @@ def taken_apart(pattern: str) -> Search | None:
 
 
 def key_range(whole: re2._Regexp) -> tuple[bytes, bytes]:
-    """Return the lowest and highest sort key of paths that a pattern can match.
+    """Return the lowest and highest sort key that paths matching a pattern can have.
 
     The range includes the partitions of matching topics.
     """
@@ -69,7 +69,7 @@ def key_range(whole: re2._Regexp) -> tuple[bytes, bytes]:
 
 
 def _ascii_start(text: bytes) -> bytes:
-    """Return the ASCII bytes that a text begins with.
+    """Return the ASCII bytes with which a text begins.
 
     From the first other byte on, Java's sort order may differ.
     """

@@ -1,4 +1,4 @@
-"""Arrow columns of topic paths to match; columns of small namespaces are cached.
+"""Arrow columns of the topic paths that patterns match, cached for small namespaces.
 
 Runs of neighbouring blocks are one column, processed by one kernel call.
 """
@@ -34,7 +34,7 @@ RUN_BLOCKS = 16
 
 
 def block_runs(blocks: Iterable[Block], size: int = RUN_BLOCKS) -> Iterator[BlockRun]:
-    """Group blocks of names into runs of ``size`` blocks."""
+    """Group blocks of names into runs of ``size`` blocks each."""
     return map(BlockRun, in_runs(blocks, size))
 
 
@@ -46,7 +46,7 @@ def in_runs(blocks: Iterable[Block], size: int = RUN_BLOCKS) -> Iterator[list[Bl
 
 
 class BlockRun:
-    """Neighboring blocks of names, joined to match them together; never empty.
+    """Neighboring blocks of names, joined so that one call matches them all; never empty.
 
     Attributes:
         own_bytes: Memory of the run beside its blocks.
@@ -76,7 +76,7 @@ class BlockRun:
         return len(self.offsets) - 1
 
     def paths(self) -> pa.StringArray:
-        """Return the paths to match: names without domain and partition suffix."""
+        """Return the paths that patterns match: names without domain and partition suffix."""
         skipped = len(common_domain(self.blocks[0].name_at(0), self.blocks[-1].name_at(-1)))
         names = as_text(name_column(self._wire, self.offsets, skipped))
         if not skipped:
@@ -92,7 +92,7 @@ class BlockRun:
         return any(block.may_have_partitions for block in self.blocks)
 
     def keep(self, selection: Selection, mask: Mask) -> None:
-        """Add names to a selection where ``mask`` is true; share blocks kept as a whole."""
+        """Add the names whose byte in ``mask`` is 1 to a selection; whole blocks are shared."""
         if 1 not in mask:
             return
         marks = np.frombuffer(mask, np.bool_)
@@ -117,7 +117,7 @@ _PATHS = "paths"
 
 
 class PathColumns:
-    """The paths of a sequence of topic names, as Arrow columns built on demand.
+    """The paths of a sequence of topic names, as Arrow columns that are built on demand.
 
     Concatenating 1 MB of blocks takes 0.3 ms, and the result is cached for the sequence. Removing
     partitions takes 3 ms, and the result is cached for each block, as a change leaves most blocks.

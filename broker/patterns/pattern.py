@@ -1,7 +1,8 @@
-"""Compiled topic patterns, which match a whole ``tenant/namespace/local`` without partition.
+"""Compiled topic patterns, which match whole topic names without their partition suffix.
 
-RE2 matches names, or Arrow columns; others (look-around, back-references) go to a
-backtracking engine under a time limit, where upstream uses java.util.regex.
+A name is matched as ``tenant/namespace/local``. RE2 matches names, or Arrow columns; patterns that
+RE2 cannot compile (look-around, back-references) go to a backtracking engine under a time limit,
+where upstream uses java.util.regex.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class TopicsPattern(Protocol):
     matches_all: bool
 
     def matching(self, paths: Paths) -> Mask:
-        """Match each path; return a byte for each: 1 for a match.
+        """Match each path; return a mask with a byte for each path, 1 for a match.
 
         See ``broker.topic_lists.paths`` about paths.
 
@@ -90,12 +91,12 @@ class TopicsPattern(Protocol):
 
 
 def pattern_length(pattern: str) -> int:
-    """Return a pattern's length as Java counts it: in UTF-16 units."""
+    """Return the length of a pattern in UTF-16 units, as Java counts it."""
     return len(pattern.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def remove_domain_scheme(pattern: str) -> str:
-    """Remove ``persistent://`` or ``non-persistent://`` from a pattern.
+    """Return a pattern without ``persistent://`` or ``non-persistent://``.
 
     A prefix such as ``^`` stays.
 
@@ -119,7 +120,7 @@ _compiled: OrderedDict[tuple[str, RegexImplementation], TopicsPattern] = Ordered
 
 
 def compiled_before(pattern: str, implementation: RegexImplementation) -> TopicsPattern | None:
-    """Return a compiled pattern from the cache; None if it is not cached."""
+    """Return a pattern's compiled form from the cache; None if it is not cached."""
     found = _compiled.get((pattern, implementation))
     if found is not None:
         _compiled.move_to_end((pattern, implementation))
@@ -127,7 +128,7 @@ def compiled_before(pattern: str, implementation: RegexImplementation) -> Topics
 
 
 def compile_pattern(pattern: str, implementation: RegexImplementation) -> TopicsPattern:
-    """Compile a client's pattern, or return it from the cache of MAX_COMPILED patterns.
+    """Return a client's pattern in compiled form; the last MAX_COMPILED patterns are cached.
 
     The pattern may begin with a domain such as ``persistent://``.
 
@@ -159,7 +160,7 @@ def _newly_compiled(pattern: str, implementation: RegexImplementation) -> Topics
 
 
 def _whole_match(text: str) -> re2._Regexp:
-    """Compile a pattern with RE2 to match names from end to end.
+    """Compile a pattern with RE2, so that it matches names from end to end.
 
     Raises:
         re2.error: RE2 refuses the pattern.
@@ -202,12 +203,12 @@ class MatchAll:
     matches_all = True
 
     def matching(self, paths: Paths) -> Mask:
-        """Return a mask that is true for every path."""
+        """Return a mask that has 1 for every path."""
         return b"\1" * len(paths)
 
 
 class LinearTime:
-    """A pattern that RE2 matches in linear time, many names in one call.
+    """A pattern that RE2 matches in linear time; one call can match many names.
 
     Attributes:
         whole: The pattern for a match from end to end.
@@ -231,7 +232,7 @@ class LinearTime:
         self._search = taken_apart(text)
 
     def matching(self, paths: Paths) -> Mask:
-        """Match each path; return a byte for each: 1 for a match.
+        """Match each path; return a mask with a byte for each path, 1 for a match.
 
         An Arrow column is matched in one call.
         """
@@ -272,12 +273,12 @@ class Backtracking:
             raise InvalidPatternError(f"Invalid topics pattern: {error}", JDK_ERROR) from None
 
     def matching(self, paths: Paths) -> Mask:
-        """Match each path, one by one; return a byte for each: 1 for a match."""
+        """Match each path, one by one; return a mask with a byte for each path, 1 for a match."""
         texts = map(bytes.decode, paths) if isinstance(paths, list) else paths.to_pylist()
         return bytes(map(self.matches, texts))
 
     def matches(self, path: str, seconds: float = FALLBACK_SECONDS_PER_NAME) -> bool:
-        """Return True if a path matches; the time limit is ``seconds``.
+        """Return True if a path matches within ``seconds``, the time limit.
 
         Raises:
             InvalidPatternError: The match took longer.

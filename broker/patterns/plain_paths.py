@@ -1,4 +1,4 @@
-"""Topic paths to match one by one, as Python lists: used without Arrow."""
+"""Topic paths to match one by one, as Python lists; used if Arrow is not installed."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 
 
 class Run(Protocol):
-    """One or more neighboring blocks of names."""
+    """An interface of one or more neighboring blocks of names."""
 
     def __len__(self) -> int: ...
 
     def keep(self, selection: Selection, mask: Mask) -> None:
-        """Add names to a selection where ``mask`` is true; share blocks kept as a whole."""
+        """Add the names whose byte in ``mask`` is 1 to a selection; whole blocks are shared."""
 
 
 class PathRun(NamedTuple):
-    """One or more neighboring blocks of names, with the path of each name to match."""
+    """One or more neighboring blocks of names, with the path of each name that patterns match."""
 
     run: Run
     paths: Paths
 
 
 class OneBlock:
-    """A run of a single block of names."""
+    """A run that consists of a single block of names."""
 
     def __init__(self, block: Block) -> None:
         self._block = block
@@ -44,21 +44,21 @@ class OneBlock:
         return self._block.totals.count
 
     def keep(self, selection: Selection, mask: Mask) -> None:
-        """Add the block's names to a selection where ``mask`` is true."""
+        """Add the names of the block whose byte in ``mask`` is 1 to a selection."""
         selection.keep(self._block, mask)
 
 
 class PlainPaths:
     """The paths of a sequence of topic names, as Python lists.
 
-    The replacement of PathColumns without Arrow.
+    Replaces PathColumns if Arrow is not installed.
     """
 
     def __init__(self, sequence: TopicSequence, _: Any = None) -> None:  # noqa: ANN401 - no cache
         self._sequence = sequence
 
     def runs(self, low: bytes = b"", high: bytes | None = None) -> Iterator[PathRun]:
-        """Yield the blocks that include all names with sort keys from ``low`` to ``high``.
+        """Yield the blocks that have any names with sort keys from ``low`` to ``high``.
 
         See PathColumns.
         """

@@ -36,7 +36,7 @@ MOST_SECONDS = 1e6
 
 
 def pack_job(seconds: float, pattern: str, count: int, offsets: bytes, paths: bytes) -> bytes:
-    """Encode a matching job as bytes for a worker, with the length in front.
+    """Encode a matching job for a worker as bytes, which begin with their length.
 
     Args:
         seconds: Time limit; the sender ends the process after a much longer time.
@@ -52,7 +52,7 @@ def pack_job(seconds: float, pattern: str, count: int, offsets: bytes, paths: by
 
 
 def answer(job: bytes) -> bytes:
-    """Run a matching job; return the encoded answer, without a length in front."""
+    """Run a matching job; return the encoded answer, which does not begin with its length."""
     seconds, text_size, count = JOB.unpack_from(job)
     begin = JOB.size + 4 * (count + 1)
     offsets = array("i", job[JOB.size : begin])
@@ -67,7 +67,7 @@ def answer(job: bytes) -> bytes:
 
 
 def matched(pattern: regex.Pattern[str], offsets: array[int], paths: bytes) -> bytes:
-    """Match each path; return a byte for each: 1 for a full match."""
+    """Match each path completely; return a byte for each path, 1 for a match."""
     match = pattern.fullmatch
     if not paths.isascii():
         return bytes([match(paths[a:b].decode()) is not None for a, b in pairwise(offsets)])
@@ -77,7 +77,7 @@ def matched(pattern: regex.Pattern[str], offsets: array[int], paths: bytes) -> b
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError if the ``with`` block uses more processor time than given, in seconds.
+    """Raise TimeoutError if the ``with`` block uses more than ``seconds`` of processor time.
 
     The engine checks for signals while matching. (The engine's own limit checks the clock before
     each name, at four times the cost of a match.)
@@ -97,12 +97,12 @@ def _time_is_up(*_: object) -> None:
 
 @lru_cache(maxsize=8)
 def compiled(pattern: str) -> regex.Pattern[str]:
-    """Compile a pattern that the broker has already validated."""
+    """Compile a pattern whose syntax the broker has already checked."""
     return regex.compile(pattern, cache_pattern=False)
 
 
 def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
-    """Run matching jobs and write their answers, until the input ends."""
+    """Run the matching jobs of an input and write their answers, until the input ends."""
     while head := jobs.read(LENGTH.size):
         result = answer(jobs.read(LENGTH.unpack(head)[0]))
         answers.write(LENGTH.pack(len(result)) + result)

@@ -1,1 +1,1 @@
-"""Plug-ins by which operators decide which topics a client's listing contains (PIP-452)."""
+"""Plug-ins of operators, which decide which topics a client's topic list contains (PIP-452)."""

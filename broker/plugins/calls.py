@@ -1,6 +1,6 @@
 """Calls of an operator's listing plug-in, with a time limit and a check of each answer.
 
-A failure affects only the request in question.
+A failed call affects only the request for which it was made.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAX_OVERDUE_CALLS = 100
 
 
 class ResourcesError(Exception):
-    """A plug-in gave no answer, or an unusable answer, to a request; the text names the plug-in."""
+    """A plug-in did not answer, or answered something unusable; the text names the plug-in."""
 
 
 class _NotAwaitable:
@@ -77,13 +77,13 @@ class ResourceCalls:
 
     @property
     def overdue(self) -> int:
-        """Number of calls that still run although their time limit has passed."""
+        """Number of calls of the plug-in that still run although their time limit has passed."""
         return sum(not call.done() for call in self._given_up)
 
     async def list_topics(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
     ) -> TopicListing:
-        """Ask the plug-in for a listing of topics; check and return it.
+        """Ask the plug-in for a list of topics; check and return its answer.
 
         Raises:
             ResourcesError: The plug-in raised, timed out, or returned no list of topics of the
@@ -154,7 +154,7 @@ class ResourceCalls:
             call.exception()  # no request waits for the call any more
 
     def _failed(self, what: str, error: BaseException | None = None) -> ResourcesError:
-        """Count a failed call and return its error; log the first of each kind with its stack."""
+        """Count a failed call and return its error; log the first of each kind and its stack."""
         self.failures_total += 1
         kind = type(error).__name__ if error is not None else what[:20]
         if kind not in self._logged and len(self._logged) < MAX_OVERDUE_CALLS:

@@ -1,8 +1,8 @@
-"""The error of an unusable answer of a plug-in."""
+"""The error for an unusable answer of a plug-in."""
 
 
 class UnusableAnswerError(Exception):
-    """A plug-in returned an unusable list.
+    """A plug-in returned something other than a list of valid topic names.
 
     The text completes the sentence "The plug-in answered".
     """

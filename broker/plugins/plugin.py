@@ -1,4 +1,4 @@
-"""The interface of operators' listing plug-ins (PIP-452), and the loading of plug-ins.
+"""The interface of operators' listing plug-ins (PIP-452), and the loading of a plug-in.
 
 ``pulsarResourcesExtendedClassName=module:Class`` selects a plug-in; Java's default class name
 selects the default. Also shipped: ``broker.property_index:PropertyIndex``.
@@ -47,7 +47,7 @@ class BrokerContext:
 
 
 class PulsarResourcesExtended(ABC):
-    """The interface of a listing plug-in; a class with these methods need not inherit from it.
+    """The interface of a listing plug-in, whose class need not inherit from this one.
 
     Source: PIP-452, PulsarResourcesExtended.
     """
@@ -63,7 +63,7 @@ class PulsarResourcesExtended(ABC):
     async def list_topics_of_namespace(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
     ) -> TopicListing | Sequence[str]:
-        """Return the topics that a client with the given properties may list.
+        """Return the topics that a client with the given properties is shown.
 
         The method runs on the broker's event loop: it may wait but must not compute for long or
         block. Run blocking code with ``asyncio.to_thread``.
@@ -115,7 +115,7 @@ class DefaultPulsarResourcesExtended(PulsarResourcesExtended):
     async def list_topics_of_namespace(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
     ) -> TopicListing | Sequence[str]:
-        """Return all topics of the namespace and mode; ``properties`` are ignored.
+        """Return all topics of the namespace and mode, whatever the client's ``properties``.
 
         See PulsarResourcesExtended.
         """
@@ -130,7 +130,7 @@ class DefaultPulsarResourcesExtended(PulsarResourcesExtended):
 async def open_resources(
     name: str, context: BrokerContext, timeout_seconds: float, clock: Clock
 ) -> AsyncIterator[PulsarResourcesExtended]:
-    """Load a plug-in, keep it initialized during the ``async with`` block, then close it.
+    """Load a plug-in, keep it initialized while the ``async with`` block runs, then close it.
 
     Args:
         name: pulsarResourcesExtendedClassName.
@@ -157,7 +157,7 @@ async def open_resources(
 
 
 async def _closed(resources: PulsarResourcesExtended, name: str, clock: Clock) -> None:
-    """Close a plug-in; log errors, so that the broker can still shut down."""
+    """Close a plug-in; errors are only logged, so that the broker can shut down."""
     try:
         async with deadline(clock, CLOSE_SECONDS):
             await _done(resources.close())

@@ -1,4 +1,4 @@
-"""Conversion of the topic names returned by a plug-in to a checked and sorted listing.
+"""Conversion of the topic names that a plug-in returns into a checked and sorted topic list.
 
 The list is untrusted. Long lists are converted in steps, and sorted by Arrow in a thread without
 the interpreter's lock, so that other connections proceed.
@@ -54,7 +54,7 @@ _MAY_BE_SYSTEM = "__|transaction_coordinator_assign"
 async def listing_of_names(
     answer: object, namespace: NamespaceName, mode: Mode, steps: Steps
 ) -> TopicListing:
-    """Convert full topic names in any order to a sorted listing without duplicates.
+    """Convert a plug-in's full topic names, in any order, to a sorted list without duplicates.
 
     System topics are left out, as upstream does.
 
@@ -73,7 +73,7 @@ async def listing_of_names(
 
 
 def _valid_name(namespace: NamespaceName, mode: Mode) -> str:
-    """Return the RE2 pattern of a namespace's valid full topic names.
+    """Return an RE2 pattern that matches the valid full names of a namespace's topics.
 
     A local name has no slash and is not blank.
     """
@@ -84,7 +84,7 @@ def _valid_name(namespace: NamespaceName, mode: Mode) -> str:
 def _checked(
     names: Sequence[object], valid_name: str, where: str
 ) -> Generator[None, None, list[pa.LargeBinaryArray]]:
-    """Check the names; return them as Arrow columns without system topics."""
+    """Check a plug-in's names; return those of user topics as Arrow columns."""
     parts = []
     for start in range(0, len(names), NAMES_PER_STEP):
         part = _column(names[start : start + NAMES_PER_STEP])
@@ -132,7 +132,7 @@ def _without_system_topics(names: pa.LargeStringArray) -> pa.LargeStringArray:
 
 
 def _runs_in_java_order(parts: Sequence[pa.LargeBinaryArray]) -> list[pa.LargeBinaryArray]:
-    """Return distinct names sorted as Java sorts strings, split into runs of a block each.
+    """Return the distinct names, sorted as Java sorts strings, in one run for each block.
 
     Arrow does nearly all the work, without the interpreter's lock.
     """
@@ -148,7 +148,7 @@ def _runs_in_java_order(parts: Sequence[pa.LargeBinaryArray]) -> list[pa.LargeBi
 
 
 def _sorting_as_java(names: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
-    """Convert names to keys whose bytewise order is the order in which Java sorts the names."""
+    """Return a key for each name; the keys' bytewise order is Java's order of the names."""
     ascii_only = pc.string_is_ascii(names.cast(pa.large_string()))
     if pc.all(ascii_only, min_count=0).as_py():
         return names
@@ -162,7 +162,7 @@ def _sorting_as_java(names: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
 
 
 def _sequence(runs: Sequence[pa.LargeBinaryArray]) -> Generator[None, None, TopicSequence]:
-    """Pack sorted names into the blocks of a TopicSequence, one block per step."""
+    """Pack sorted names into a TopicSequence, one block per step of this generator."""
     blocks = []
     for run in runs:
         blocks.append(Block.of_names(run.to_pylist()))

@@ -1,1 +1,1 @@
-"""Policies of namespaces and topics about messages, and the effective policies of a topic."""
+"""Policies of namespaces and topics that concern messages, and which of them are effective."""

@@ -1,4 +1,4 @@
-"""Conversion of the policies stored for namespaces and topics into effective policies."""
+"""Conversion of policies as stored (JSON, by key) into a topic's effective policies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ONLY_SHOWN = ("persistence", "replicatorDispatchRate")
 
 
 def in_force(base: EffectivePolicies, document: Mapping[str, Any]) -> EffectivePolicies:
-    """Return ``base`` overridden by the policies stored for a namespace or topic."""
+    """Return ``base`` overridden by a namespace's or topic's stored policies."""
     changes: dict[str, Any] = {}
     for key, value in document.items():
         if key in _EFFECTS:

@@ -1,4 +1,4 @@
-"""The effective policies of a topic: its own, otherwise its namespace's, otherwise the broker's."""
+"""The effective policies of a topic: its own ones, else its namespace's, else the broker's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Rate(NamedTuple):
-    """A limit on messages and bytes in a period; -1 or 0 is unlimited.
+    """A limit on messages and bytes per period; -1 or 0 is unlimited.
 
     Attributes:
         messages: Most messages in a period.
@@ -27,7 +27,7 @@ class Rate(NamedTuple):
 
 
 class QuotaAction(Enum):
-    """A reaction to an exceeded backlog quota (upstream: BacklogQuota.RetentionPolicy)."""
+    """What happens when a backlog quota is exceeded (upstream: BacklogQuota.RetentionPolicy)."""
 
     HOLD = "producer_request_hold"
     EXCEPTION = "producer_exception"
@@ -35,7 +35,7 @@ class QuotaAction(Enum):
 
 
 class BacklogQuota(NamedTuple):
-    """A limit on the size or age of a backlog, and the reaction above the limit.
+    """A limit on the size or age of a subscription's backlog, and what happens above it.
 
     Attributes:
         limit: Bytes (destination_storage) or seconds (message_age); -1: unlimited.
@@ -47,7 +47,7 @@ class BacklogQuota(NamedTuple):
 
 
 class Retention(NamedTuple):
-    """Time and size up to which acknowledged messages are retained; -1 is unlimited.
+    """For how long, and up to which size, acknowledged messages are kept; -1 is unlimited.
 
     With both 0 no messages are retained.
     """
@@ -56,7 +56,7 @@ class Retention(NamedTuple):
     megabytes: int = 0
 
     def bounds(self, now_ms: int) -> tuple[int, int]:
-        """Return the bytes to retain and the earliest time in ms, for ``ManagedLedger.trim``."""
+        """Return the bytes to keep and the earliest time in ms, for ``ManagedLedger.trim``."""
         keep_bytes = self.megabytes * 1024 * 1024 if self.megabytes >= 0 else -1
         return keep_bytes, 0 if self.minutes < 0 else now_ms - self.minutes * 60_000
 
@@ -69,7 +69,7 @@ class DeleteMode(Enum):
 
 
 class InactiveTopics(NamedTuple):
-    """Whether, when and on which condition unused topics are deleted.
+    """Whether unused topics are deleted, after which time, and on which condition.
 
     Attributes:
         delete: Whether unused topics are deleted.
@@ -83,7 +83,7 @@ class InactiveTopics(NamedTuple):
 
 
 class AutoTopicCreation(NamedTuple):
-    """The creation of missing topics for clients: allowed or not, and the number of partitions.
+    """Whether a client's request creates a missing topic, and with how many partitions.
 
     Attributes:
         allowed: Whether topics are created.
@@ -95,7 +95,7 @@ class AutoTopicCreation(NamedTuple):
 
 
 class Persistence(NamedTuple):
-    """Numbers of message copies in upstream's storage, shown only: this broker has one copy."""
+    """How many copies of a message upstream's storage keeps; shown only, as here it keeps one."""
 
     ensemble: int = 2
     write_quorum: int = 2
@@ -112,7 +112,7 @@ ALL_TYPES = frozenset(("Exclusive", "Failover", "Shared", "Key_Shared"))
 
 @dataclass(frozen=True, slots=True)
 class EffectivePolicies:
-    """The effective policies of a topic. 0 is unlimited unless stated."""
+    """The effective policies of a topic; 0 is unlimited unless stated otherwise."""
 
     max_producers: int = 0
     max_consumers: int = 0

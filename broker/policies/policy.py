@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class PolicyName(Enum):
-    """Names of policies of namespaces or topics, used in error texts."""
+    """Names of policies of namespaces or topics, used in the error texts of authorization."""
 
     ALL = auto()
     ALLOW_CLUSTERS = auto()
@@ -60,7 +60,7 @@ class PolicyName(Enum):
 
 
 class Null(Enum):
-    """The effect of a null or missing body in a request to set a policy."""
+    """What a null or missing body means in a request that sets a policy."""
 
     VALUE = auto()
     """The value becomes the reader's empty value: 0, or false."""
@@ -76,7 +76,7 @@ NO_CONTENT = object()
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The REST paths of a policy for namespaces or for topics, and the responses there.
+    """The REST paths of a policy for namespaces, or for topics, and their responses.
 
     Attributes:
         path: The end of the REST path, after the namespace or topic.
@@ -132,7 +132,7 @@ class Policy:
 
     @property
     def members(self) -> Sequence[Member]:
-        """The members of the policy's JSON value that have an effect in this broker."""
+        """The members of the policy's JSON value that affect this broker."""
         return [one for one in members_of(self.read) if one.field]
 
     def effect(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
@@ -155,7 +155,7 @@ class Policy:
         return {self.field: type(getattr(DEFAULTS, self.field))(**values)}
 
     def shown(self, own: EffectivePolicies) -> object:
-        """Return the policy's value in a topic's effective policies, as JSON; None without effect.
+        """Return the policy's effective value for a topic, as JSON; None if it has no effect here.
 
         An object without effect is shown empty.
         """

@@ -1,4 +1,4 @@
-"""Limits on the rates of publishing, of dispatching, and of subscribing."""
+"""Limits on rates: of published messages, of dispatched messages, and of subscriptions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_CONSUMERS = 10_000
 
 
 class RateLimiter:
-    """A limit on messages and bytes in a period, with a token bucket for each.
+    """A limit on messages and bytes per period, with a token bucket for each of the two.
 
     A batch may overdraw the buckets: later messages wait until the debt is repaid.
 
@@ -40,30 +40,30 @@ class RateLimiter:
         self.change(rate)
 
     def change(self, rate: Rate) -> None:
-        """Replace the limit, and begin with full buckets."""
+        """Replace the limit, with full token buckets."""
         now = self._clock.now()
         self._messages = _bucket(rate.messages, rate.period_seconds, now)
         self._bytes = _bucket(rate.size_bytes, rate.period_seconds, now)
 
     @property
     def limited(self) -> bool:
-        """True if messages or bytes are limited."""
+        """True if the rate of messages or bytes is limited."""
         return self._messages is not None or self._bytes is not None
 
     def available(self) -> tuple[int, int]:
-        """Return how many messages and bytes may be sent now; a very large number if unlimited."""
+        """Return the numbers of messages and bytes that may be sent now; huge if unlimited."""
         now = self._clock.now()
         return _whole(self._messages, now), _whole(self._bytes, now)
 
     def take(self, messages: int, size_bytes: int) -> None:
-        """Take tokens for messages and bytes from the buckets, even if too few are available."""
+        """Take tokens for messages and bytes from the buckets, even if they have too few."""
         now = self._clock.now()
         for bucket, count in ((self._messages, messages), (self._bytes, size_bytes)):
             if bucket is not None:
                 bucket.tokens = bucket.refill(now) - count
 
     def seconds_until_more(self) -> float:
-        """Return the seconds to wait before sending; 0 if tokens are available."""
+        """Return the seconds to wait before anything may be sent; 0 if it may be sent now."""
         now, wait = self._clock.now(), 0.0
         for bucket in (self._messages, self._bytes):
             if bucket is not None and bucket.refill(now) < 1 - _ROUNDING:
@@ -80,7 +80,7 @@ def _whole(bucket: TokenBucket | None, now: float) -> int:
 
 
 class ConsumerIdentifier(NamedTuple):
-    """A consumer's identity across reconnects: its client's host, its name and its id."""
+    """A consumer's identity across reconnects: the client's host, consumer name and id."""
 
     host: str
     name: str
@@ -88,7 +88,7 @@ class ConsumerIdentifier(NamedTuple):
 
 
 class SubscribeRateLimiter:
-    """A limit on how often each consumer subscribes to a topic in a period.
+    """A limit on how often, per period, each consumer may subscribe to a topic.
 
     Bound: MOST_CONSUMERS; the consumer with the oldest subscription is evicted and begins anew.
 
@@ -108,7 +108,7 @@ class SubscribeRateLimiter:
         return len(self._buckets)
 
     def change(self, rate: Rate) -> None:
-        """Replace the limit and begin with full buckets, unless the limit is the same."""
+        """Replace the limit, with full token buckets; a no-op if the limit is the same."""
         if rate != self._rate:
             self._rate = rate
             self._buckets.clear()

@@ -1,4 +1,4 @@
-"""The effective policies: stored in the metadata store, cached in memory, applied immediately.
+"""The effective policies of topics: stored, cached in memory, and applied immediately.
 
 A topic's policies override its namespace's, which override the broker's configuration. Brokers of a
 shared store follow each other's changes. Objects that depend on policies register with
@@ -82,18 +82,18 @@ class PolicyService:
         self._following = asyncio.create_task(self._follow())
 
     async def close(self) -> None:
-        """Stop following changes by other brokers."""
+        """Stop following the policy changes of other brokers."""
         await ended(self._following)
 
     # -- effective policies --------------------------------------------------------------------
 
     def of(self, topic: TopicName) -> EffectivePolicies:
-        """Return a topic's effective policies; a partition has those of its partitioned topic."""
+        """Return a topic's effective policies; a partition's are those of its partitioned topic."""
         base = self.of_namespace(topic.namespace)
         return self._on_top(str(topic.partitioned_name), base) if self._documents else base
 
     def of_namespace(self, namespace: NamespaceName) -> EffectivePolicies:
-        """Return the effective policies of a namespace's topics without policies of their own."""
+        """Return the effective policies of a namespace's topics that set none themselves."""
         return self._on_top(str(namespace), self._defaults())
 
     def _on_top(self, name: str, base: EffectivePolicies) -> EffectivePolicies:
@@ -107,17 +107,17 @@ class PolicyService:
 
     @property
     def defaults(self) -> EffectivePolicies:
-        """The broker's own policies, effective where neither topic nor namespace sets any."""
+        """The broker's own policies, effective unless a topic or its namespace sets others."""
         return self._defaults()
 
     def document(self, of: NamespaceName | TopicName) -> Mapping[str, Any]:
-        """Return the policies set for a namespace or topic itself, by policy key."""
+        """Return the policies that a namespace or topic itself sets, by policy key."""
         return self._documents.get(str(of), _NONE)
 
     # -- changes ------------------------------------------------------------------------------
 
     def on_change(self, callback: Callable[[Changed], None]) -> None:
-        """Register a callback for changes of effective policies.
+        """Register a callback, called when effective policies change.
 
         Its argument is the changed namespace or topic (never a partition), or None if all may have
         changed.
@@ -125,12 +125,12 @@ class PolicyService:
         self._callbacks.append(callback)
 
     def configuration_changed(self) -> None:
-        """Apply the broker's own policies after its configuration changed at run time."""
+        """Apply the broker's own policies, as its configuration changed at run time."""
         self._in_force.clear()
         self._tell(None)
 
     async def set(self, of: NamespaceName | TopicName, key: str, value: object | None) -> None:
-        """Set a policy of a namespace or topic; None removes the policy.
+        """Set a policy of a namespace or topic; the value None removes the policy.
 
         Raises as ``change``.
         """
@@ -139,7 +139,7 @@ class PolicyService:
     async def change(
         self, of: NamespaceName | TopicName, key: str, changed: Change
     ) -> Mapping[str, Any]:
-        """Set a policy to the result of ``changed``; return the policies stored before.
+        """Set a policy to the value that ``changed`` returns; return the policies stored before.
 
         Args:
             of: The namespace or topic.
@@ -202,7 +202,7 @@ class PolicyService:
             )
 
     async def forget(self, of: NamespaceName | TopicName) -> None:
-        """Delete the policies of a deleted topic, or a deleted namespace's own policies.
+        """Delete the policies of a deleted topic, or those that a deleted namespace itself had.
 
         The policies of the namespace's topics remain.
 
@@ -255,7 +255,7 @@ class PolicyService:
                 await clock_sleep(self._clock, READ_AGAIN_SECONDS)
 
     async def _read(self, name: str) -> None:
-        """Read and apply the stored policies of a namespace or topic; of all for the name "".
+        """Read and apply the stored policies of a namespace or topic; all policies for the name "".
 
         Reads are sequential, so the policies stored last become effective.
         """
@@ -293,16 +293,16 @@ AT_ONCE = 50
 
 
 class Follower(Protocol):
-    """A loaded topic to notify of changes of its policies."""
+    """An interface of a loaded topic, which is notified when its policies change."""
 
     closing: bool
 
     def policies_changed(self) -> None:
-        """Apply the topic's changed effective policies."""
+        """Apply the topic's effective policies, which have changed."""
 
 
 class PolicyFollowers:
-    """Notifies loaded topics of changed policies, a batch in each event-loop turn.
+    """Notifies loaded topics that their policies changed, a batch per event-loop iteration.
 
     A namespace may have 10,000 topics.
 
@@ -317,7 +317,7 @@ class PolicyFollowers:
         return len(self._waiting)
 
     def follow(self, topics: Sequence[Follower]) -> None:
-        """Notify topics of changed policies: the first batch now, the rest in the next turns."""
+        """Notify topics of changed policies: a batch now, more in later event-loop iterations."""
         for topic in topics[:AT_ONCE]:
             _follow_one(topic)
         self._waiting.update(dict.fromkeys(topics[AT_ONCE:]))
@@ -334,7 +334,7 @@ class PolicyFollowers:
 
 
 def _follow_one(topic: Follower) -> None:
-    """Notify a topic of changed policies; log a failure, so that the next topics are notified."""
+    """Notify a topic of changed policies; a failure is logged and does not affect other topics."""
     if topic.closing:
         return
     try:

@@ -1,7 +1,8 @@
-"""The table of policies with regular REST requests, a row for each policy.
+"""The table of policies whose REST requests follow the usual form; a row for each policy.
 
 Source: upstream NamespacesBase, PersistentTopicsBase and the classes of
-``org.apache.pulsar.common.policies.data``; gaps in recordings were tried at a real broker.
+``org.apache.pulsar.common.policies.data``; what the recordings do not show was tried at a real
+broker.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ _OLD_STRATEGIES = (
 
 
 def _least_0(path: str) -> Place:
-    """Return the REST paths of a policy whose value is a number of at least 0."""
+    """Return the REST paths of a policy whose value is a number of 0 or more."""
     return Place(path, Null.VALUE, refusal=f"{path} must be 0 or more")
 
 
 def _unset(path: str, value: object, *, removable: bool = False) -> Place:
-    """Return the REST paths of a policy whose response is ``value`` while it is not set."""
+    """Return the REST paths of a policy that answers ``value`` while it is not set."""
     return Place(path, Null.VALUE, value, removable=removable)
 
 

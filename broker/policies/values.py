@@ -1,4 +1,4 @@
-"""Parsers of JSON values in request bodies, as in Java's servers, and their JSON schemas."""
+"""Parsers of JSON values in request bodies that accept what Java's servers accept."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class JsonNumber(str):
 
 
 class BadBodyError(Exception):
-    """A body that cannot be read: status 400, with a plain-text sentence in Pulsar's form.
+    """A request's body cannot be read; the answer is 400 with a sentence in Pulsar's form.
 
     Attributes:
         media_type: Content-Type of the sentence.
@@ -49,7 +49,7 @@ def without_null(values: dict[str, object]) -> dict[str, object]:
 
 
 def string_map_of(values: dict[str, object], what: str) -> dict[str, str]:
-    """Return a JSON object of strings; numbers and booleans become strings, as in Java.
+    """Return a JSON object with all values as strings, converting numbers and booleans.
 
     Raises:
         BadBodyError: A value has another type, or is not Unicode.
@@ -82,7 +82,7 @@ def strings(values: object, what: str) -> tuple[str, ...] | None:
 
 
 def check_unicode(texts: Iterable[str]) -> None:
-    r"""Refuse text without a UTF-8 encoding, such as a lone ``\ud800``.
+    r"""Raise an error if a text has no UTF-8 encoding, such as a lone ``\ud800``.
 
     Raises:
         BadBodyError: A text has no UTF-8 encoding.
@@ -105,7 +105,7 @@ def kind_of(value: object) -> str:
 
 
 class Member(NamedTuple):
-    """A member of a JSON object: its name, parser, default and effect.
+    """A member of a JSON object in a request body: its name, parser, default and effect.
 
     Attributes:
         name: The member's name.
@@ -123,12 +123,12 @@ class Member(NamedTuple):
 
 
 def number(value: object) -> int:
-    """Parse a 32-bit integer, also from a JSON string; return 0 for None."""
+    """Return a 32-bit integer from a JSON number or string; 0 for None."""
     return _whole(value, 31)
 
 
 def long_number(value: object) -> int:
-    """Parse a 64-bit integer, also from a JSON string; return 0 for None."""
+    """Return a 64-bit integer from a JSON number or string; 0 for None."""
     return _whole(value, _LONG)
 
 
@@ -145,7 +145,7 @@ def _whole(value: object, bits: int) -> int:
 
 
 def real_number(value: object) -> float:
-    """Parse a floating-point number, also from a JSON string; return 0 for None."""
+    """Return a floating-point number from a JSON number or string; 0 for None."""
     found = 0.0 if value is None else float(_decimal(value))
     if math.isinf(found):
         raise BadBodyError(f"the body has {value!r:.40}, and should be a smaller number")
@@ -166,7 +166,7 @@ def _decimal(value: object) -> Decimal:
 
 
 def boolean(value: object) -> bool:
-    """Parse a boolean, also from a JSON string; return False for None."""
+    """Return a boolean from a JSON boolean or string; False for None."""
     if value is None or isinstance(value, bool):
         return bool(value)
     found = _BOOLEANS.get(value.lower()) if isinstance(value, str) else None
@@ -180,7 +180,7 @@ PRIMITIVES: tuple[Reader, ...] = (number, long_number, boolean)
 
 
 def text(value: object) -> str | None:
-    """Parse a string; return None for None."""
+    """Return the text of a JSON string; None for None."""
     if value is None:
         return None
     read = strings([value], "the body")
@@ -205,34 +205,34 @@ class _OneOf:
 
 
 def one_of(names: Sequence[str], other: str | None = None) -> Reader:
-    """Return a parser that accepts one of the names, or its index in the list, as upstream.
+    """Return a parser that accepts one of the names, or its index in the list, as upstream does.
 
     Args:
         names: In upstream's order.
-        other: The result for all further values.
+        other: The parser's result for any other value.
     """
     return _OneOf(names, other)
 
 
 def set_of_texts(value: object) -> list[str] | None:
-    """Parse an array of strings, dropping duplicates and keeping the order; None for None."""
+    """Return the texts of a JSON array, without duplicates and in their order; None for None."""
     found = strings(value, "the body")
     return None if found is None else list(dict.fromkeys(found))
 
 
 def texts_by_name(value: object) -> dict[str, str]:
-    """Parse an object of strings; return an empty object for None."""
+    """Return a JSON object whose values are strings; an empty object for None."""
     return string_map_of(object_by_name(value), "the body")
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectOf:
-    """A parser of a JSON object with known members."""
+    """A parser of a JSON object that has known members; unknown members are ignored."""
 
     members: tuple[Member, ...]
 
     def __call__(self, value: object) -> dict[str, Any]:
-        """Parse the known members of a JSON object."""
+        """Return the known members of a JSON object, each parsed."""
         given = object_by_name(value)
         found = {}
         for member in self.members:
@@ -244,7 +244,7 @@ class ObjectOf:
 
 
 def object_of(*members: Member) -> ObjectOf:
-    """Return a parser of a JSON object with these members; unknown members are ignored."""
+    """Return a parser of a JSON object that has these members; unknown members are ignored."""
     return ObjectOf(members)
 
 
@@ -259,7 +259,7 @@ class _Given:
 
 
 def members_of(read: Reader) -> tuple[Member, ...]:
-    """Return the members that a parser of objects knows; empty for other parsers."""
+    """Return the members of the JSON object that a parser reads; empty if it reads no object."""
     if isinstance(read, _Given):
         return members_of(read.read)
     return read.members if isinstance(read, ObjectOf) else ()
@@ -276,7 +276,7 @@ def boxed(read: Reader) -> Reader:
 
 
 def object_by_name(value: object) -> dict[str, object]:
-    """Return a JSON object, or an empty object for None; refuse other values."""
+    """Return the JSON object itself, or an empty one for None; refuse other values."""
     if not isinstance(value, dict | None):
         raise BadBodyError("the body should be an object")
     return value or {}
@@ -296,7 +296,7 @@ _SCHEMAS: dict[Reader, dict[str, Any]] = {
 
 
 def schema_of(read: Reader) -> dict[str, Any]:
-    """Return the JSON schema of the values that a parser accepts; empty if unknown."""
+    """Return the JSON schema of the values that a parser accepts; empty if not known."""
     match read:
         case _Given():
             return schema_of(read.read)

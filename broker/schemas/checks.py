@@ -1,4 +1,4 @@
-"""Checks of a new schema version: readable, not stored yet, compatible with earlier versions."""
+"""Checks of a new schema version: valid, not stored yet, compatible with earlier versions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ALWAYS_INCOMPATIBLE = "ALWAYS_INCOMPATIBLE"
 
 
 class AvroJudge(Protocol):
-    """A checker of schemas with an Avro definition, which runs outside the event loop."""
+    """An interface that checks schemas with an Avro definition, outside the event loop."""
 
     async def judge(
         self,
@@ -44,7 +44,7 @@ class AvroJudge(Protocol):
         compared: Sequence[StoredSchema],
         strategy: str,
     ) -> int | None:
-        """Check a schema; return the index of an equal one in ``alike``, or None if it is new.
+        """Check a schema; return the index in ``alike`` of an equal one, or None if it is new.
 
         Args:
             schema: A definition of a type in AVRO_KINDS.
@@ -58,7 +58,7 @@ class AvroJudge(Protocol):
 
 
 class SchemaChecks:
-    """The checks of schemas of all types.
+    """The checks of a topic's new schema, for schemas of all types.
 
     Args:
         avro: Judges the types whose definition is an Avro schema.
@@ -128,7 +128,7 @@ class SchemaChecks:
                 raise SchemaRefusedError(unreadable_native(reason))
 
     async def _compare(self, schema: Schema, existing: StoredSchema, strategy: str) -> None:
-        """Check compatibility of two schemas of a type without an Avro definition."""
+        """Check that two schemas are compatible; their type has no Avro definition."""
         old = Schema(existing.kind, existing.data, existing.properties)
         if schema.kind == KEY_VALUE:
             before, now = halves(old), halves(schema)
@@ -149,7 +149,7 @@ def _root(schema: Schema) -> str:
 
 
 def check_readable(schema: Schema) -> None:
-    """Check that a schema's data is valid for its type, except Avro definitions.
+    """Check that a schema's data is valid for its type; Avro definitions are not checked here.
 
     Raises:
         SchemaRefusedError: No schema of the type can have the definition.
@@ -187,7 +187,7 @@ def _same_bytes(existing: Sequence[StoredSchema], schema: Schema) -> int | None:
 def _refusal_of_kinds(
     schema: Schema, existing: Sequence[StoredSchema], strategy: str
 ) -> SchemaRefusal | None:
-    """Return a reason to refuse a schema that follows from its type alone.
+    """Return the reason to refuse a schema because of its type or strategy alone.
 
     None if the definitions must be compared.
     """
@@ -211,7 +211,7 @@ _SET, _ROOT, _FILE = "fileDescriptorSet", "rootMessageTypeName", "rootFileDescri
 
 
 def unreadable(data: bytes) -> str:
-    """Return why a PROTOBUF_NATIVE definition is invalid; empty if it is valid."""
+    """Return the reason why a PROTOBUF_NATIVE definition is invalid; empty if it is valid."""
     try:
         given = json.loads(data)
     except (ValueError, RecursionError) as error:

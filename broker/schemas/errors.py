@@ -1,4 +1,4 @@
-"""Reasons to refuse schemas, with error messages recorded from a Pulsar broker."""
+"""Reasons to refuse schemas, with the error messages recorded from a Pulsar broker."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class SchemaRefusal(NamedTuple):
 
 
 class SchemaRefusedError(Exception):
-    """A schema is refused as unreadable, incompatible or not allowed.
+    """A schema is refused because it is unreadable, incompatible or not allowed.
 
     Attributes:
         refusal: The reason.
@@ -35,7 +35,7 @@ _INCOMPATIBLE = "org.apache.pulsar.broker.service.schema.exceptions.Incompatible
 
 
 def producer_text(refusal: SchemaRefusal) -> str:
-    """Format a reason for refusal as in a Pulsar broker's answer to PRODUCER."""
+    """Return a refusal's text as in a Pulsar broker's answer to PRODUCER."""
     if refusal.invalid:
         return caused_text(refusal)
     text = f"{_INCOMPATIBLE}: {refusal.text}"
@@ -43,37 +43,37 @@ def producer_text(refusal: SchemaRefusal) -> str:
 
 
 def plain_text(refusal: SchemaRefusal) -> str:
-    """Format a reason for refusal as in a Pulsar broker's answer to SUBSCRIBE."""
+    """Return a refusal's text as in a Pulsar broker's answer to SUBSCRIBE."""
     return refusal.text
 
 
 def caused_text(refusal: SchemaRefusal) -> str:
-    """Format a reason for refusal with its cause, if there is one."""
+    """Return a refusal's text with its cause, if it has one."""
     return f"{refusal.text} caused by {refusal.cause}" if refusal.cause else refusal.text
 
 
 def other_kind(existing: str, new: str) -> SchemaRefusal:
-    """Create the reason to refuse a schema whose type differs from the topic's schema."""
+    """Return the reason to refuse a schema whose type differs from the topic's schema."""
     return SchemaRefusal(
         f"Incompatible schema: exists schema type {existing}, new schema type {new}"
     )
 
 
 def active_without_schema(kind: str) -> SchemaRefusal:
-    """Create the reason to refuse a consumer's schema on a topic in use without schema."""
+    """Return the reason to refuse a consumer's schema on a topic in use that has no schema."""
     return SchemaRefusal(
         f"Failed to add schema to an active topic with empty(BYTES) schema: new schema type {kind}"
     )
 
 
 def unreadable_native(reason: str) -> SchemaRefusal:
-    """Create the reason to refuse an invalid PROTOBUF_NATIVE definition."""
+    """Return the reason to refuse an invalid PROTOBUF_NATIVE definition."""
     cause = f"org.apache.pulsar.client.api.SchemaSerializationException: {reason}"
     return SchemaRefusal("deserialize ProtobufNative Schema failed", cause, invalid=True)
 
 
 def other_root(strategy: str, existing: str, new: str) -> SchemaRefusal:
-    """Create the reason to refuse a PROTOBUF_NATIVE schema with another root message."""
+    """Return the reason to refuse a PROTOBUF_NATIVE schema with another root message."""
     return SchemaRefusal(
         f"Protobuf root message change is not allowed under the '{strategy}' strategy. "
         f"Original message name: '{existing}', new message name: '{new}'."
@@ -81,7 +81,7 @@ def other_root(strategy: str, existing: str, new: str) -> SchemaRefusal:
 
 
 def other_halves(key: tuple[str, str], value: tuple[str, str]) -> SchemaRefusal:
-    """Create the reason to refuse a KEY_VALUE schema whose key or value type has changed.
+    """Return the reason to refuse a KEY_VALUE schema whose key type or value type has changed.
 
     Each argument holds the earlier and the new type.
     """

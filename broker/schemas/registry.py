@@ -1,4 +1,4 @@
-"""The schema registry: each topic's schema versions, checked for producers and consumers.
+"""The schema registry: the versions of each topic's schema, checked for producers and consumers.
 
 Source: upstream SchemaRegistryServiceImpl.
 """
@@ -49,7 +49,7 @@ _CONSUMERS_CHECK_BACKWARD = ("BACKWARD", "FORWARD", "FORWARD_TRANSITIVE", "FULL"
 
 
 class SchemaRegistry:
-    """The schema versions of all topics. Partitions share their topic's schemas.
+    """The schema versions of all topics; partitions share the schemas of their topic.
 
     Attributes:
         rules: The profile's rules.
@@ -81,7 +81,7 @@ class SchemaRegistry:
     async def for_producer(
         self, topic: TopicName, schema: pb.Schema | None, policies: EffectivePolicies
     ) -> bytes:
-        """Return the version of a producer's schema, added if new; empty without schema.
+        """Return the version of a producer's schema, added if it is new; empty without schema.
 
         Raises:
             RequestError: The schema is refused, or the store failed.
@@ -102,7 +102,7 @@ class SchemaRegistry:
     async def for_request(
         self, topic: TopicName, schema: pb.Schema, policies: EffectivePolicies
     ) -> bytes:
-        """Answer GET_OR_CREATE_SCHEMA: return a schema's version, added if it is new.
+        """Answer GET_OR_CREATE_SCHEMA: return the version of a schema, which is added if it is new.
 
         Raises:
             RequestError: The schema is refused, or the store failed.
@@ -126,7 +126,7 @@ class SchemaRegistry:
         *,
         active: bool,
     ) -> None:
-        """Check a consumer's schema, or add it as the first version of a topic's schema.
+        """Check a consumer's schema, or add it as the first version of the topic's schema.
 
         Args:
             topic: The topic.
@@ -174,11 +174,11 @@ class SchemaRegistry:
     # -- versions -----------------------------------------------------------------------------
 
     async def in_force(self, topic: TopicName) -> Sequence[StoredSchema]:
-        """Return the versions added since the schema was last deleted, the oldest first."""
+        """Return a topic's versions added since its schema was last deleted, the oldest first."""
         return _in_force(await self._store.schemas_of(schema_name(topic)))
 
     async def get(self, topic: TopicName, version: int | None = None) -> StoredSchema | None:
-        """Return one version of a topic's schema, or the newest if ``version`` is None.
+        """Return one version of a topic's schema; the newest if ``version`` is None.
 
         The result is None if the version does not exist or was deleted.
         """
@@ -188,7 +188,7 @@ class SchemaRegistry:
         return next((one for one in known if one.version == version), None)
 
     async def asked_for(self, topic: TopicName, version: int | None) -> StoredSchema | None:
-        """Return the version of a topic's schema with which to answer GET_SCHEMA.
+        """Return the version of a topic's schema that answers a GET_SCHEMA.
 
         A ``version`` of None means the newest; the result is None if there is none.
         """
@@ -198,18 +198,18 @@ class SchemaRegistry:
         return await self.get(topic, version)
 
     async def history(self, topic: TopicName) -> Sequence[StoredSchema]:
-        """Return all versions of a topic's schema with deletion marks, the oldest first."""
+        """Return all versions of a topic's schema, deletion marks included, the oldest first."""
         return await self._store.schemas_of(schema_name(topic))
 
     async def version_of(self, topic: TopicName, schema: Schema) -> int | None:
-        """Return the version of an equal schema; None if there is none or it is unreadable."""
+        """Return the version of an equal schema; None if there is none or it is invalid."""
         try:
             return await self._checks.version_of(schema, await self.in_force(topic), None)
         except (SchemaRefusedError, TruncatedKeyValueError):
             return None
 
     async def test(self, topic: TopicName, schema: Schema, policies: EffectivePolicies) -> None:
-        """Check whether a schema could become a topic's next version, without adding it.
+        """Check that a schema could become a topic's next version, without adding it.
 
         Raises:
             SchemaRefusedError: The schema is unreadable or incompatible.
@@ -253,7 +253,7 @@ class SchemaRegistry:
     async def _version(
         self, known: Sequence[StoredSchema], schema: Schema, strategy: str, allowed: bool
     ) -> int | StoredSchema:
-        """Return the version of an equal schema, or the new version to store."""
+        """Return the number of the version with an equal schema, or the new version to store."""
         existing = _in_force(known)
         same = await self._checks.version_of(schema, existing, strategy if allowed else None)
         if same is not None:
@@ -266,7 +266,7 @@ class SchemaRegistry:
         return new
 
     async def remove(self, topic: TopicName) -> int:
-        """Mark all versions as deleted; return the version number of the deletion mark.
+        """Mark all versions of a topic's schema as deleted; return the mark's own version number.
 
         Raises:
             SchemaRefusedError: The topic has too many versions.
@@ -282,7 +282,7 @@ class SchemaRegistry:
                     return gone.version
 
     async def forget(self, topic: TopicName) -> None:
-        """Delete a deleted topic's schemas; keep them if only a partition was deleted."""
+        """Delete the schemas of a deleted topic; do nothing for a deleted partition."""
         if topic.partition_index < 0:
             await self.delete(topic)
 

@@ -1,4 +1,4 @@
-"""Schemas as clients send them: types, version encoding and the KEY_VALUE format."""
+"""Schemas as clients send them: their types, their version numbers, and the KEY_VALUE format."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ class Schema:
 
     @staticmethod
     def of(sent: pb.Schema) -> Schema:
-        """Convert the schema of a client's command."""
+        """Convert the schema in a client's command."""
         properties = {pair.key: pair.value for pair in sent.properties}
         return Schema(KINDS[sent.type], sent.schema_data, properties)
 
 
 def as_sent(name: str, stored: StoredSchema) -> pb.Schema:
-    """Convert a stored schema to the protobuf field of a command."""
+    """Convert a stored schema to the protobuf message in a command."""
     properties = [pb.KeyValue(key=key, value=value) for key, value in stored.properties.items()]
     return pb.Schema(
         name=name, schema_data=stored.data, type=TYPES[stored.kind], properties=properties
@@ -83,12 +83,12 @@ NO_VERSION = b""
 
 
 def version_bytes(version: int) -> bytes:
-    """Encode a schema version as on the wire: 8 bytes, big-endian."""
+    """Encode a schema version as in commands: 8 bytes, big-endian."""
     return _VERSION.pack(version)
 
 
 def version_of_bytes(data: bytes) -> int:
-    """Decode a schema version from the first 8 bytes; ignore any others, as Pulsar does.
+    """Decode a schema version from its first 8 bytes; ignore further bytes, as Pulsar does.
 
     Raises:
         RequestError: Fewer than 8 bytes.
@@ -100,7 +100,7 @@ def version_of_bytes(data: bytes) -> int:
 
 
 class SchemaRules(NamedTuple):
-    """The checks of schemas, and their answers, in a profile: floodgate or pulsar.
+    """How a profile (floodgate or pulsar) checks schemas and answers requests about them.
 
     Attributes:
         refuses_by_name: A truncated KEY_VALUE schema is refused with a reason, like unreadable
@@ -134,7 +134,7 @@ class TruncatedKeyValueError(Exception):
 
 
 def halves(schema: Schema) -> tuple[Schema, Schema]:
-    """Split a KEY_VALUE schema into the schema of the key and the schema of the value.
+    """Split a KEY_VALUE schema into two schemas, for key and value.
 
     Raises:
         TruncatedKeyValueError: The data ends too early.
@@ -159,12 +159,12 @@ def _half(schema: Schema, which: str, data: bytes) -> Schema:
 
 
 def joined(key: bytes, value: bytes) -> bytes:
-    """Encode the definitions of key and value as the data of a KEY_VALUE schema."""
+    """Return the data of a KEY_VALUE schema, made of the definitions of key and value."""
     return b"".join((_LENGTH.pack(len(key)), key, _LENGTH.pack(len(value)), value))
 
 
 def as_text(schema: Schema) -> str:
-    """Format a KEY_VALUE schema's data as the JSON text that the REST API uses.
+    """Return a KEY_VALUE schema's data as the JSON text that the REST API uses.
 
     Raises:
         TruncatedKeyValueError: The data ends too early.
@@ -182,7 +182,7 @@ def _json(data: bytes) -> object:
 
 
 def of_text(text: str) -> bytes:
-    """Parse a KEY_VALUE schema's data from the JSON text that the REST API uses.
+    """Return a KEY_VALUE schema's data, parsed from the JSON text that the REST API uses.
 
     Raises:
         ValueError: The text is no JSON with ``key`` and ``value``.

@@ -1,1 +1,1 @@
-"""Stores of namespaces and topics in memory, SQLite or PostgreSQL, behind one interface."""
+"""Stores of namespaces and topics: in memory, SQLite or PostgreSQL, behind one interface."""

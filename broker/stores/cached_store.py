@@ -1,4 +1,4 @@
-"""The base class of the database stores: a size-limited cache of namespace snapshots."""
+"""The base class of the database stores, with a size-limited cache of namespace snapshots."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class CachedStore(ABC):
         """Return the newest snapshot of a namespace; None if the namespace does not exist."""
 
     def estimated_bytes(self, namespace: NamespaceName, mode: Mode) -> int | None:
-        """Estimate a topic listing's heap bytes; None if no snapshot is cached."""
+        """Return the estimated heap bytes of a topic list; None if no snapshot is cached."""
         cached = self._cache.peek(namespace)
         return cached.listing(mode).estimated_bytes if cached is not None else None
 
     def listing_at_once(self, namespace: NamespaceName, mode: Mode) -> TopicListing | None:
-        """Return a mode's newest listing of topics; None if no snapshot is cached."""
+        """Return a mode's newest list of topics; None if no snapshot is cached."""
         cached = self._cache.get(namespace)
         return cached.listing(mode) if cached is not None else None
 
@@ -80,7 +80,7 @@ class CachedStore(ABC):
         """
 
     def changes(self) -> ChangeFeed:
-        """Return a new feed of all changes committed from now on, in commit order."""
+        """Return a new feed of changes, which delivers all that are committed from now on."""
         return self._feeds.open()
 
 
@@ -111,11 +111,11 @@ class SnapshotCache:
         return self._bytes
 
     def peek(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
-        """Return a namespace's cached snapshot without marking it as recently used."""
+        """Return a namespace's cached snapshot without counting this as a use."""
         return self._snapshots.get(namespace)
 
     def get(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
-        """Return a namespace's cached snapshot and mark it as recently used."""
+        """Return a namespace's cached snapshot, which becomes the most recently used."""
         snapshot = self._snapshots.get(namespace)
         if snapshot is not None:
             self._snapshots.move_to_end(namespace)
@@ -131,7 +131,7 @@ class SnapshotCache:
             self._bytes -= _weight(oldest)
 
     def forget(self, namespace: NamespaceName) -> None:
-        """Remove a namespace's snapshot from the cache. Idempotent."""
+        """Remove a namespace's snapshot from the cache; may be called repeatedly."""
         before = self._snapshots.pop(namespace, None)
         self._bytes -= _weight(before) if before is not None else 0
 

@@ -1,4 +1,4 @@
-"""Changes of a namespace's topics, errors that reject a change, and feeds of committed changes.
+"""Changes of a namespace's topics, errors that reject them, and feeds of committed changes.
 
 The feed is in order, and bounded for each reader.
 """
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
 
 class StoreError(Exception):
-    """A store failed; the text is one sentence for the operator."""
+    """A store failed; the text is a sentence for the operator."""
 
 
 class TopicExistsError(Exception):
-    """A change is rejected: a name that it requires to be absent exists."""
+    """A change is rejected, as a name exists that it requires to be absent."""
 
 
 class TopicMissingError(Exception):
-    """A change is rejected: a name that it requires to exist does not exist."""
+    """A change is rejected, as a name does not exist that it requires to exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicState:
-    """A topic's partition count and properties at the time of reading.
+    """A topic's partition count and properties when its caller read them.
 
     Attributes:
         name: Full name.
@@ -49,7 +49,7 @@ class TopicState:
 
 
 class TopicChangedError(Exception):
-    """A change is rejected: its topic was modified after the caller read the topic's state.
+    """A change is rejected, as its topic was modified after the caller read the topic's state.
 
     Attributes:
         found: The current state.
@@ -61,16 +61,16 @@ class TopicChangedError(Exception):
 
 
 class NamespaceMissingError(Exception):
-    """A change is rejected: its namespace does not exist and must not be created."""
+    """A change is rejected, as its namespace does not exist and the change may not create it."""
 
 
 class NamespaceNotEmptyError(Exception):
-    """A deletion is rejected: the namespace holds user topics, or the tenant has namespaces."""
+    """A deletion is rejected, as the namespace has user topics, or the tenant has namespaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicChanges:
-    """Topics to add to and remove from one namespace; either all are applied or none.
+    """Topics to add to a namespace and to remove from it, all or none of them.
 
     Attributes:
         added: Full names as UTF-8; each partition of a partitioned topic is listed.
@@ -139,7 +139,7 @@ class ChangeFeed:
     """A bounded queue of committed changes for one reader, in commit order.
 
     Versions of a namespace count up: a gap between two changes means dropped changes, and the
-    reader must list again.
+    reader must list the namespace again.
 
     Attributes:
         dropped: Number of dropped changes; a gap shows only with the namespace's next change.
@@ -164,9 +164,9 @@ class ChangeFeed:
         return self._queued.popleft()
 
     def push(self, change: Change) -> None:
-        """Queue a committed change; called by the store.
+        """Queue a committed change, which drops the oldest one of a full queue.
 
-        A full queue drops its oldest change.
+        The store calls this.
         """
         self.dropped += len(self._queued) == self._queued.maxlen
         self._queued.append(change)
@@ -189,13 +189,13 @@ class ChangeFeeds:
         return len(self._feeds)
 
     def open(self) -> ChangeFeed:
-        """Open a change feed for a new reader."""
+        """Open a feed that a new reader gets all later changes from."""
         feed = ChangeFeed(self)
         self._feeds[feed] = None
         return feed
 
     def discard(self, feed: ChangeFeed) -> None:
-        """Stop publishing to a reader's feed. Idempotent."""
+        """Stop publishing to a reader's feed; may be called repeatedly."""
         self._feeds.pop(feed, None)
 
     def publish(self, change: Change) -> None:
@@ -204,6 +204,6 @@ class ChangeFeeds:
             feed.push(change)
 
     def close(self) -> None:
-        """Close every reader's feed; readers first receive the changes already queued."""
+        """Close every reader's feed; readers still receive the changes already queued."""
         for feed in list(self._feeds):
             feed.close()

@@ -1,4 +1,4 @@
-"""Decisions about topic changes that all stores share: conditions, feed entries, properties.
+"""Decisions about changes of topics that all stores share: conditions, feed entries, properties.
 
 The functions are pure; the stores wait and write.
 """
@@ -38,7 +38,7 @@ COUNTED_TOPICS = (1_000, 50_000)
 
 
 def is_large(changes: TopicChanges) -> bool:
-    """Tell whether a change has so many names that it must be computed off the event loop."""
+    """Return True if a change has so many names that it must be computed off the event loop."""
     properties = changes.properties.pairs if changes.properties is not None else 0
     names = len(changes.added) + len(changes.removed) + len(changes.partitioned)
     return names + properties > MANY_NAMES
@@ -47,9 +47,9 @@ def is_large(changes: TopicChanges) -> bool:
 def parted(
     changes: Sequence[NamespaceChanges],
 ) -> tuple[list[NamespaceChanges], list[NamespaceChanges]]:
-    """Split changes into those to commit one by one and those to commit together.
+    """Split changes into those to commit one by one, and those to commit together.
 
-    Small pure additions are committed jointly.
+    Small changes that only add topics are committed together.
     """
     apart: list[NamespaceChanges] = []
     together: list[NamespaceChanges] = []
@@ -60,7 +60,7 @@ def parted(
 
 
 def check_conditions(exists: Callable[[str], bool] | None, changes: TopicChanges) -> None:
-    """Reject a change whose conditions on existing and absent names are not met.
+    """Raise an error if a change requires a name that is missing, or lacks one that exists.
 
     Args:
         exists: Tells whether a full name belongs to a topic or partitioned topic; None for a
@@ -83,7 +83,7 @@ def check_conditions(exists: Callable[[str], bool] | None, changes: TopicChanges
 
 
 def check_unchanged(changes: TopicChanges, found: TopicState) -> None:
-    """Reject a change if its topic was modified after the caller read the topic's state.
+    """Raise an error if a change's topic was modified after the caller read the topic's state.
 
     Raises:
         TopicChangedError: The topic has changed.
@@ -97,9 +97,9 @@ def settled(
     changes: TopicChanges,
     properties_of: Callable[[str], Mapping[str, str]],
 ) -> TopicChanges:
-    """Drop what already exists from an ``adds_only`` change; return any other change as is.
+    """Return an ``adds_only`` change without what already exists; any other change as it is.
 
-    Any other change is returned as is.
+    See ``what_is_new``.
     """
     if not changes.adds_only:
         return changes
@@ -121,12 +121,12 @@ def growing(
 
 
 def looked_up(changes: TopicChanges) -> Iterator[bytes]:
-    """Yield the topics and partitioned topics that a change adds; some may already exist."""
+    """Yield the topics and partitioned topics that a change adds, whether they exist or not."""
     return chain(changes.added, (base.encode() for base in changes.partitioned))
 
 
 def _names_there(before: NamespaceSnapshot, changes: TopicChanges) -> AbstractSet[bytes]:
-    """Return the names of ``looked_up`` that exist.
+    """Return those of the names of ``looked_up`` that already exist.
 
     The set may hold all names of the namespace instead, if collecting them is cheaper.
     """
@@ -145,7 +145,7 @@ def what_is_new(
     there: AbstractSet[bytes],
     kept: Mapping[str, Mapping[str, str]],
 ) -> TopicChanges:
-    """Reduce an addition to missing names, their properties and increased partition counts.
+    """Return an addition reduced to missing names, their properties and increased partition counts.
 
     An existing topic never becomes a partitioned topic, even if partitions are added beside it.
 
@@ -178,7 +178,7 @@ def what_is_new(
 def _as_their_topics(
     added: Sequence[bytes], own: PropertyRows | None, kept: Mapping[str, Mapping[str, str]]
 ) -> PropertyRows:
-    """Return new names' properties; partitions without properties inherit from their topic.
+    """Return the properties of new names; a partition without any gets its topic's properties.
 
     A partition without properties of its own inherits its partitioned topic's.
     """
@@ -192,7 +192,7 @@ def _as_their_topics(
 def feed_change(
     namespace: NamespaceName, before: NamespaceSnapshot, version: int, changes: TopicChanges
 ) -> Change:
-    """Convert a change to a feed entry with the names that it really added and removed."""
+    """Return the feed entry for a change, with the names that it really added and removed."""
     if len(changes.added) + len(changes.removed) > MAX_TOLD_NAMES:
         return Change(namespace, version, complete=False)
     gone = frozenset(changes.removed)
@@ -208,7 +208,7 @@ def feed_change(
 
 
 def end_of(namespace: NamespaceName, last: NamespaceSnapshot) -> Change:
-    """Convert the deletion of a namespace to a feed entry."""
+    """Return the feed entry for the deletion of a namespace."""
     version, sequences = last.version + 1, (last.non_persistent, last.persistent)
     if sum(len(one) for one in sequences) + len(last.system) > MAX_TOLD_NAMES:
         return Change(namespace, version, complete=False)
@@ -223,13 +223,13 @@ def properties_to_delete(changes: TopicChanges) -> list[bytes]:
 
 
 def keeps_all_properties(changes: TopicChanges) -> bool:
-    """Tell whether all properties of a change are stored: they belong to added names."""
+    """Return True if all properties of a change are stored, as they belong to added names."""
     rows = changes.properties
     return rows is None or (rows.names is changes.added and not changes.removed)
 
 
 def properties_to_keep(exists: Callable[[str], bool], changes: TopicChanges) -> PropertyRows | None:
-    """Return a change's properties without those of names that do not exist afterwards.
+    """Return a change's properties without those of names that will not exist after it.
 
     Args:
         exists: Tells whether a full name exists after the change.
@@ -243,7 +243,7 @@ def properties_to_keep(exists: Callable[[str], bool], changes: TopicChanges) -> 
 
 
 def storable(properties: Mapping[str, str]) -> bool:
-    """Tell whether properties can be stored as UTF-8: they contain no lone surrogate."""
+    """Return True if properties can be stored as UTF-8: they contain no lone surrogate."""
     try:
         "".join([*properties, *properties.values()]).encode()
     except UnicodeEncodeError:

@@ -22,11 +22,11 @@ T = TypeVar("T")
 
 
 class DatabaseTables(ABC):
-    """A database store's methods for tenants, policies, schemas and the like. See MetadataStore."""
+    """Methods of database stores for tenants, policies, schemas and the like. See MetadataStore."""
 
     @abstractmethod
     async def _texts(self, make: Callable[..., T], query: str, *values: object) -> list[T]:
-        """Call ``make`` with each row's texts; return the results.
+        """Call ``make`` with the texts of each row that a query finds; return the results.
 
         A value of another type is an error.
         """
@@ -50,12 +50,12 @@ class DatabaseTables(ABC):
     @staticmethod
     @abstractmethod
     def _stored(text: str) -> str | bytes:
-        """Convert a text of any characters to the type that the database stores."""
+        """Return a text, with any characters, as a value of the type that the database stores."""
 
     # -- tenants and imports ------------------------------------------------------------------
 
     async def tenants(self) -> Mapping[str, TenantInfo]:
-        """Return all tenants by name, sorted by name."""
+        """Return all tenants in a dict by name, sorted by name."""
         query = "SELECT name, roles, clusters FROM {}tenants ORDER BY name"
         return dict(await self._texts(_named_tenant, query))
 
@@ -66,17 +66,17 @@ class DatabaseTables(ABC):
         return found[0] if found else None
 
     async def create_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Create a tenant; return False if the tenant exists."""
+        """Create a tenant; return False if it already exists."""
         query = "INSERT INTO {}tenants VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
         return await self._change(query, self._stored(name), *info.as_json()) > 0
 
     async def change_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Replace a tenant's roles and clusters; return False if the tenant does not exist."""
+        """Replace a tenant's roles and clusters; return False if there is no such tenant."""
         query = "UPDATE {}tenants SET roles = $1, clusters = $2 WHERE name = $3"
         return await self._change(query, *info.as_json(), self._stored(name)) > 0
 
     async def has_imported(self, fingerprint: str) -> bool:
-        """Tell whether a file with this content hash was imported completely."""
+        """Return True if a file with this content hash was imported completely."""
         query = "SELECT 1 FROM {}marks WHERE name = $1"
         return bool(await self._rows(query, f"import {fingerprint}"))
 
@@ -100,7 +100,7 @@ class DatabaseTables(ABC):
     async def set_policy(
         self, name: str, key: str, value: object | None, before: object | None = None
     ) -> bool:
-        """Replace one policy; return False if the stored value is not ``before``."""
+        """Replace one stored policy; return False if its value is not ``before`` any more."""
         of, new, old = (self._stored(name), key), json.dumps(value), json.dumps(before)
         query = "INSERT INTO {}message_policies VALUES ($1, $2, $3)"
         values: tuple[object, ...] = (*of, new)
@@ -148,7 +148,7 @@ class DatabaseTables(ABC):
     # -- dynamic configuration ----------------------------------------------------------------
 
     async def configuration(self) -> Mapping[str, str]:
-        """Return the dynamic configuration: values set at run time, by key."""
+        """Return the dynamic configuration: the values set at run time, by key."""
         query = "SELECT key, value FROM {}configuration ORDER BY key"
         return dict(await self._texts(lambda key, value: (key, value), query))
 

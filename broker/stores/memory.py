@@ -50,7 +50,7 @@ NameT = TypeVar("NameT", bound="str | NamespaceName")
 
 
 class MemoryStore:
-    """A store in memory: a dict of immutable namespace snapshots. See MetadataStore.
+    """A store of topics in memory: a dict of immutable namespace snapshots. See MetadataStore.
 
     Bound: none; memory is about the bytes of all names + 10 %.
     """
@@ -90,7 +90,7 @@ class MemoryStore:
     # -- tenants and namespaces ---------------------------------------------------------------
 
     async def tenants(self) -> Mapping[str, TenantInfo]:
-        """Return all tenants by name, sorted by name."""
+        """Return all tenants in a dict by name, sorted by name."""
         kept = dict(self._tenants)
         return {name: kept[name] async for name in in_turns(await _in_order(kept))}
 
@@ -99,21 +99,21 @@ class MemoryStore:
         return self._tenants.get(name)
 
     async def create_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Create a tenant; return False if the tenant exists."""
+        """Create a tenant; return False if it already exists."""
         if name in self._tenants:
             return False
         self._tenants[name] = info
         return True
 
     async def change_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Replace a tenant's roles and clusters; return False if the tenant does not exist."""
+        """Replace a tenant's roles and clusters; return False if there is no such tenant."""
         if name not in self._tenants:
             return False
         self._tenants[name] = info
         return True
 
     async def delete_tenant(self, name: str) -> bool:
-        """Delete a tenant without namespaces; return False if the tenant does not exist."""
+        """Delete a tenant that has no namespaces; return False if it does not exist."""
         if self._of_tenants.get(name):
             raise NamespaceNotEmptyError
         return self._tenants.pop(name, None) is not None
@@ -130,7 +130,7 @@ class MemoryStore:
         policies: NamespacePolicies = DEFAULT_POLICIES,
         document: Mapping[str, object] = NO_DOCUMENT,
     ) -> bool:
-        """Create an empty namespace; return False if it exists.
+        """Create an empty namespace; return False if it already exists.
 
         A missing tenant is created.
         """
@@ -157,7 +157,7 @@ class MemoryStore:
         return self._policies.get(namespace)
 
     async def delete_namespace(self, namespace: NamespaceName) -> bool:
-        """Delete a namespace without user topics; return False if it does not exist."""
+        """Delete a namespace that has no user topics; return False if it does not exist."""
         async with self._locks.of(namespace):
             snapshot = self._snapshots.get(namespace)
             if snapshot is None:
@@ -203,12 +203,12 @@ class MemoryStore:
         return snapshot.version if snapshot is not None else 0
 
     def estimated_bytes(self, namespace: NamespaceName, mode: Mode) -> int | None:
-        """Estimate a topic listing's heap bytes; 0 if the namespace does not exist."""
+        """Return the estimated heap bytes of a topic list; 0 for a missing namespace."""
         snapshot = self._snapshots.get(namespace)
         return snapshot.listing(mode).estimated_bytes if snapshot is not None else 0
 
     def listing_at_once(self, namespace: NamespaceName, mode: Mode) -> TopicListing | None:
-        """Return a mode's newest listing of topics; empty if the namespace does not exist."""
+        """Return a mode's newest list of topics; empty for a missing namespace."""
         snapshot = self._snapshots.get(namespace)
         return snapshot.listing(mode) if snapshot is not None else EMPTY_LISTING
 
@@ -232,7 +232,7 @@ class MemoryStore:
         return self._properties[namespace].of(snapshot, name.encode())
 
     async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
-        """Apply a namespace's change at once: readers never see a part of the change."""
+        """Apply a change of a namespace at once: readers never see a part of it."""
         compared = changes.adds_only and namespace in self._snapshots
         if is_large(changes) or compared or namespace in self._locks:
             return await to_its_end(self._apply_locked(namespace, changes))
@@ -245,7 +245,7 @@ class MemoryStore:
             return self._show(namespace, made)
 
     async def apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
-        """Apply changes of several namespaces, computed together in one thread."""
+        """Apply changes of several namespaces, which are computed together in one thread."""
         return await to_its_end(self._apply_all(changes))
 
     async def _apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
@@ -281,11 +281,11 @@ class MemoryStore:
         return made.after.version
 
     def changes(self) -> ChangeFeed:
-        """Return a new feed of all changes committed from now on, in commit order."""
+        """Return a new feed of changes, which delivers all that are committed from now on."""
         return self._feeds.open()
 
     async def has_imported(self, fingerprint: str) -> bool:
-        """Tell whether a file with this content hash was imported completely."""
+        """Return True if a file with this content hash was imported completely."""
         return fingerprint in self._imported
 
     async def remember_import(self, fingerprint: str) -> None:
@@ -303,7 +303,7 @@ class MemoryStore:
     async def set_policy(
         self, name: str, key: str, value: object | None, before: object | None = None
     ) -> bool:
-        """Replace one policy; return False if the stored value is not ``before``."""
+        """Replace one stored policy; return False if its value is not ``before`` any more."""
         document = self._documents.setdefault(name, {})
         found = document.get(key) == before
         if found and value is not None:
@@ -323,7 +323,7 @@ class MemoryStore:
         """Do nothing: no other process shares the store."""
 
     async def next_instance(self) -> int:
-        """Return how many times this method was called before."""
+        """Return the number of earlier calls of this method."""
         return next(self._instances)
 
     # -- schemas ------------------------------------------------------------------------------
@@ -350,7 +350,7 @@ class MemoryStore:
     # -- dynamic configuration ----------------------------------------------------------------
 
     async def configuration(self) -> Mapping[str, str]:
-        """Return the dynamic configuration: values set at run time, by key."""
+        """Return the dynamic configuration: the values set at run time, by key."""
         return dict(sorted(self._configuration.items()))
 
     async def set_configuration(self, key: str, value: str | None) -> None:
@@ -365,7 +365,7 @@ class MemoryStore:
 
 
 async def _in_order(names: Collection[NameT]) -> Sequence[NameT]:
-    """Sort names as text; large lists are sorted off the event loop."""
+    """Return names sorted as text; many names are sorted off the event loop."""
     if len(names) <= MANY_NAMES:
         return sorted(names, key=str)
     return await asyncio.to_thread(sorted_in_runs, tuple(names))

@@ -1,4 +1,4 @@
-"""Locks for a namespace or topic name, so that changes and their publication stay in order."""
+"""Locks by name of a namespace or topic, which keep changes and their publication in order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class NameLocks(Generic[Name]):
-    """An asyncio lock for each name; a lock exists only while it is held or awaited."""
+    """A lock for each name, which exists only while it is held or awaited."""
 
     def __init__(self) -> None:
         self._locks: dict[Name, asyncio.Lock] = {}
@@ -44,7 +44,7 @@ class NameLocks(Generic[Name]):
 
 
 async def to_its_end(work: Coroutine[object, object, T]) -> T:
-    """Await a coroutine that runs to its end even if the caller is canceled.
+    """Await a coroutine that runs to its end even if the caller is cancelled.
 
     Used for a commit and its publication.
     """
@@ -57,6 +57,6 @@ async def to_its_end(work: Coroutine[object, object, T]) -> T:
 
 
 def _ended_alone(task: asyncio.Task[T]) -> None:
-    """Log the error of a task whose caller was canceled and can no longer receive it."""
+    """Log the error of a task whose caller was cancelled, and so cannot receive the error."""
     if not task.cancelled() and (error := task.exception()) is not None:
         logger.info("the caller was cancelled before the error: %s", error)

@@ -1,4 +1,4 @@
-"""Creation of the store that ``metadataStoreUrl`` names."""
+"""Creation of the store of topics that ``metadataStoreUrl`` names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def store_for_url(url: str, cache_bytes: int, clock: Clock | None = None) -> MetadataStore:
-    """Create the store that a URL names, without opening it.
+    """Return the store that a URL names, not yet opened.
 
     Args:
         url: ``memory:local``, ``sqlite:///path`` (four slashes for an absolute path), or

@@ -1,6 +1,7 @@
-"""Topic properties as Python dicts, used without Arrow: for thousands of topics, not millions.
+"""Topic properties as Python dicts, used if Arrow is not installed; for thousands of topics.
 
-The classes have the methods of PropertyRows and NamespaceProperties.
+The classes have the methods of PropertyRows and NamespaceProperties, but not their speed with
+millions of topics.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _PAIR_BYTES = 100
 
 
 class PlainRows:
-    """Topics' names and properties: row i belongs to the i-th name; see PropertyRows."""
+    """Topics' names and properties: row i has the i-th name; see PropertyRows."""
 
     texts: Sequence[bytes] | None = None
 
@@ -33,12 +34,12 @@ class PlainRows:
 
     @staticmethod
     def from_rows(names: Sequence[bytes], rows: Sequence[Mapping[str, str]]) -> PlainRows:
-        """Combine names with the properties of each; see PropertyRows."""
+        """Make rows of names and the properties of each; see PropertyRows."""
         return PlainRows(names, rows)
 
     @staticmethod
     def same_for_all(names: Sequence[bytes], properties: Mapping[str, str]) -> PlainRows:
-        """Give all names the same properties; see PropertyRows."""
+        """Make rows in which all names have the same properties; see PropertyRows."""
         return PlainRows(names, list(repeat(properties, len(names))))
 
     @property
@@ -55,7 +56,7 @@ class PlainRows:
         yield from self._rows
 
     def filter(self, kept: Sequence[bool]) -> PlainRows:
-        """Return only the rows for which ``kept`` is true."""
+        """Return only the rows whose value in ``kept`` is true."""
         return PlainRows(list(compress(self.names, kept)), list(compress(self._rows, kept)))
 
     def triples(self) -> Iterator[tuple[bytes, str, str]]:
@@ -85,7 +86,7 @@ class PlainProperties:
     def changed(
         self, _: NamespaceSnapshot, after: NamespaceSnapshot, changes: TopicChanges
     ) -> PlainProperties:
-        """Return the properties after a change; see NamespaceProperties."""
+        """Return the properties after a change of topics; see NamespaceProperties."""
         given = changes.properties
         if given is None and not self._by_name:
             return self
@@ -107,7 +108,7 @@ class PlainProperties:
     def select(
         self, snapshot: NamespaceSnapshot, mode: Mode, properties: Mapping[str, str]
     ) -> Generator[None, None, TopicListing]:
-        """Return the user topics with all given properties; yield between steps."""
+        """Return the user topics that have all given properties; pauses between steps."""
         wanted = properties.items()
         found: set[bytes] = set()
         for count, (name, row) in enumerate(self._by_name.items(), start=1):

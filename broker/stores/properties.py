@@ -1,4 +1,4 @@
-"""Classes for topic properties: Arrow columns if Arrow is installed, otherwise Python dicts."""
+"""Choice of the classes for topic properties: Arrow columns if Arrow is installed, else dicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topics' properties on the way to a store: an Arrow map<string,string> beside the names."""
+"""Properties of topics on their way to a store: an Arrow map<string,string> beside the names."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ class PropertyRows:
     def from_map_column(
         names: Sequence[bytes], column: pa.MapArray, texts: Sequence[bytes] | None = None
     ) -> PropertyRows:
-        """Combine names with an Arrow map<string,string> of properties, without copying."""
+        """Make rows of names and an Arrow map<string,string> of properties, without copying."""
         return PropertyRows(names, column, texts)
 
     @staticmethod
     def from_mappings(rows: Mapping[bytes, Mapping[str, str]]) -> PropertyRows:
-        """Convert the properties of a few topics to an Arrow column."""
+        """Make rows of the properties of a few topics, given as dicts by name."""
         return PropertyRows.from_rows(list(rows), list(rows.values()))
 
     @staticmethod
     def from_rows(names: Sequence[bytes], rows: Sequence[Mapping[str, str]]) -> PropertyRows:
-        """Combine names with the properties of each, converted to an Arrow column."""
+        """Make rows of names and the properties of each, given as dicts."""
         return PropertyRows(names, pa.array([list(row.items()) for row in rows], PROPERTIES_TYPE))
 
     @staticmethod
@@ -75,7 +75,7 @@ class PropertyRows:
         return _valid(self.column[row].as_py())
 
     def filter(self, kept: Sequence[bool]) -> PropertyRows:
-        """Return only the rows for which ``kept`` is true."""
+        """Return only the rows whose value in ``kept`` is true."""
         names = [name for name, keeps in zip(self.names, kept, strict=True) if keeps]
         return PropertyRows(names, self.column.filter(pa.array(kept, pa.bool_())))
 
@@ -106,7 +106,7 @@ def _valid(pairs: Sequence[tuple[str, str | None]] | None) -> dict[str, str]:
 
 
 def pair_text(key: str, value: str) -> bytes | None:
-    """Encode a property's key and value as one byte string; None for invalid Unicode.
+    """Return a property's key and value as one byte string; None if they are not valid Unicode.
 
     The key's length comes first, so that key and value cannot be confused.
     """
@@ -118,14 +118,14 @@ def pair_text(key: str, value: str) -> bytes | None:
 
 
 def pair_of_text(text: bytes) -> tuple[str, str]:
-    """Decode the key and value of a property encoded by ``pair_text``."""
+    """Return the key and value of a property from its byte string, made by ``pair_text``."""
     length, rest = text.split(b":", 1)
     size = int(length)
     return rest[:size].decode(), rest[size + 1 :].decode()
 
 
 def pair_texts(column: pa.MapArray) -> tuple[np.ndarray, pa.BinaryArray]:
-    """Return the number of properties of each row, and all properties encoded in row order.
+    """Return the number of properties of each row, and all properties as byte strings, row by row.
 
     The encoding is that of ``pair_text``.
     """
@@ -144,7 +144,7 @@ def pair_texts(column: pa.MapArray) -> tuple[np.ndarray, pa.BinaryArray]:
 
 
 def row_texts(column: pa.MapArray) -> list[bytes]:
-    """Return each row's encoded properties joined by PAIR_END."""
+    """Return the properties of each row as one byte string, joined by PAIR_END."""
     counts, pairs = pair_texts(column)
     ends = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
     rows = pa.ListArray.from_arrays(pa.array(ends), pairs)
@@ -164,7 +164,7 @@ def _without_nulls(column: pa.MapArray) -> pa.MapArray:
 
 
 def _last_of_each_key(rows: np.ndarray, keys: pa.Array) -> np.ndarray:
-    """Return a mask that is true for a row's last value of each key."""
+    """Return a mask that is true for the last value of each key in a row."""
     codes = keys.dictionary_encode().indices.to_numpy(zero_copy_only=False)
     both = rows * (int(codes.max(initial=0)) + 1) + codes
     # Not np.unique: freeing millions of small blocks makes glibc's mallinfo2 take 0.3 s.

@@ -1,4 +1,4 @@
-"""The interface of a store of topics, namespaces, tenants, policies and schemas.
+"""The interface of a store of metadata: topics, namespaces, tenants, policies and schemas.
 
 changes.py defines the changes of topics.
 
@@ -56,7 +56,7 @@ class TenantInfo:
 
 @dataclass(frozen=True, slots=True)
 class NamespacePolicies:
-    """The part of a namespace's policies that a store keeps (Pulsar's Policies).
+    """Those of a namespace's policies that have columns in the store (Pulsar's Policies).
 
     Attributes:
         bundles: Number of bundles (``bundles.numBundles``).
@@ -71,29 +71,29 @@ NO_DOCUMENT: Mapping[str, object] = {}
 
 
 class MetadataStore(Protocol):
-    """A store of topics and other metadata, chosen by ``metadataStoreUrl``."""
+    """The interface of a store of topics and other metadata, chosen by ``metadataStoreUrl``."""
 
     @property
     def cached_bytes(self) -> int:
-        """Total size in bytes of cached snapshots (floodgateSnapshotCacheMB).
+        """Total size of the cached snapshots in bytes (floodgateSnapshotCacheMB).
 
         0 for a store in memory.
         """
 
     async def open(self) -> None:
-        """Open the store: its file or its database connections.
+        """Open the store's file or its database connections.
 
         Raises:
             StoreError: The store cannot be opened; one sentence.
         """
 
     async def close(self) -> None:
-        """Release the store's files, connections and threads; committed changes stay."""
+        """Release the store's files, connections and threads; committed changes are kept."""
 
     # -- tenants and namespaces ---------------------------------------------------------------
 
     async def tenants(self) -> Mapping[str, TenantInfo]:
-        """Return all tenants by name, sorted by name.
+        """Return all tenants in a dict by name, sorted by name.
 
         Tenants created together with a namespace are included.
         """
@@ -102,13 +102,13 @@ class MetadataStore(Protocol):
         """Return a tenant; None if the tenant does not exist."""
 
     async def create_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Create a tenant; return False if the tenant exists."""
+        """Create a tenant; return False if it already exists."""
 
     async def change_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Replace a tenant's roles and clusters; return False if the tenant does not exist."""
+        """Replace a tenant's roles and clusters; return False if there is no such tenant."""
 
     async def delete_tenant(self, name: str) -> bool:
-        """Delete a tenant without namespaces; return False if the tenant does not exist.
+        """Delete a tenant that has no namespaces; return False if it does not exist.
 
         Raises:
             NamespaceNotEmptyError: The tenant has namespaces.
@@ -123,7 +123,7 @@ class MetadataStore(Protocol):
         policies: NamespacePolicies = DEFAULT_POLICIES,
         document: Mapping[str, object] = NO_DOCUMENT,
     ) -> bool:
-        """Create an empty namespace; return False if it exists.
+        """Create an empty namespace; return False if it already exists.
 
         A missing tenant is created.
 
@@ -154,16 +154,16 @@ class MetadataStore(Protocol):
         """Return the newest snapshot of a namespace; None if the namespace does not exist."""
 
     async def version(self, namespace: NamespaceName) -> int:
-        """Return a namespace's newest version; 0 if it does not exist.
+        """Return a namespace's newest version; 0 if the namespace does not exist.
 
         The topics are not read.
         """
 
     def estimated_bytes(self, namespace: NamespaceName, mode: Mode) -> int | None:
-        """Estimate a topic listing's heap bytes; None if this would require waiting."""
+        """Return the estimated heap bytes of a topic list; None if this would require waiting."""
 
     def listing_at_once(self, namespace: NamespaceName, mode: Mode) -> TopicListing | None:
-        """Return a mode's newest listing of topics; None if this would require waiting."""
+        """Return a mode's newest list of topics; None if this would require waiting."""
 
     async def select(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
@@ -171,18 +171,18 @@ class MetadataStore(Protocol):
         """Return the user topics of a mode, such as PERSISTENT, that have all given properties.
 
         The store's index finds the topics without a scan. Without properties the result is the
-        whole listing; for a missing namespace, an empty listing.
+        whole list of topics; for a missing namespace, an empty one.
         """
 
     async def properties(self, namespace: NamespaceName, name: str) -> Mapping[str, str]:
         """Return a topic's or partitioned topic's properties; empty if it has none."""
 
     async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
-        """Apply a namespace's change, all or nothing; return the namespace's new version.
+        """Apply a change of a namespace, all or nothing; return the namespace's new version.
 
-        On return the change is as durable as the store, and in the feed. Conditions and change are
-        one step: of two callers requiring the same name to be absent, even in two processes sharing
-        the store, one succeeds.
+        On return the change is in the feed, and as durable as the store is. Conditions and change
+        are one step: of two callers requiring the same name to be absent, even in two processes
+        sharing the store, one succeeds.
 
         Raises:
             TopicExistsError: A name of ``changes.absent`` exists.
@@ -192,7 +192,7 @@ class MetadataStore(Protocol):
         """
 
     async def apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
-        """Apply changes of several namespaces in any order, each as ``apply`` does.
+        """Apply changes of several namespaces, in any order, each as ``apply`` does.
 
         An addition to a new namespace costs little beside its names, however many.
 
@@ -201,10 +201,10 @@ class MetadataStore(Protocol):
         """
 
     def changes(self) -> ChangeFeed:
-        """Return a new feed of all changes committed from now on, in commit order."""
+        """Return a new feed of changes, which delivers all that are committed from now on."""
 
     async def has_imported(self, fingerprint: str) -> bool:
-        """Tell whether a file with this content hash was imported completely."""
+        """Return True if a file with this content hash was imported completely."""
 
     async def remember_import(self, fingerprint: str) -> None:
         """Record that a file with this content hash was imported completely.
@@ -226,23 +226,23 @@ class MetadataStore(Protocol):
     ) -> bool:
         """Replace one message policy of a namespace or topic, even if neither exists.
 
-        Return False, without a change, if its stored value is not ``before``. None stands for no
-        policy; the two values differ.
+        Return False, without a change, if the stored value is not ``before``. None stands for no
+        policy; ``before`` and the new value differ.
         """
 
     async def delete_policies(self, names: Sequence[str]) -> None:
         """Delete all message policies of the given namespaces and topics."""
 
     def on_policies(self, callback: Callable[[str], None]) -> None:
-        """Register a callback for changes of message policies made by other processes.
+        """Register a callback, called when another process changed message policies.
 
         The argument is the full name of the namespace or topic; "" stands for any name.
         """
 
     async def next_instance(self) -> int:
-        """Return how many times this method was called before.
+        """Return the number of earlier calls of this method.
 
-        So each start of a broker gets a unique number.
+        So each start of a broker gets a number of its own.
         """
 
     # -- schemas, by topic name tenant/namespace/topic ----------------------------------------
@@ -262,18 +262,18 @@ class MetadataStore(Protocol):
     # -- dynamic configuration ----------------------------------------------------------------
 
     async def configuration(self) -> Mapping[str, str]:
-        """Return the dynamic configuration: values set at run time, by key."""
+        """Return the dynamic configuration: the values set at run time, by key."""
 
     async def set_configuration(self, key: str, value: str | None) -> None:
         """Set a value of the dynamic configuration; None removes the key."""
 
     def on_configuration(self, callback: Callable[[], None]) -> None:
-        """Register a callback for dynamic configuration changes made by other processes."""
+        """Register a callback, called when another process changed the dynamic configuration."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredSchema:
-    """One version of a topic's schema, as stored.
+    """One version of a topic's schema, as the store keeps it.
 
     Attributes:
         version: 0, 1, 2... within the topic, deleted versions included.
@@ -306,12 +306,12 @@ class StoredSchema:
     def of_row(
         version: int, kind: str, data: bytes, properties: str, stored_at: int, deleted: int
     ) -> StoredSchema:
-        """Create the schema from the values of a row written by ``as_row``."""
+        """Create the schema from a database row that ``as_row`` wrote."""
         found = json.loads(properties)
         return StoredSchema(version, kind, data, found, stored_at, bool(deleted))
 
 
 def schema_key(topic: str) -> tuple[str, str]:
-    """Split a topic's name ``tenant/namespace/topic`` into namespace and local name."""
+    """Return namespace and local name of a topic's name ``tenant/namespace/topic``."""
     tenant, namespace, name = topic.split("/", 2)
     return f"{tenant}/{namespace}", name

@@ -1,4 +1,4 @@
-"""Checks of store URLs, and their display without passwords."""
+"""Checks of the URLs of stores, and their display without passwords."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def without_password(url: str, mask: str = "***") -> str:
 
 
 def usable_store_url(url: str) -> bool:
-    """Tell whether a store URL is well formed; its database may still be unreachable."""
+    """Return True if a store URL is well formed; its database may still be unreachable."""
     if url.startswith(POSTGRESQL_SCHEMES):
         return _well_formed(url)
     return any(

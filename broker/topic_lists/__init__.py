@@ -1,1 +1,1 @@
-"""Immutable lists of topic names, stored in the wire format of Pulsar's responses."""
+"""Immutable lists of topic names, kept in the wire format of Pulsar's responses."""

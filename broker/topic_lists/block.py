@@ -1,4 +1,4 @@
-"""A block of topic names: part of a topic list, in wire format.
+"""A block of topic names: a part of a topic list, in the wire format of a response.
 
 An entry is a name as a ``topics`` field of CommandGetTopicsOfNamespaceResponse: tag, length, name.
 """
@@ -42,7 +42,7 @@ SHORTEST_PREFIX_BYTES = 2
 
 
 def encode_entry(name: bytes) -> bytes:
-    """Encode a topic name in wire format, as a ``topics`` field of the response."""
+    """Return a topic name in wire format, as a ``topics`` field of the response."""
     size = len(name)
     return (_PREFIXES[size] if size < 512 else TOPICS_TAG + encode_varint(size)) + name
 
@@ -54,7 +54,7 @@ def decode_entry(entry: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Count, size and checksum of consecutive topic names.
+    """Number of names, sizes and checksum of consecutive topic names.
 
     Attributes:
         count: Number of names.
@@ -72,7 +72,7 @@ class Totals:
 
     @staticmethod
     def of_all(runs: Iterable[Totals]) -> Totals:
-        """Return the totals of consecutive parts of a topic list together."""
+        """Return the totals of consecutive parts of a topic list, taken together."""
         count = wire_bytes = estimated_bytes = crc = joined_bytes = 0
         for run in runs:
             before, behind = (count, crc, joined_bytes), (run.count, run.crc, run.joined_bytes)
@@ -95,7 +95,7 @@ class Block:
     __slots__ = ("__weakref__", "_partitioned", "first", "offsets", "totals", "wire")
 
     def __init__(self, wire: bytes, offsets: Offsets, joined: bytes | None = None) -> None:
-        """Wrap entries in wire format; ``joined`` saves joining their names by commas."""
+        """Wrap names in wire format; ``joined``, if given, saves joining the names by commas."""
         self.wire = wire
         self.offsets = offsets
         self.totals = _totals(wire, offsets, _joined(wire, offsets) if joined is None else joined)
@@ -104,31 +104,31 @@ class Block:
 
     @staticmethod
     def of_names(names: Sequence[bytes]) -> Block:
-        """Make a block of names that are sorted as Java's String.compareTo."""
+        """Return a block of names, which must be sorted as by Java's String.compareTo."""
         return Block(*encode_entries(names), b",".join(names))
 
     @property
     def may_have_partitions(self) -> bool:
-        """True if any name contains ``-partition-``; computed once."""
+        """True if any name contains ``-partition-``; only computed once."""
         if self._partitioned is None:
             self._partitioned = b"-partition-" in self.wire
         return self._partitioned
 
     def entries(self) -> list[bytes]:
-        """Return a copy of each entry (a name in wire format)."""
+        """Return a copy of each name in wire format."""
         return _slices(self.wire, self.offsets, islice(self.offsets, 1, None))
 
     def names(self) -> list[bytes]:
-        """Decode and return the names."""
+        """Return the names of the block, decoded."""
         return _names(self.wire, self.offsets)
 
     def name_at(self, index: int) -> bytes:
-        """Return the name at an index; -1 is the last name."""
+        """Return the block's name at an index; -1 is the last one."""
         index %= self.totals.count
         return decode_entry(self.wire[self.offsets[index] : self.offsets[index + 1]])
 
     def place_of(self, key: bytes) -> int:
-        """Return the number of names that sort before ``key``, made by ``java_order``."""
+        """Return the number of names that sort before ``key``, which ``java_order`` made."""
         low, high = 0, self.totals.count
         while low < high:
             middle = (low + high) // 2
@@ -139,7 +139,7 @@ class Block:
         return low
 
     def row_of(self, name: bytes) -> int | None:
-        """Return the index of a name in the block; None if the block does not have the name."""
+        """Return the index of a name in the block; None if the block does not contain it."""
         place = self.place_of(java_order(name))
         found = place < self.totals.count and self.name_at(place) == name
         return place if found else None
@@ -151,13 +151,13 @@ def memory_bytes(block: Block) -> int:
 
 
 def encode_entries(names: Sequence[bytes]) -> tuple[bytes, Offsets]:
-    """Encode topic names in wire format; return the bytes, and the offset of each entry."""
+    """Return the bytes of topic names in wire format, and the offset of each name."""
     entries = [encode_entry(name) for name in names]
     return b"".join(entries), offsets_of(map(len, entries))
 
 
 def offsets_of(sizes: Iterable[int]) -> Offsets:
-    """Return the offset of each entry, given the entries' sizes, and the end of the last."""
+    """Return the offset of each encoded name, given their sizes, and the end of the last one."""
     return array("i", accumulate(sizes, initial=0))
 
 

@@ -1,4 +1,4 @@
-"""Paths ``tenant/namespace/topic``, with which clients' patterns are matched."""
+"""Paths ``tenant/namespace/topic``, which are what clients' patterns match."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PARTITION = re.compile(rb"-partition-(0|[1-9][0-9]{0,9})\Z")
 
 
 def path_of(name: bytes) -> bytes:
-    """Return a full topic name without its domain and without ``-partition-N``."""
+    """Return the path of a full topic name: no domain, and no suffix ``-partition-N``."""
     path = name.split(b"://", 1)[-1]
     if _SEPARATOR in path:
         found = _PARTITION.search(path)
@@ -22,11 +22,9 @@ def path_of(name: bytes) -> bytes:
 
 
 def common_domain(first: bytes, last: bytes) -> bytes:
-    """Return the domain prefix that all sorted names from ``first`` to ``last`` have.
+    """Return the domain prefix of all names in a sorted list; empty if they differ in it.
 
-    Empty if they have different domains.
-
-    The names are in order: a common prefix of first and last is a prefix of all.
+    ``first`` and ``last`` are the ends of the list: a prefix of both is a prefix of all.
     """
     prefixes = (prefix for prefix in DOMAIN_PREFIXES if first.startswith(prefix))
     return next((prefix for prefix in prefixes if last.startswith(prefix)), b"")

@@ -39,7 +39,7 @@ PLACE_BYTES = 300
 
 
 class TopicSequence:
-    """An immutable version of a namespace's persistent or non-persistent topic names.
+    """An immutable version of the persistent, or of the non-persistent, names of a namespace.
 
     They are sorted as Java's String.compareTo.
 
@@ -60,7 +60,7 @@ class TopicSequence:
 
     @staticmethod
     def from_sorted(names: Sequence[bytes]) -> TopicSequence:
-        """Build a sequence of distinct UTF-8 names sorted as Java's String.compareTo."""
+        """Build a sequence of distinct UTF-8 names, sorted as by Java's String.compareTo."""
         return TopicSequence(grow(cut_names(names)))
 
     @staticmethod
@@ -76,18 +76,18 @@ class TopicSequence:
 
     @property
     def hash(self) -> str:
-        """Pulsar's hash of a topic list with the names of the sequence."""
+        """Pulsar's hash of a topic list that consists of the sequence's names."""
         return format_hash(self.totals.crc) if self.totals.count else EMPTY_HASH
 
     @property
     def wire_parts(self) -> tuple[bytes, ...]:
-        """The names in wire format, as the bytes of each block; always the same tuple."""
+        """The bytes of each block, which are the names in wire format; always the same tuple."""
         if self._wire_parts is None:
             self._wire_parts = tuple(block.wire for block in self.blocks())
         return self._wire_parts
 
     def blocks(self, low: bytes = b"", high: bytes | None = None) -> Iterator[Block]:
-        """Yield the blocks in order, except blocks with no names from ``low`` to ``high``.
+        """Yield the blocks in order, without blocks that have no names from ``low`` to ``high``.
 
         Args:
             low: Skip blocks whose names all sort before this key of ``java_order``.
@@ -105,13 +105,13 @@ class TopicSequence:
                 pending.extend(zip(reversed(node.children), reversed(ends), strict=True))
 
     def names(self) -> Iterator[bytes]:
-        """Yield the names in sort order, decoding a block at a time."""
+        """Yield the names in sort order, decoding one block at a time."""
         for block in self.blocks():
             yield from block.names()
 
     @property
     def domain_prefix(self) -> bytes:
-        """The domain prefix that all names have; empty without names or with both domains."""
+        """The domain prefix that all names share; empty if there is none."""
         if self._root is None:
             return b""
         return common_domain(self.name_at(0), self.name_at(len(self) - 1))
@@ -120,7 +120,7 @@ class TopicSequence:
         return self.row_of(name) is not None
 
     def row_of(self, name: bytes) -> int | None:
-        """Return the position of a name in the sequence; None if the name is missing."""
+        """Return the position of a name in the sequence; None if it does not contain the name."""
         node, key, start = self._root, java_order(name), 0
         if node is None:
             return None
@@ -149,9 +149,9 @@ class TopicSequence:
         return node.name_at(row)
 
     def blocks_of_rows(self, rows: Rows) -> Iterator[tuple[Block, Rows]]:
-        """Yield each block that contains any of the positions ``rows``.
+        """Yield each block that has any of the positions ``rows``, with these positions.
 
-        Each comes with these positions, counted within the block.
+        The yielded positions are counted from the beginning of the block.
         """
         start = begin = 0
         for block in self.blocks():
@@ -163,7 +163,7 @@ class TopicSequence:
                 return
 
     def apply(self, added: Iterable[bytes], removed: Iterable[bytes]) -> TopicSequence:
-        """Return a sequence with names added and removed.
+        """Return the sequence after names were added and removed.
 
         Existing added names and missing removed names are ignored.
         """
@@ -178,17 +178,17 @@ class TopicSequence:
 
 
 def _lowered(root: Node | None) -> Node | None:
-    """Remove branches with a single child from the top of a tree."""
+    """Return a tree without the branches at its top that have a single child."""
     while isinstance(root, Branch) and len(root.children) == 1:
         root = root.children[0]
     return root
 
 
 class Selection:
-    """Collects the matching names of a sequence, block by block in order.
+    """Collects the names of a sequence that match, block by block in order.
 
-    A wholly kept block is shared: keeping all names copies none. Names not mentioned are left out.
-    The mutable state is the names kept so far.
+    A wholly kept block is shared: keeping all names copies none. Names for which no method is
+    called are left out. The mutable state is the names kept so far.
     """
 
     def __init__(self, source: TopicSequence) -> None:
@@ -201,13 +201,13 @@ class Selection:
 
     @property
     def added_bytes(self) -> int:
-        """Approximate memory of the finished selection in bytes, without blocks of its source."""
+        """Approximate memory of the finished selection in bytes, without shared blocks."""
         if self._count == self.source.totals.count:
             return 0
         return self._own_bytes + PLACE_BYTES * len(self._blocks)
 
     def keep(self, block: Block, mask: Mask) -> None:
-        """Add the names of a block at the positions where ``mask`` is 1."""
+        """Add those names of a block whose byte in ``mask`` is 1."""
         kept = mask.count(1)
         if kept == len(mask):
             self.keep_block(block)
@@ -215,7 +215,7 @@ class Selection:
             self.keep_entries(list(compress(block.entries(), mask)))
 
     def keep_rows(self, block: Block, rows: Rows) -> None:
-        """Add the names of a block at the given positions, which ascend."""
+        """Add the names of a block at the given positions, in ascending order."""
         if len(rows) == block.totals.count:
             self.keep_block(block)
         else:
@@ -223,17 +223,17 @@ class Selection:
             self.keep_entries([entries[row] for row in rows])
 
     def keep_block(self, block: Block) -> None:
-        """Add all names of a block."""
+        """Add all names of a block to the selection."""
         self._end_block()
         self._blocks.append(block)
         self._count += block.totals.count
 
     def keep_entries(self, entries: Sequence[bytes]) -> None:
-        """Add names in wire format."""
+        """Add names in wire format to the selection."""
         self.keep_joined(b"".join(entries), offsets_of(map(len, entries)))
 
     def keep_joined(self, wire: bytes, offsets: Offsets) -> None:
-        """Add names in wire format, given as joined bytes with offsets."""
+        """Add names in wire format to the selection, given as one byte string with offsets."""
         self._pieces.append(wire)
         self._offsets += moved(offsets[1:], self._offsets[-1])
         self._count += len(offsets) - 1
@@ -248,7 +248,7 @@ class Selection:
         return TopicSequence.from_blocks(self._blocks)
 
     def finishing(self) -> Generator[None, None, TopicSequence]:
-        """Return the same as ``sequence``, pausing after each step."""
+        """Return the same as ``sequence``; a generator that yields after each step."""
         if self._count == self.source.totals.count:
             return self.source
         self._end_block()
@@ -292,11 +292,11 @@ class TopicListing:
         return f"<TopicListing {self.totals.count} names, {self.totals.wire_bytes} bytes>"
 
     def wire_parts(self) -> list[bytes]:
-        """Return the names in wire format, as the bytes of each block."""
+        """Return the bytes of each block, which are the names in wire format."""
         return [part for sequence in self.sequences for part in sequence.wire_parts]
 
     def names(self) -> Iterator[str]:
-        """Yield the names as text, in the order of the response."""
+        """Yield the topic names as text, in the order of the response."""
         return (name.decode() for sequence in self.sequences for name in sequence.names())
 
 

@@ -1,4 +1,4 @@
-"""The tree of a namespace's blocks of topic names, whose versions share unchanged nodes.
+"""The tree of the blocks of a namespace's topic names; versions share unchanged nodes.
 
 Branches are small, so that a change combines the CRCs of only a few children a level. All blocks
 are equally far from the root.
@@ -31,7 +31,7 @@ MANY_CHANGES = 16
 
 
 class Branch:
-    """An immutable inner node of the tree, above a few blocks or branches."""
+    """An immutable inner node of the tree, with a few blocks or branches below it."""
 
     __slots__ = ("children", "first", "firsts", "totals")
 
@@ -46,14 +46,14 @@ Node = Block | Branch
 
 
 def grow(nodes: Sequence[Node]) -> Node | None:
-    """Build a tree above blocks (or branches), and return the root; None without nodes."""
+    """Return the root of a new tree above the given blocks or branches; None if none are given."""
     while len(nodes) > 1:
         nodes = _branches(nodes)
     return nodes[0] if nodes else None
 
 
 def growing(nodes: Sequence[Node]) -> Generator[None, None, Node | None]:
-    """Return the same as ``grow``, pausing after each step."""
+    """Return the same as ``grow``; a generator that yields after each step."""
     while len(nodes) > 1:
         above: list[Node] = []
         for branch in _branching(nodes):
@@ -65,9 +65,9 @@ def growing(nodes: Sequence[Node]) -> Generator[None, None, Node | None]:
 
 
 def edit(node: Node, changes: list[bytes], gone: set[bytes]) -> list[Node]:
-    """Apply changes to the names below a node, and return the nodes that take its place.
+    """Change the names below a node; return the nodes that take its place, none if no name is left.
 
-    There is none if no name is left.
+    The given node is unchanged, as all nodes are immutable.
 
     Args:
         node: The node.
@@ -89,13 +89,13 @@ def edit(node: Node, changes: list[bytes], gone: set[bytes]) -> list[Node]:
 
 
 def cut_names(names: Sequence[bytes]) -> list[Block]:
-    """Encode sorted names as the fewest blocks of at most about BLOCK_BYTES, equally large."""
+    """Return sorted names as the fewest blocks of at most about BLOCK_BYTES, equally large."""
     ends = list(itertools.accumulate(len(name) + 2 for name in names))
     return [Block.of_names(names[a:b]) for a, b in _bounds(ends)]
 
 
 def cut_entries(wire: bytes, offsets: Offsets) -> list[Block]:
-    """Cut entries into the fewest blocks of at most about BLOCK_BYTES, equally large."""
+    """Return encoded names as the fewest blocks of at most about BLOCK_BYTES, equally large."""
     return [
         Block(wire[offsets[a] : offsets[b]], moved(offsets[a : b + 1], -offsets[a]))
         for a, b in _bounds(offsets[1:])
@@ -108,7 +108,7 @@ def moved(offsets: Offsets, by: int) -> Offsets:
 
 
 def _bounds(ends: Rows) -> list[tuple[int, int]]:
-    """Split names into parts of about equal size; return (first index, index after the last).
+    """Split names into parts of about equal size; return the first and end index of each part.
 
     Args:
         ends: The offset in bytes at which each name ends.
@@ -133,7 +133,7 @@ def _edit_block(block: Block, changes: list[bytes], gone: set[bytes]) -> list[No
 
 
 def _spliced(block: Block, changes: list[bytes], gone: set[bytes]) -> tuple[bytes, Offsets] | None:
-    """Return a block's bytes and offsets after a few changes; None if unchanged."""
+    """Return a block's bytes and offsets after a few changes; None if nothing changes."""
     offsets, made = block.offsets, array("i")
     pieces: list[bytes] = []
     done = grown = 0
@@ -158,7 +158,7 @@ def _spliced(block: Block, changes: list[bytes], gone: set[bytes]) -> tuple[byte
 
 
 def _branches(nodes: Sequence[Node]) -> list[Node]:
-    """Return the fewest branches that contain the nodes, about equally many in each."""
+    """Return the fewest branches above the nodes, with about equally many nodes in each."""
     return list(_branching(nodes))
 
 
@@ -169,7 +169,7 @@ def _branching(nodes: Sequence[Node]) -> Iterator[Branch]:
 
 
 def _assign(node: Branch, changes: list[bytes]) -> Iterator[tuple[int, list[bytes]]]:
-    """Yield the index of each affected child, together with the child's changes.
+    """Yield the index of each child that changes affect, together with its changes.
 
     Children and changes are in sort order.
     """
@@ -183,7 +183,7 @@ def _assign(node: Branch, changes: list[bytes]) -> Iterator[tuple[int, list[byte
 
 
 def _join_small(nodes: list[Node]) -> list[Node]:
-    """Merge small neighboring nodes, so that deletions leave no tiny nodes."""
+    """Return nodes in which small neighbors are merged, so that deletions leave no tiny nodes."""
     joined: list[Node] = []
     for node in nodes:
         both = _joined(joined[-1], node) if joined else None

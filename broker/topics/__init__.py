@@ -1,1 +1,1 @@
-"""Naming rules, creation, deletion, properties and lookups of topics."""
+"""Topics of the broker: rules for names, creation, deletion, properties, and lookups."""

@@ -1,6 +1,6 @@
-"""The handler of LOOKUP and PARTITIONED_METADATA: a topic's broker and its partition count.
+"""The handler of the requests which broker serves a topic, and how many partitions it has.
 
-Outcomes and durations of lookups are counted.
+The commands are LOOKUP and PARTITIONED_METADATA. Outcomes and durations of lookups are counted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NAMESPACE_NOT_FOUND = "Namespace not found"
 
 
 class LookupHandler:
-    """The handler of clients' lookups of a topic's broker and number of partitions.
+    """Answers clients' requests for a topic's broker and for its number of partitions.
 
     Args:
         store: The topics.
@@ -66,7 +66,7 @@ class LookupHandler:
         )
 
     async def lookup(self, request: pb.CommandLookupTopic) -> pb.CommandLookupTopicResponse:
-        """Answer which broker serves a topic.
+        """Return the answer to a LOOKUP: the URLs of the broker that serves a topic.
 
         The topic need not exist; its namespace must.
 
@@ -107,7 +107,7 @@ class LookupHandler:
     async def partitions(
         self, request: pb.CommandPartitionedTopicMetadata
     ) -> pb.CommandPartitionedTopicMetadataResponse:
-        """Answer how many partitions a topic has; 0 if it is not partitioned.
+        """Return the answer to a PARTITIONED_METADATA: a topic's partitions, 0 if not partitioned.
 
         Raises:
             RequestError: InvalidTopicName, or TopicNotFound.
@@ -138,7 +138,7 @@ class LookupHandler:
         return snapshot
 
     async def _missing(self, topic: TopicName, *, create: bool) -> int:
-        """Create a missing topic if it will be partitioned; return its number of partitions.
+        """Create a missing topic if it is to be partitioned; return its number of partitions.
 
         A topic without partitions is created later, by its first producer.
         """
@@ -162,7 +162,7 @@ def _parse(text: str) -> TopicName:
 
 
 def _partition_of_nothing(text: str, topic: TopicName) -> str:
-    """Return the error text if a name is only ``-partition-0``; empty for other names."""
+    """Return an error text if a topic name is only ``-partition-0``; empty for other names."""
     if not is_blank(topic.partitioned_name.local_name):
         return ""
     base = without_partition(text if "://" in text else str(topic))
@@ -178,7 +178,7 @@ def _is_loopback(url: str) -> bool:
 
 
 class LookupOutcomes:
-    """The numbers and durations of lookups, in namespaces that exist.
+    """Counts and durations of lookups of topics, in namespaces that exist.
 
     Args:
         stopwatch: Seconds; an event loop's time may be in whole milliseconds.
@@ -200,7 +200,7 @@ class LookupOutcomes:
         self._stopwatch = stopwatch
 
     async def counted(self, finding: Awaitable[Owner]) -> Owner:
-        """Await the owner of a topic; count the lookup's outcome and duration."""
+        """Await the owner of a topic, and count the lookup's outcome and duration."""
         began = self._stopwatch()
         try:
             owner = await finding

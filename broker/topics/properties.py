@@ -1,4 +1,4 @@
-"""Reading and changing topic properties; partitions have the properties of their topic.
+"""Reading and changing of topic properties; partitions have the properties of their topic.
 
 Partitions carry the properties of their partitioned topic, so that a listing by properties finds
 them. Source: upstream PersistentTopicsBase.internalUpdatePropertiesAsync. Differs: upstream keeps a
@@ -41,12 +41,12 @@ that all accept the same properties. Differs: upstream has no bound.
 
 
 def property_rows(names: Sequence[bytes], properties: Mapping[str, str]) -> PropertyRows | None:
-    """Return rows that give every name the same properties; None if there are no properties."""
+    """Return rows in which every name has the same properties; None if there are no properties."""
     return PropertyRows.same_for_all(names, properties) if properties else None
 
 
 def check_properties(name: str, properties: Mapping[str, str]) -> None:
-    """Raise an error if a topic's properties are too many or too large.
+    """Raise an error if a topic's properties are too many, too large, or have a NUL character.
 
     Raises:
         RefusedError: A bound is exceeded.
@@ -65,7 +65,7 @@ def check_properties(name: str, properties: Mapping[str, str]) -> None:
 
 
 class TopicProperties:
-    """Access to the properties of existing topics: reading, replacing and removing."""
+    """Reads, replaces and removes the properties of existing topics."""
 
     def __init__(self, store: MetadataStore) -> None:
         self._store = store
@@ -74,7 +74,7 @@ class TopicProperties:
         self._locks: NameLocks[TopicName] = NameLocks()
 
     async def of(self, topic: TopicName) -> Mapping[str, str]:
-        """Return a topic's properties.
+        """Return the properties of a topic.
 
         Raises:
             RefusedError: The topic does not exist, or cannot have properties.
@@ -93,7 +93,7 @@ class TopicProperties:
         await self._change(topic, lambda kept: {**kept, **properties})
 
     async def remove(self, topic: TopicName, key: str) -> None:
-        """Remove one property of a topic; do nothing if the topic lacks the property.
+        """Remove one property of a topic; a no-op if the topic does not have it.
 
         Raises:
             RefusedError: The topic does not exist, or cannot have properties.
@@ -127,7 +127,7 @@ class TopicProperties:
                 seen = await self._set(topic, seen, partial(_as_topic, names))
 
     async def _partitions(self, topic: TopicName) -> int:
-        """Return a topic's number of partitions; check that the topic can have properties.
+        """Return a topic's number of partitions, after checking that it can have properties.
 
         Partitions have the same properties as their topic.
         """
@@ -144,8 +144,8 @@ class TopicProperties:
     ) -> TopicState:
         """Store properties computed from a topic's current state; return the state before.
 
-        An overtaken change is retried without limit: each retry means progress of a competing
-        change.
+        If another change was faster, this one is retried, without limit: each retry means progress
+        of a competing change.
         """
         while True:
             changes = TopicChanges(
@@ -174,7 +174,7 @@ def _refused(reason: str) -> RefusedError:
 async def add_partitions(
     store: MetadataStore, topic: TopicName, parts: Sequence[range], seen: TopicState
 ) -> None:
-    """Create partitions that the topic's partition count already includes, range by range.
+    """Create those partitions that a topic's raised partition count includes, range by range.
 
     Raises:
         RefusedError: The topic was deleted, or recreated with fewer partitions.
@@ -188,7 +188,7 @@ async def add_partitions(
 async def _add_part(
     store: MetadataStore, topic: TopicName, indices: range, seen: TopicState
 ) -> TopicState:
-    """Create a range of partitions with the topic's current properties; return its new state."""
+    """Create a range of partitions with the topic's properties; return the topic's new state."""
     while True:
         try:
             await store.apply(topic.namespace, addition(topic, indices, seen))
@@ -203,7 +203,7 @@ async def _add_part(
 
 
 def addition(topic: TopicName, indices: range, seen: TopicState) -> TopicChanges:
-    """Return the change that creates partitions, valid only if the topic's state is unchanged."""
+    """Return the change that creates partitions; it requires an unchanged topic state."""
     names = partition_names(topic, indices)
     return TopicChanges(
         names,

@@ -1,4 +1,4 @@
-"""The operator's limits and rules for topics, and the errors for violating changes.
+"""The operator's limits and rules for topics, and the errors for changes that violate them.
 
 Pure decisions; ``broker.topics.service`` waits for the store. Sentences known to clients are
 upstream's.
@@ -41,7 +41,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True)
 class TopicRules:
-    """The operator's settings about the creation and the number of topics and partitions.
+    """The operator's settings for the creation of topics and for their number.
 
     Attributes:
         auto_creation: allowAutoTopicCreation.
@@ -64,7 +64,7 @@ class TopicRules:
 
     @staticmethod
     def of(config: BrokerConfig, policies: EffectivePolicies) -> TopicRules:
-        """Create the rules from the broker's configuration and a namespace's policies."""
+        """Return the rules that the broker's configuration and a namespace's policies set."""
         as_pulsar = config.profile is Profile.PULSAR
         return TopicRules(
             *policies.auto_topic_creation,
@@ -76,25 +76,25 @@ class TopicRules:
 
     @property
     def most_partitions(self) -> int:
-        """The maximum number of partitions of one topic."""
+        """The largest number of partitions that one topic may have."""
         return (
             min(self.max_partitions, MAX_PARTITIONS) if self.max_partitions > 0 else MAX_PARTITIONS
         )
 
 
 def partition_name(topic: TopicName, index: int) -> str:
-    """Return the full name of a topic's partition with the given index."""
+    """Return the full name of the partition of a topic with the given index."""
     return f"{topic}{PARTITION_SEPARATOR}{index}"
 
 
 def partition_names(topic: TopicName, indices: range) -> list[bytes]:
-    """Return the full names of a topic's partitions with the given indexes, as UTF-8."""
+    """Return the full names of the partitions of a topic with the given indexes, as UTF-8."""
     start = f"{topic}{PARTITION_SEPARATOR}"
     return [f"{start}{index}".encode() for index in indices]
 
 
 def in_changes(indices: range, properties: int = 0) -> list[range]:
-    """Split partition indexes into ranges that are each created or removed in one change.
+    """Split partition indexes into ranges, each of which is created or removed in one change.
 
     There is at least one range.
 
@@ -127,7 +127,7 @@ def numbered(topic: TopicName) -> tuple[TopicName, int] | None:
 
 
 def partitions_around(topic: TopicName, snapshot: NamespaceSnapshot) -> int | None:
-    """Return the number of partitions of a partition's partitioned topic.
+    """Return the number of partitions of the topic to which a partition belongs.
 
     Returns:
         None if the name is not a partition's, or the partitioned topic is missing.
@@ -175,7 +175,7 @@ def check_new_partitioned(topic: TopicName, rules: TopicRules) -> None:
 
 
 def check_not_a_partition(topic: TopicName) -> None:
-    """Raise an error if a topic expected to be partitioned is a partition.
+    """Raise an error if a topic that should be partitioned is itself a partition.
 
     Raises:
         RefusedError: The name is a partition's.
@@ -189,7 +189,7 @@ def _like_a_partition() -> RefusedError:
 
 
 def check_number(topic: TopicName, snapshot: NamespaceSnapshot) -> None:
-    """Raise an error if a name's partition number exceeds its partitioned topic's partitions.
+    """Raise an error if a new topic's name ends in the number of a partition that cannot exist.
 
     Raises:
         RefusedError: The partitioned topic is missing, or has fewer partitions.
@@ -206,7 +206,7 @@ def check_number(topic: TopicName, snapshot: NamespaceSnapshot) -> None:
 
 
 def check_partition(topic: TopicName, base: TopicName, snapshot: NamespaceSnapshot) -> None:
-    """Raise an error if a partition does not belong to an existing partitioned topic.
+    """Raise an error if a partition is not one of an existing partitioned topic.
 
     Raises:
         RefusedError: The partitioned topic is missing, or has fewer partitions.
@@ -226,7 +226,7 @@ def _too_high(topic: TopicName, base: TopicName) -> RefusedError:
 
 
 def check_count(partitions: int, rules: TopicRules) -> None:
-    """Raise an error if a new partitioned topic has too few or too many partitions.
+    """Raise an error if a new partitioned topic would have too few or too many partitions.
 
     Raises:
         RefusedError: The count is out of bounds.
@@ -239,7 +239,7 @@ def check_count(partitions: int, rules: TopicRules) -> None:
 
 
 def check_growth(topic: TopicName, count: int, partitions: int, rules: TopicRules) -> None:
-    """Raise an error if a new partition count is too large, or below the current count.
+    """Raise an error if a topic's new partition count is too large, or below the present one.
 
     Args:
         topic: The partitioned topic.
@@ -324,7 +324,7 @@ def no_metadata(topic: TopicName) -> RefusedError:
 
 
 def already_exists() -> RefusedError:
-    """Return the error for creating a topic whose name is already in use."""
+    """Return the error for creating a topic whose name another topic has."""
     return RefusedError(Refusal.CONFLICT, "This topic already exists")
 
 
@@ -342,7 +342,7 @@ def no_such_partition(topic: TopicName, base: TopicName) -> RefusedError:
 
 
 def is_partitioned(topic: TopicName) -> RefusedError:
-    """Return the error for deleting a partitioned topic as if it had no partitions."""
+    """Return the error for deleting a partitioned topic by a request for unpartitioned topics."""
     reason = (
         f"{topic} is a partitioned topic, instead of calling delete topic, please call "
         "delete-partitioned-topic."
@@ -351,7 +351,7 @@ def is_partitioned(topic: TopicName) -> RefusedError:
 
 
 def not_partitioned(topic: TopicName, snapshot: NamespaceSnapshot | None) -> RefusedError:
-    """Return the error for deleting as partitioned a topic without partitions or a missing one."""
+    """Return the error for deleting a topic that is not partitioned as a partitioned one."""
     if snapshot is None or not snapshot.contains(topic):
         return RefusedError(Refusal.NOT_FOUND, f"Topic {topic} not found.")
     reason = (

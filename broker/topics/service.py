@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 class TopicService:
-    """The service that creates topics, adds partitions, and deletes topics.
+    """Creates topics, adds partitions to them, and deletes topics.
 
     Source: upstream PersistentTopicsBase, BrokerService.checkMaxTopicsPerNamespace.
     """
@@ -67,14 +67,14 @@ class TopicService:
         self._made: list[Callable[[TopicName, int], None]] = []
 
     def on_made(self, callback: Callable[[TopicName, int], None]) -> None:
-        """Register a callback for each created topic, except those created for a first client.
+        """Register a callback, called with each created topic unless a client's use created it.
 
         The callback receives the topic and its number of partitions, 0 for none.
         """
         self._made.append(callback)
 
     def on_deleted(self, callback: Callable[[TopicName], Awaitable[None]]) -> None:
-        """Register a function that deletes a deleted topic's data outside the store."""
+        """Register a function that deletes the data of a deleted topic outside of the store."""
         self._deleted.append(callback)
 
     # -- topics without partitions ------------------------------------------------------------
@@ -102,7 +102,7 @@ class TopicService:
             callback(topic, partitions)
 
     async def create_for_client(self, topic: TopicName) -> None:
-        """Create a topic or a partition on first use by a producer or consumer.
+        """Create a topic or partition when a producer or consumer first uses it.
 
         An invalid partition name is an ordinary name here (recorded).
 
@@ -145,7 +145,7 @@ class TopicService:
             raise no_such_partition(topic, base or topic) from None
 
     async def check_there(self, topic: TopicName) -> None:
-        """Raise an error if a topic cannot be deleted: it is missing, or is partitioned.
+        """Raise an error if a topic cannot be deleted, as it is missing or partitioned.
 
         Raises:
             RefusedError: The topic is missing, or is a partitioned topic.
@@ -214,7 +214,7 @@ class TopicService:
         await add_partitions(self._store, topic, rest, TopicState(name, partitions, properties))
 
     async def grow(self, topic: TopicName, partitions: int) -> None:
-        """Increase a topic's partition count; new partitions get the topic's properties.
+        """Increase a topic's number of partitions; new ones get the topic's properties.
 
         Raises:
             RefusedError: The topic is not partitioned, already has more, or there are too many
@@ -246,7 +246,7 @@ class TopicService:
         return TopicState(str(topic), count, properties)
 
     async def _grow(self, topic: TopicName, seen: TopicState, partitions: int) -> None:
-        """Increase a topic's partition count, if the topic is still in the given state.
+        """Increase a topic's number of partitions, if the topic is still in the given state.
 
         Raises:
             TopicChangedError, TopicMissingError, NamespaceMissingError: The state has changed.
@@ -261,7 +261,7 @@ class TopicService:
         await add_partitions(self._store, topic, rest, replace(seen, partitions=partitions))
 
     async def create_missing(self, topic: TopicName) -> None:
-        """Create those partitions of a partitioned topic that do not exist yet.
+        """Create those partitions of a partitioned topic that do not exist.
 
         Raises:
             RefusedError: There are too many topics.
@@ -284,7 +284,7 @@ class TopicService:
         self._tell_made(partition, 0)
 
     def _lazy(self, topic: TopicName) -> bool:
-        """Tell whether a topic's partitions are created only on their first use."""
+        """Return True if a topic's partitions are created only when they are first used."""
         return self._rules(topic.namespace).lazy_non_persistent and not topic.persistent
 
     async def delete_partitioned(self, topic: TopicName) -> None:
@@ -359,7 +359,7 @@ class TopicService:
     # -- queries ------------------------------------------------------------------------------
 
     async def partitions(self, topic: TopicName, *, create: bool) -> int:
-        """Return a topic's number of partitions; 0 if it is not partitioned.
+        """Return a topic's number of partitions; 0 if the topic is not partitioned.
 
         Args:
             topic: A topic, a partitioned topic or a partition.

@@ -1,1 +1,1 @@
-"""Topic list watches, which notify clients of created and deleted topics in a namespace."""
+"""Topic list watches, which tell clients about created and deleted topics of a namespace."""

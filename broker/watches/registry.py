@@ -1,4 +1,4 @@
-"""Registry of a broker's watches, by connection and by namespace, with a memory limit.
+"""Registry of a broker's watches by connection and by namespace, with a limit on their memory.
 
 A namespace's listing is admitted by the heap limit before names are read.
 """
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from broker.listing.estimates import ListingEstimate
     from broker.stores.changes import Change
+    from broker.watches.context import WatchContext
     from broker.watches.rules import WatchProfile
     from broker.watches.sender import WatchSender
-    from broker.watches.sets.context import WatchContext
     from broker.watches.watcher import TopicListWatcher
     from proto.names import NamespaceName
     from server.connection.served_connection import ServedConnection
@@ -38,7 +38,7 @@ WATCHER_BYTES = 1_024
 
 @dataclass(slots=True)
 class CnxWatches:
-    """The watches of a connection, by watcher id (chosen by the client)."""
+    """The watches of one connection, by the watcher id that the client chose."""
 
     backoff: Backoff = field(default_factory=Backoff)
     by_id: dict[int, Watch] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class CnxWatches:
 
 @dataclass(slots=True, eq=False)
 class Watch:
-    """A client's watch, from the first request with a watcher id until the watch is closed.
+    """A client's watch of a namespace's topics, from its first request until it is closed.
 
     Attributes:
         pattern: Pattern of the first request, without its domain; later requests do not change it.
@@ -84,18 +84,18 @@ class WatchRegistry:
 
     @property
     def held_bytes(self) -> int:
-        """Approximate memory of all watches, in bytes."""
+        """Approximate memory of all watches of the broker, in bytes."""
         names = sum(one.sets.held_bytes for one in self._namespaces.values())
         return names + WATCHER_BYTES * self.totals.watchers
 
     @property
     def sets(self) -> int:
-        """Number of sets of names that are watched; watches of equal patterns share a set."""
+        """Number of watched sets of names; watches of the same pattern share a set."""
         return sum(len(one.sets) for one in self._namespaces.values())
 
     @property
     def connections(self) -> Iterable[ServedConnection]:
-        """Connections that have requested a watch."""
+        """The connections that have requested a watch."""
         return tuple(self._watches)
 
     def check_room(self, more_bytes: int = 0) -> None:
@@ -117,13 +117,13 @@ class WatchRegistry:
             )
 
     def push(self, change: Change) -> None:
-        """Pass a change of topics to its namespace, if the namespace is watched."""
+        """Pass a change of topics to the watches of its namespace, if there are any."""
         namespace = self._namespaces.get(change.namespace)
         if namespace is not None:
             namespace.push(change)
 
     def missed_some(self) -> None:
-        """Have all watched namespaces listed again, as changes from the store were lost."""
+        """Make all watched namespaces be listed again, as changes from the store were lost."""
         for namespace in self._namespaces.values():
             namespace.fall_behind()
 
@@ -132,12 +132,12 @@ class WatchRegistry:
         return self._watches.setdefault(cnx, CnxWatches())
 
     def watched(self, cnx: ServedConnection) -> set[NamespaceName]:
-        """Return the namespaces that a connection watches."""
+        """Return the namespaces whose topics a connection watches."""
         watches = self._watches.get(cnx)
         return {one.namespace.namespace for one in watches.by_id.values()} if watches else set()
 
     def namespace(self, name: NamespaceName) -> NamespaceWatch:
-        """Return a namespace's watched sets; from now on changes are passed to them."""
+        """Return the watched sets of a namespace, which from now on receive its changes."""
         known = self._namespaces.get(name)
         if known is None:
             known = self._namespaces[name] = NamespaceWatch(name, self._context)
@@ -150,7 +150,7 @@ class WatchRegistry:
         watcher: TopicListWatcher,
         pattern: str,
     ) -> Watch:
-        """Register a watch whose set of names is not known yet.
+        """Register a watch, whose set of names is determined later.
 
         Raises:
             RequestError: All watches together would exceed their memory limit.
@@ -164,7 +164,7 @@ class WatchRegistry:
         return watch
 
     def take(self, cnx: ServedConnection, watcher_id: int) -> Watch | None:
-        """End a connection's watch and return the watch; None if no such watch exists."""
+        """End a watch of a connection and return it; None if the connection has no such watch."""
         watches = self._watches.get(cnx)
         watch = watches.by_id.pop(watcher_id, None) if watches is not None else None
         if watch is not None:
@@ -172,7 +172,7 @@ class WatchRegistry:
         return watch
 
     def forget(self, cnx: ServedConnection, watch: Watch) -> None:
-        """End a watch whose creation failed, unless ended already."""
+        """End a watch whose creation failed, unless it has already ended."""
         watcher_id = watch.watcher.sender.watcher_id
         watches = self._watches.get(cnx)
         if watches is not None and watches.by_id.get(watcher_id) is watch:
@@ -186,7 +186,7 @@ class WatchRegistry:
                 self._end(watch)
 
     def _end(self, watch: Watch) -> None:
-        """Close a watch; the last watch of a namespace also drops the namespace's names."""
+        """Close a watch; the last watch of a namespace also drops the names of its topics."""
         namespace = watch.namespace
         watch.ended = True
         watch.watcher.close()

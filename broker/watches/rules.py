@@ -1,4 +1,4 @@
-"""Rules of watches: the patterns that are accepted, and the differences between the profiles."""
+"""Rules for watches: which patterns are accepted, and how the two profiles differ."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REFUSED = "Unable to create topic list watcher: "
 
 @dataclass(frozen=True, slots=True)
 class WatchProfile:
-    """The behavior of watches in a profile: pulsar or floodgate.
+    """How watches behave in a profile, pulsar or floodgate.
 
     Attributes:
         one_by_one: Each name is a separate update, queued for each watcher; otherwise a watcher
@@ -56,7 +56,7 @@ FLOODGATE_WATCHES = WatchProfile(
 
 
 def accepted_pattern(text: str, patterns: PatternRules, profile: WatchProfile) -> str:
-    """Return a pattern to watch without the pattern's domain, or refuse the pattern.
+    """Return a watch's pattern without its domain, or refuse the pattern.
 
     Raises:
         RequestError: The pattern is refused: AuthorizationError with Java's errors or

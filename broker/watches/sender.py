@@ -1,7 +1,7 @@
-"""Answers and updates sent to a watcher's client, each within the limit on direct memory.
+"""Sending of answers and updates to the client of a watch, within the limit on direct memory.
 
-A refused permit is requested again with growing delays: an answer or update may be late, and is
-never dropped (upstream: TopicListService, with endless retries).
+If no permit is granted, it is requested again with growing delays: an answer or update may be late,
+but is never dropped (upstream: TopicListService, with endless retries).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from proto.watch_commands import command_bytes, watch_success
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable
 
+    from broker.watches.context import WatchContext
     from broker.watches.names.sorted_names import SortedNames
-    from broker.watches.sets.context import WatchContext
     from broker.watches.sets.encoded_names import EncodedNames
     from broker.watches.update_permit import SetUpdate
     from limiter.backoff import Backoff
@@ -41,7 +41,7 @@ SMALL_UPDATE_BYTES = 16_384
 
 
 class WatchSender:
-    """Sends answers and updates to the client of a watcher.
+    """Sends answers and updates to the client of one watch.
 
     Args:
         context: Shared by all watches.
@@ -78,7 +78,7 @@ class WatchSender:
         encoded: Callable[[SortedNames], Awaitable[EncodedNames]],
         topics_hash: str,
     ) -> None:
-        """Queue the answer to a request for a watch.
+        """Queue the answer to a request for a watch, once memory for the answer is granted.
 
         Memory for it is acquired before the names are encoded.
 
@@ -113,9 +113,9 @@ class WatchSender:
         self.cnx.enqueue(answer.buffers, answer.size, on_left, paid_bytes)
 
     def send_at_once(self, update: SetUpdate) -> bool:
-        """Send an update if possible without waiting.
+        """Send an update if this is possible without waiting; return False otherwise.
 
-        Returns False if memory or the connection's outbound buffer is full.
+        It is not possible if direct memory or the connection's outbound buffer is full.
 
         Bytes accepted by the kernel immediately are covered by the change's permit. Queued bytes
         are held by the connection, and a non-reading peer blocks further requests for memory.
@@ -144,7 +144,7 @@ class WatchSender:
         return release is not None
 
     async def send(self, update: SetUpdate) -> None:
-        """Queue an update after waiting for direct memory.
+        """Queue an update once direct memory for it is granted.
 
         An update larger than the limit closes the connection.
         """
@@ -166,9 +166,9 @@ class WatchSender:
         self.cnx.enqueue(buffers, sum(map(len, buffers)), release, paid_bytes)
 
     async def _acquire(self, key: Hashable, size_bytes: int) -> Callable[[], object] | None:
-        """Wait for direct memory, and return a function to release the memory.
+        """Wait for direct memory; return the function that releases it, or None if the watch ends.
 
-        Returns None if the watch ends meanwhile.
+        A refused request for memory is repeated until it is granted.
         """
         context = self._context
         while not self.closed:

@@ -1,4 +1,4 @@
-"""Service for the commands WATCH_TOPIC_LIST and WATCH_TOPIC_LIST_CLOSE of a broker's clients.
+"""Service for clients' topic list watches: WATCH_TOPIC_LIST and WATCH_TOPIC_LIST_CLOSE.
 
 One watch: ``pattern accepted -> place in the budget -> heap permit -> names of the namespace, once
 -> set of the pattern, once -> direct memory -> answer -> outbound queue``, then ``change of the
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from broker.stores.changes import ChangeFeed
-    from broker.watches.sets.context import WatchContext
+    from broker.watches.context import WatchContext
     from proto.names import NamespaceName
     from server.connection.served_connection import ServedConnection
 
@@ -47,7 +47,7 @@ _CLOSED_EARLY = "Closed watcher before creation was complete"
 
 @dataclass(frozen=True, slots=True)
 class AskedWatch:
-    """A registered WATCH_TOPIC_LIST request that is not answered yet.
+    """A WATCH_TOPIC_LIST request that is registered, but not answered yet.
 
     Attributes:
         first: Whether the request is the first for its id.
@@ -81,12 +81,12 @@ class TopicListService:
     # -- life ---------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to follow the metadata store's feed of changes."""
+        """Begin to follow the metadata store's feed of topic changes."""
         self._feed = self._context.store.changes()
         self._tasks.start(self._read_feed(self._feed))
 
     def stop(self) -> None:
-        """End every watch, and stop following the store; may be called repeatedly."""
+        """End every watch, and stop following the store's changes; may be called repeatedly."""
         for cnx in self.registry.connections:
             self.registry.cancel_owner(cnx)
         if self._feed is not None:
@@ -114,7 +114,7 @@ class TopicListService:
         cnx: ServedConnection,
         check: Check | None = None,
     ) -> AskedWatch:
-        """Register a WATCH_TOPIC_LIST request, in order of arrival, to be answered by ``answer``.
+        """Register a WATCH_TOPIC_LIST request; requests must be registered in order of arrival.
 
         Args:
             request: The command.
@@ -140,7 +140,7 @@ class TopicListService:
         return AskedWatch(request, watch, cnx, first, check)
 
     def _check_same(self, watch: Watch, namespace: NamespaceName, pattern: str) -> None:
-        """Refuse a watcher id in use for other topics, unless the profile allows such a request."""
+        """Refuse a watcher id that is in use for other topics, unless the profile allows it."""
         watched = watch.namespace.namespace, watch.pattern
         if not self._profile.first_watch_answers and watched != (namespace, pattern):
             raise RequestError(
@@ -150,7 +150,7 @@ class TopicListService:
             )
 
     async def answer(self, asked: AskedWatch) -> None:
-        """Answer a registered request with the topics, and send updates from then on.
+        """Answer a registered request with the topics' names, and send updates from then on.
 
         Raises:
             RequestError: The request is refused.
@@ -161,7 +161,7 @@ class TopicListService:
             await (self._create(asked) if asked.first else self._answer_again(asked))
 
     def close(self, watcher_id: int, cnx: ServedConnection) -> None:
-        """End a watch; requests waiting for the watch's creation get an error."""
+        """End a watch; requests that wait for its creation get an error."""
         watch = self.registry.take(cnx, watcher_id)
         if watch is None:
             return
@@ -200,7 +200,7 @@ class TopicListService:
         )
 
     async def _find_set(self, watch: Watch) -> None:
-        """Attach a watch to the set of names of the watch's pattern, building a new set first."""
+        """Attach a watch to the set of names that match its pattern; build the set if it is new."""
         namespace = watch.namespace
         known = namespace.sets.get(watch.pattern) is not None
         try:
@@ -226,7 +226,7 @@ class TopicListService:
         await self._answer(request, watch)
 
     async def _answer_again(self, asked: AskedWatch) -> None:
-        """Answer a repeated request for a watcher id with the set's present names."""
+        """Answer a repeated request for a watcher id, with the present names of its set."""
         watch = asked.watch
         if asked.check is not None:
             await asked.check()
@@ -245,7 +245,7 @@ class TopicListService:
 
 @contextmanager
 def _pending(watch: Watch, request_id: int) -> Iterator[None]:
-    """While the block runs, register a request, so that closing the watch can answer it."""
+    """Register a request during the ``with`` block, so that closing the watch can answer it."""
     watch.pending[request_id] = asyncio.current_task()
     try:
         yield
@@ -258,7 +258,7 @@ def _has_failed(created: asyncio.Future[None]) -> bool:
 
 
 def _settle(created: asyncio.Future[None], error: BaseException | None) -> None:
-    """Wake the requests waiting for a watch's creation, and pass on the outcome.
+    """Wake the requests that wait for a watch's creation, with its success or error.
 
     A refusal is copied: the original's traceback holds frames, and the frames hold the watch with
     all its names.

@@ -1,4 +1,4 @@
-"""Direct memory for the updates about a change, acquired once for all recipients.
+"""Direct memory for the updates about one change, acquired once for all their recipients.
 
 The kernel accepts most frames before the next is sent: separate permits would be granted and
 released a thousand times in an event-loop iteration. For 400 watchers of one set on as many
@@ -29,7 +29,7 @@ MAX_JOINED_BYTES = 65_536
 
 
 class UpdatePermit:
-    """A permit for the direct memory of a change's updates, however many watchers get them.
+    """A permit for the direct memory of one change's updates, however many watchers get them.
 
     It covers one copy of each changed set's update.
 
@@ -67,7 +67,7 @@ class UpdatePermit:
         return f"updates of {self.size_bytes} bytes"
 
     def acquire(self, memory: ResponseMemory, namespace: str) -> bool:
-        """Acquire the memory of all updates at the first call; return False if it is not free."""
+        """Acquire, at the first call, the memory of all updates; return False if it is not free."""
         if not self._asked:
             self._asked, self._memory, self.pays = True, memory, memory.pays
             try:
@@ -78,7 +78,7 @@ class UpdatePermit:
         return self.granted
 
     def send(self, cnx: ServedConnection, frame: bytes) -> bool:
-        """Send a frame without queueing it, joined with the connection's further frames.
+        """Send a frame without queueing it, joined with further frames to the same connection.
 
         Returns:
             False if the connection has queued frames to send first.
@@ -98,18 +98,18 @@ class UpdatePermit:
         return True
 
     def enqueue(self, cnx: ServedConnection, buffers: Sequence[bytes]) -> None:
-        """Add a frame to the connection's outbound queue."""
+        """Add a frame to a connection's outbound queue; it keeps the memory until it is sent."""
         size_bytes = sum(map(len, buffers))
         cnx.enqueue(buffers, size_bytes, self.share(), size_bytes if self.pays else 0)
 
     def flush(self) -> None:
-        """Write the collected frames, before the event loop runs other tasks."""
+        """Write all collected frames, before the event loop runs other tasks."""
         by_cnx, self._by_cnx = self._by_cnx, {}
         for cnx, joined in by_cnx.items():
             self._write(cnx, joined.frames)
 
     def _write(self, cnx: ServedConnection, frames: Sequence[bytes]) -> None:
-        """Write a connection's collected frames; an error closes only that connection."""
+        """Write the collected frames of a connection; an error closes only that connection."""
         try:
             joined = frames[0] if len(frames) == 1 else b"".join(frames)
             if not cnx.write_through(joined, self.share, len(joined) if self.pays else 0):
@@ -120,7 +120,7 @@ class UpdatePermit:
             cnx.close()
 
     def share(self) -> Callable[[], object]:
-        """Keep the memory until a frame is sent; return the function to call then."""
+        """Keep the memory until a frame is sent; return the function to call when it is."""
         self._waiting += 1
         return self._frame_left
 

@@ -1,4 +1,4 @@
-"""Watchers, which answer a client's requests for a watch and send updates.
+"""Watchers, which answer a client's requests for a watch, and then send it updates.
 
 There are two kinds. As in Pulsar, an ``OrderedWatcher`` queues each update, and drops the queue
 when 10,000 wait. A ``LatestWatcher`` has no queue: it remembers its client's version, and after a
@@ -20,9 +20,9 @@ from broker.watches.sets.encoded_names import EncodedNames
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
 
+    from broker.watches.context import WatchTotals
     from broker.watches.names.sorted_names import SortedNames
     from broker.watches.sender import WatchSender
-    from broker.watches.sets.context import WatchTotals
     from broker.watches.sets.watched_sets import WatchedSet
     from broker.watches.update_permit import SetUpdate
 
@@ -33,7 +33,7 @@ MAX_QUEUED_UPDATES = 10_000
 
 
 class TopicListWatcher(ABC):
-    """Sends a client the names of a watched set, and then the changes of the set.
+    """Sends a client the names of a watched set, and then each change of the set.
 
     Args:
         sender: Sends to the client.
@@ -56,12 +56,12 @@ class TopicListWatcher(ABC):
         return f"<watcher {self.sender.watcher_id} of {self.sender.cnx.peer}>"
 
     def watch(self, watched: WatchedSet) -> None:
-        """Begin to receive the changes of a set."""
+        """Become a watcher of a set, which then receives its changes."""
         self.watched = watched
         watched.watchers[self] = None
 
     async def answer(self, request_id: int, known_hash: str | None) -> None:
-        """Answer a request for the watch with the set's present names.
+        """Answer a client's request for the watch with the present names of the set.
 
         Args:
             request_id: The id that the client chose for its request.
@@ -77,13 +77,13 @@ class TopicListWatcher(ABC):
             self._answered(names)
 
     async def answer_with_nothing(self, request_id: int) -> None:
-        """Answer a request with no names; see WatchProfile.second_request_empties."""
+        """Answer a client's request without names; see WatchProfile.second_request_empties."""
         async with self._answering():
             await self.sender.send_success(request_id, EMPTY_NAMES, self._encoded, EMPTY_NAMES.hash)
 
     @asynccontextmanager
     async def _answering(self) -> AsyncIterator[None]:
-        """Hold back updates while the block runs, and send them afterwards, even after an error."""
+        """Hold back updates while the ``with`` block runs, then send them, even after an error."""
         try:
             async with self._lock:
                 yield
@@ -100,7 +100,7 @@ class TopicListWatcher(ABC):
             self._task.cancel()
 
     def give_up(self) -> None:
-        """Close the connection, as the set's names are unknown, so that the client reconnects."""
+        """Close the client's connection, as the names are unknown, so that it reconnects."""
         self.sender.cnx.close()
 
     @abstractmethod
@@ -109,19 +109,19 @@ class TopicListWatcher(ABC):
 
     @abstractmethod
     def fell_behind(self) -> None:
-        """Send all missed changes, after a change too large for a single update."""
+        """Send the client all changes that it missed, as the last was too large for one update."""
 
     @abstractmethod
     def _begin(self) -> SortedNames:
-        """Return the names to answer with; changes from now on are sent after the answer."""
+        """Return the names to answer with; later changes are sent after the answer."""
 
     @abstractmethod
     def _answered(self, names: SortedNames) -> None:
-        """Record the version of the set that the client received."""
+        """Record which version of the set the client was sent as an answer."""
 
     @abstractmethod
     def _go_on(self) -> None:
-        """Send the changes that were made since the answer."""
+        """Send the changes that were made since the set was answered."""
 
     def _start(self, work: Callable[[], Coroutine[object, object, None]]) -> None:
         if self._task is None and not self.sender.closed:
@@ -148,7 +148,7 @@ class TopicListWatcher(ABC):
 
 
 class OrderedWatcher(TopicListWatcher):
-    """A watcher of profile pulsar, which sends all updates in order, from a bounded queue.
+    """The watcher of profile pulsar, which sends all updates in order, from a bounded queue.
 
     Args:
         list_again: Called after the queue overflowed and was emptied.
@@ -168,7 +168,7 @@ class OrderedWatcher(TopicListWatcher):
         self._queued: deque[SetUpdate] = deque()
 
     def changed(self, update: SetUpdate) -> None:
-        """Send the update, after all queued updates."""
+        """Send the client an update, after all updates that are queued."""
         if self.sender.closed:
             return
         idle = not self._queued and self._task is None and not self._lock.locked()
@@ -204,7 +204,7 @@ class OrderedWatcher(TopicListWatcher):
 
 
 class LatestWatcher(TopicListWatcher):
-    """A watcher of profile floodgate, which sends a late client all missed changes together.
+    """The watcher of profile floodgate, which sends a slow client all missed changes together.
 
     The mutable state is the client's version.
     """
@@ -214,7 +214,7 @@ class LatestWatcher(TopicListWatcher):
         self._told: SortedNames | None = None
 
     def changed(self, update: SetUpdate) -> None:
-        """Send the update if possible without waiting; otherwise catch up later."""
+        """Send the client an update, if possible without waiting; otherwise catch up later."""
         told = self._told
         if told is None or self.sender.closed:
             return
@@ -225,7 +225,7 @@ class LatestWatcher(TopicListWatcher):
             self._go_on()
 
     def fell_behind(self) -> None:
-        """Send all missed changes, after a change too large for a single update."""
+        """Send the client all changes that it missed, as the last was too large for one update."""
         if self._told is not None and not self.sender.closed:
             self._go_on()
 
@@ -278,7 +278,7 @@ class LatestWatcher(TopicListWatcher):
             outbound.forget_listener(wake)
 
     async def _reconcile(self) -> None:
-        """Send an update with missed changes, as many as its size limit allows."""
+        """Send the client an update with the changes that it missed, as many as may be in one."""
         told, watched = self._told, self._the_set()
         if told is None or told.identity == watched.names.identity:
             return

@@ -18,9 +18,9 @@ _FLOODGATE = "/admin/v2/floodgate"
 
 
 class Brokers:
-    """The requests behind ``pulsar-admin brokers``.
+    """The admin requests that the commands ``pulsar-admin brokers`` send.
 
-    Every method raises AdminError.
+    Every method raises AdminError if its request fails.
     """
 
     def __init__(self, rest: AdminRest) -> None:
@@ -57,18 +57,18 @@ class Brokers:
         return dict(sorted((await self._rest.mapping(f"{_CONFIGURATION}/runtime")).items()))
 
     async def update_dynamic(self, key: str, value: str) -> None:
-        """Change a configuration key of the running broker."""
+        """Change the value of a configuration key of the running broker."""
         await self._rest.text("POST", f"{_CONFIGURATION}{path(key, value)}")
 
     async def delete_dynamic(self, key: str) -> None:
-        """Undo the change of a key; its value in the configuration file applies again."""
+        """Undo the run-time change of a configuration key; the file's value applies again."""
         await self._rest.text("DELETE", f"{_CONFIGURATION}{path(key)}")
 
 
 class Floodgate:
-    """Requests that only Floodgate's own brokers serve.
+    """The admin requests that Floodgate's brokers serve, and a real Pulsar's do not.
 
-    Every method raises AdminError.
+    Every method raises AdminError if its request fails.
     """
 
     def __init__(self, rest: AdminRest) -> None:
@@ -91,7 +91,7 @@ class Floodgate:
         return await self._rest.mapping(f"{_FLOODGATE}/import", "POST", Body(body))
 
     async def imports(self) -> dict[str, Any]:
-        """Return the running imports: each path with the number of topics imported so far."""
+        """Return each running import of topics: its path, and the number imported so far."""
         return await self._rest.mapping(f"{_FLOODGATE}/import")
 
     async def reset(self) -> None:
@@ -103,14 +103,14 @@ class Floodgate:
         return await self._rest.mapping(f"{_FLOODGATE}/faults", "POST", Body(fault))
 
     async def faults(self) -> list[dict[str, Any]]:
-        """Return the active injected faults, each with the number of times it has acted."""
+        """Return the active injected faults, each with the number of times that it acted."""
         found = await self._rest.value("GET", f"{_FLOODGATE}/faults")
         return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
     async def wait_for_fault(
         self, fault_id: str, hits: int = 1, timeout_ms: int = 10_000
     ) -> dict[str, Any]:
-        """Wait until an injected fault has acted ``hits`` times; return the fault."""
+        """Wait until an injected fault has acted ``hits`` times; return that fault."""
         query = f"?hits={hits}&timeoutMs={timeout_ms}"
         return await self._rest.mapping(f"{_FLOODGATE}/faults{path(fault_id, 'wait')}{query}")
 
@@ -119,7 +119,7 @@ class Floodgate:
         return await self._rest.mapping(f"{_FLOODGATE}/clock", "POST", Body({"advance": time}))
 
     async def clear_faults(self, fault_id: str | None = None) -> None:
-        """Remove the injected fault with this id; without an id, remove all."""
+        """Remove the injected fault with this id; without an id, remove all faults."""
         which = "" if fault_id is None else path(fault_id)
         await self._rest.text("DELETE", f"{_FLOODGATE}/faults{which}")
 
@@ -129,9 +129,9 @@ GLOBAL_CLUSTER = "global"
 
 
 class Namespaces:
-    """The requests behind ``pulsar-admin namespaces``.
+    """The admin requests that the commands ``pulsar-admin namespaces`` send.
 
-    Every method raises AdminError.
+    Every method raises AdminError if its request fails.
     """
 
     def __init__(self, rest: AdminRest) -> None:
@@ -189,9 +189,9 @@ class Namespaces:
 
 
 class Tenants:
-    """The requests behind ``pulsar-admin tenants``.
+    """The admin requests that the commands ``pulsar-admin tenants`` send.
 
-    Every method raises AdminError.
+    Every method raises AdminError if its request fails.
     """
 
     def __init__(self, rest: AdminRest) -> None:
@@ -202,7 +202,7 @@ class Tenants:
         return await self._rest.strings("/admin/v2/tenants")
 
     async def get(self, tenant: str) -> dict[str, Any]:
-        """Return a tenant's settings, ``adminRoles`` and ``allowedClusters``."""
+        """Return a tenant's two settings: ``adminRoles`` and ``allowedClusters``."""
         return await self._rest.mapping(_tenant(tenant))
 
     async def create(
@@ -234,9 +234,9 @@ class Tenants:
 
 
 class Clusters:
-    """The requests behind ``pulsar-admin clusters``.
+    """The admin requests that the commands ``pulsar-admin clusters`` send.
 
-    Every method raises AdminError.
+    Every method raises AdminError if its request fails.
     """
 
     def __init__(self, rest: AdminRest) -> None:

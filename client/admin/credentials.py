@@ -37,14 +37,14 @@ class ShowCredentials:
         if self._encrypted and request.url.scheme != "https":
             raise AdminCredentialsError(
                 f"the server redirects from https to {request.url.scheme}://{request.url.host}: no "
-                "credentials are shown there"
+                "credentials are sent there"
             )
         try:
             headers = self._authentication.http_headers()
         except PulsarException as error:
             raise AdminCredentialsError(str(error)) from None
         if not all(value.isascii() and value.isprintable() for value in headers.values()):
-            raise AdminCredentialsError("the credentials are no one line of text, as HTTP needs it")
+            raise AdminCredentialsError("credentials sent with HTTP must be a single line of text")
         request.headers.update(headers)
         return await handler(request)
 
@@ -55,7 +55,7 @@ def web_tls(
     """Return the TLS context with the given certificates; None if system defaults suffice.
 
     Raises:
-        AdminCredentialsError: A file is unusable.
+        AdminCredentialsError: A certificate or key file is unusable.
     """
     own = authentication if isinstance(authentication, AuthenticationTLS) else None
     if own is None and not trust_certs_file_path:

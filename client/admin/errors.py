@@ -6,9 +6,9 @@ AdminError
     AdminUnreachableError   the server cannot be reached
     AdminTlsError           the server does not speak TLS, or is not trusted
     AdminDisconnectedError  the connection broke while an answer was read
-    AdminTimeoutError       no byte came in time
+    AdminTimeoutError       the server sent nothing within the timeout
     AdminRefusedError       the server answered with an error
-    AdminAnswerError        the answer is not the admin REST's
+    AdminAnswerError        the response is not valid for the admin REST API
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class AdminTlsError(AdminError):
 
 
 class AdminDisconnectedError(AdminError):
-    """The connection broke before the response was complete."""
+    """The connection to the server broke before its response was complete."""
 
 
 class AdminTimeoutError(AdminError):
@@ -63,7 +63,7 @@ class AdminRefusedError(AdminError):
 
 
 class AdminAnswerError(AdminError):
-    """The response is not valid for the admin REST API.
+    """The server's response is not valid for the admin REST API.
 
     The error's text quotes the response.
     """

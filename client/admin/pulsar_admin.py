@@ -26,9 +26,9 @@ Subject: TypeAlias = NamespaceName | TopicName
 
 
 class Calls:
-    """Any request about a namespace or topic.
+    """Any admin request about a namespace or topic, given by its HTTP method and URL path.
 
-    Every method raises AdminError.
+    Every method raises AdminError if its request fails.
 
     Example:
         await admin.calls.ask("GET", topic, "retention", parameters={"applied": True})

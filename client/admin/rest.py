@@ -44,9 +44,9 @@ _QUOTE = b'"'
 class StringArray:
     """A streaming decoder of a JSON array of strings, which buffers an incomplete string.
 
-    Each piece is cut after its last complete string, and decoded up to the cut by the JSON decoder
-    in a single call, without work per name in Python. The parity of the number of quotes tells
-    opening from closing quotes: a piece always starts outside of strings.
+    Each received piece is cut after its last complete string, and the JSON decoder decodes it up to
+    the cut in a single call, without work per name in Python. The parity of the number of quotes
+    tells opening from closing quotes: a piece always starts outside of strings.
     """
 
     def __init__(self) -> None:
@@ -57,13 +57,13 @@ class StringArray:
         """Decode the next received bytes; return the strings that they complete.
 
         Raises:
-            AdminAnswerError: The answer is not an array of strings.
+            AdminAnswerError: The response is not an array of strings.
         """
         pending = self._rest + data
         end = _end_of_last_string(pending)
         whole, self._rest = pending[:end], pending[end:]
         if len(self._rest) > MAX_STRING_BYTES:
-            raise AdminAnswerError(f"a name of more than {MAX_STRING_BYTES} bytes was answered")
+            raise AdminAnswerError(f"the response has a name of more than {MAX_STRING_BYTES} bytes")
         return self._decoded(whole.lstrip()) if whole else []
 
     def close(self) -> None:
@@ -190,7 +190,8 @@ class AdminRest:
             body: The request's body.
 
         Raises:
-            AdminError: Refused, unreachable, too late, or too large.
+            AdminError: The server refused, or was unreachable or too slow; or its response is too
+                large.
         """
         async with self._answer(method, path, body) as response:
             return await _whole(response)
@@ -201,7 +202,7 @@ class AdminRest:
         """Send a request, and return the JSON object in the response.
 
         Raises:
-            AdminError: Refused, unreachable, too late, or no JSON object.
+            AdminError: The server refused, or was unreachable or too slow; or sent no JSON object.
         """
         text = await self.text(method, path, body)
         try:
@@ -217,7 +218,7 @@ class AdminRest:
         """Send a request, and return the JSON value in the response; None if it is empty.
 
         Raises:
-            AdminError: Refused, unreachable, too late, or no JSON.
+            AdminError: The server refused, or was unreachable or too slow; or sent no JSON.
         """
         text = await self.text(method, path, body)
         try:
@@ -229,7 +230,8 @@ class AdminRest:
         """Return a message fetched with GET, as its payload (text) and Pulsar's HTTP headers.
 
         Raises:
-            AdminError: Refused, unreachable, too late, or too large.
+            AdminError: The server refused, or was unreachable or too slow; or its response is too
+                large.
         """
         async with self._answer("GET", path) as response:
             headers = {
@@ -243,17 +245,20 @@ class AdminRest:
         """Return a short JSON array of strings fetched with GET.
 
         Raises:
-            AdminError: Refused, unreachable, too late, or no list of strings.
+            AdminError: The server refused, or was unreachable or too slow; or sent no list of
+                strings.
         """
         return [name async for batch in self.names([path]) for name in batch]
 
     async def names(self, paths: Sequence[str]) -> NameBatches:
         """Yield the names in several lists, one list after another, while they are received.
 
-        All lists are requested before the first name is yielded: a refusal precedes all output.
+        All lists are requested before the first name is yielded, so that a refused request fails
+        before any output.
 
         Raises:
-            AdminError: Refused, unreachable, too late, or no list of strings.
+            AdminError: The server refused, or was unreachable or too slow; or sent no list of
+                strings.
         """
         async with AsyncExitStack() as open_answers:
             answers = [
@@ -323,7 +328,8 @@ def _cause(error: aiohttp.ClientError) -> str:
 def _tls_cause(error: aiohttp.ClientConnectorError) -> str:
     """Return why a TLS handshake failed, with a hint to the user.
 
-    TLS errors have numbers of their own: the system's texts for the numbers do not apply.
+    TLS errors have numbers of their own: the operating system's texts for these numbers do not
+    apply.
     """
     cause = error.os_error
     if getattr(cause, "reason", None) in _NO_TLS:
@@ -349,7 +355,7 @@ async def _whole(answer: aiohttp.ClientResponse) -> str:
 def reason_of(text: str, path: str) -> str:
     """Return the reason in a server's error response, or the first line of its plain text.
 
-    Pulsar answers ``{"reason": ...}``; its web server answers unknown paths with a page.
+    Pulsar answers ``{"reason": ...}``; its web server answers unknown paths with an HTML page.
     """
     try:
         reason = json.loads(text)["reason"]

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 class Schemas:
-    """The requests behind ``pulsar-admin schemas``.
+    """The admin requests that the commands ``pulsar-admin schemas`` send.
 
-    Every method raises AdminError.
+    Every method raises AdminError if its request fails.
     """
 
     def __init__(self, rest: AdminRest) -> None:
@@ -84,9 +84,9 @@ PARTITIONED_METADATA = "application/vnd.partitioned-topic-metadata+json"
 
 
 class Topics:
-    """The requests behind ``pulsar-admin topics``.
+    """The admin requests that the commands ``pulsar-admin topics`` send.
 
-    Every method raises AdminError.
+    Every method raises AdminError if its request fails.
     """
 
     def __init__(self, rest: AdminRest) -> None:
@@ -168,9 +168,9 @@ class Topics:
         await self._rest.text("DELETE", f"{topic_path(topic)}/partitions{query(force=force)}")
 
     async def partitioned_metadata(self, topic: TopicName) -> dict[str, Any]:
-        """Return a topic's number of ``partitions``, ``deleted`` and ``properties``.
+        """Return a topic's ``partitions`` (their number), ``deleted`` and ``properties``.
 
-        The number is 0 if the topic is not partitioned.
+        ``partitions`` is 0 if the topic is not partitioned.
         """
         return await self._rest.mapping(f"{topic_path(topic)}/partitions")
 

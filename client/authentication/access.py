@@ -1,4 +1,4 @@
-"""Credentials and trusted certificates of command-line tools, named by file or variable.
+"""Command-line tools' credentials and certificates, kept in files or environment variables.
 
 All users of a machine can read command lines; options and environment variables therefore hold
 references to secrets.
@@ -81,13 +81,13 @@ class Access:
         """Read the location of the credentials from environment variables.
 
         Raises:
-            InvalidConfiguration: See above.
+            InvalidConfiguration: The plug-in is unknown, or a variable holds a literal secret.
         """
         names = (PLUGIN_VARIABLE, PARAMS_VARIABLE, TRUST_VARIABLE)
         return cls(*(environment.get(name, "") for name in names))
 
     def variables(self) -> dict[str, str]:
-        """Return environment variables that pass these locations to a child process."""
+        """Return environment variables that pass the credentials' locations to a child process."""
         given = {
             PLUGIN_VARIABLE: self.plugin,
             PARAMS_VARIABLE: self.params,
@@ -96,10 +96,10 @@ class Access:
         return {name: value for name, value in given.items() if value}
 
     def contents(self) -> dict[str, str]:
-        """Read the secrets, keyed by kind, to send them to a machine without their files.
+        """Return the secrets, keyed by kind, to send them to a machine that lacks the files.
 
         Raises:
-            ErrorGettingAuthenticationData: A secret is missing.
+            ErrorGettingAuthenticationData: A secret's file or variable is missing.
         """
         named = {"plugin": self.plugin}
         if self.params and self.kind == "tls":
@@ -126,12 +126,12 @@ class Access:
         return cls(contents.get("plugin", ""), params, str(files.get("trust", "")))
 
     def authentication(self) -> Authentication | None:
-        """Return the credentials to authenticate with, or None.
+        """Return the credentials to authenticate with; None if there are none.
 
         A token's file or variable is read at each use.
 
         Raises:
-            ErrorGettingAuthenticationData: A secret is missing.
+            ErrorGettingAuthenticationData: A secret's file or variable is missing.
             InvalidConfiguration: The secret does not fit its kind.
         """
         if not self.params:
@@ -168,6 +168,6 @@ def _basic(found: str) -> AuthenticationBasic:
     name, colon, password = found.partition(":")
     if not colon:
         raise InvalidConfiguration(
-            "--auth-params of basic: the file or variable holds name:password"
+            "--auth-params of basic: the file or variable must hold name:password"
         )
     return AuthenticationBasic(name, password)

@@ -26,8 +26,8 @@ METHOD_HEADER = "X-Pulsar-Auth-Method-Name"
 class Authentication:
     """Base class of credentials, which are read at every CONNECT and every challenge.
 
-    Satisfies client.connection.connect_options.Credentials. The class itself stands for the
-    official client's native plug-ins, and is refused.
+    Satisfies client.connection.connect_options.Credentials. An instance of the class itself would
+    be a native plug-in of the official client, and is refused.
 
     Raises:
         OperationNotSupported: A native plug-in was requested.
@@ -45,7 +45,7 @@ class Authentication:
     @property
     def method_name(self) -> str:
         """The name that Pulsar's servers use for this authentication method."""
-        raise NotImplementedError(f"{type(self).__name__} does not say its method_name")
+        raise NotImplementedError(f"{type(self).__name__} does not define its method_name")
 
     def auth_data(self) -> bytes | Awaitable[bytes]:
         """Return the current credentials.
@@ -55,7 +55,7 @@ class Authentication:
         Raises:
             ErrorGettingAuthenticationData: The credentials are unreadable.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not have auth_data()")
+        raise NotImplementedError(f"{type(self).__name__} does not define auth_data()")
 
     def http_headers(self) -> dict[str, str]:
         """Return HTTP headers that carry the current credentials.
@@ -95,7 +95,7 @@ class AuthenticationOauth2(Authentication):
 
 
 class AuthenticationBasic(Authentication):
-    """A user name and a password, sent as ``name:password``.
+    """Credentials with a user name and a password, sent as ``name:password``.
 
     Only TLS keeps them secret in transit.
 
@@ -161,7 +161,7 @@ _FILE, _VARIABLE, _TOKEN = "file:", "env:", "token:"
 
 
 class AuthenticationToken(Authentication):
-    """A token, read again for every connection and every challenge.
+    """Credentials with a token, which is read again for every connection and every challenge.
 
     Args:
         token: The token, or ``file:///path`` or ``env:NAME`` of the token, or a function or

@@ -1,4 +1,4 @@
-"""The requests, producers, consumers and watches that wait for commands on a connection."""
+"""The requests, producers, consumers and topic-list watches that a connection serves."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class PendingRequest:
         self.raw = raw
 
     def resolve(self, answer: pb.BaseCommand | TopicsAnswer) -> None:
-        """Pass the response to the waiting caller, unless it was cancelled."""
+        """Pass the response to the waiting caller, unless that caller was cancelled."""
         if not self.answer.done():
             self.answer.set_result(answer)
 
     def fail(self, error: Exception) -> None:
-        """Raise an error in the waiting caller, unless it was cancelled."""
+        """Raise an error in the waiting caller, unless that caller was cancelled."""
         if not self.answer.done():
             self.answer.set_exception(error)
 
@@ -65,21 +65,21 @@ class PendingRequests(dict[int, PendingRequest]):
 
 
 class AttachedProducer(Protocol):
-    """The methods that a connection calls on its producers.
+    """Interface (typing Protocol) with the methods of a producer that its connection calls.
 
-    They must not raise.
+    The methods must not raise exceptions.
     """
 
     def receipt_received(self, receipt: pb.CommandSendReceipt) -> None:
-        """Handle the broker's receipt for a stored message or batch."""
+        """Process the broker's receipt for a stored message or batch."""
 
     def send_refused(self, error: pb.CommandSendError) -> None:
-        """Handle the broker's refusal to store a message or batch."""
+        """Process the broker's refusal to store a message or batch."""
 
     def closed_by_broker(self, assigned_url: str | None) -> None:
-        """Attach again after the broker closed the producer.
+        """Attach the producer again after the broker closed it.
 
-        ``assigned_url``, if any, is the broker to attach to. The connection has forgotten the
+        ``assigned_url``, if any, is the broker to attach to. The connection has already removed the
         producer.
         """
 
@@ -88,13 +88,13 @@ class AttachedProducer(Protocol):
 
 
 class AttachedConsumer(Protocol):
-    """The methods that a connection calls on its consumers.
+    """Interface (typing Protocol) with the methods of a consumer that its connection calls.
 
-    They must not raise.
+    The methods must not raise exceptions.
     """
 
     def message_received(self, message: pb.CommandMessage, frame: Frame) -> None:
-        """Handle a received entry, whose bytes follow the command in the frame."""
+        """Process a received entry, whose bytes follow the command in the frame."""
 
     def active_changed(self, *, is_active: bool) -> None:
         """Store whether this is now the active consumer of its Failover subscription."""
@@ -103,7 +103,7 @@ class AttachedConsumer(Protocol):
         """Record that the topic is terminated, so that no further messages follow."""
 
     def closed_by_broker(self, assigned_url: str | None) -> None:
-        """Attach again after the broker closed the consumer.
+        """Attach the consumer again after the broker closed it.
 
         ``assigned_url``, if any, is the broker to attach to.
         """
@@ -113,9 +113,9 @@ class AttachedConsumer(Protocol):
 
 
 class AttachedWatch(Protocol):
-    """The methods that a connection calls on its topic-list watches.
+    """Interface (typing Protocol) with the methods of a watch that its connection calls.
 
-    They must not raise.
+    The methods must not raise exceptions.
     """
 
     def update_received(self, update: pb.CommandWatchTopicUpdate) -> None:
@@ -128,7 +128,8 @@ class AttachedWatch(Protocol):
 class Attached:
     """The producers, consumers and watches that use a connection, keyed by the client's ids.
 
-    Commands for unknown ids are dropped: in flight while their owner left.
+    Commands for unknown ids are dropped: they were in flight while the producer, consumer or watch
+    closed.
 
     Args:
         tls: Whether the connection uses TLS, which then also selects the TLS address of an assigned
@@ -144,9 +145,9 @@ class Attached:
         self.watches: dict[int, AttachedWatch] = {}
 
     def receive(self, command: pb.BaseCommand, frame: Frame) -> bool:
-        """Pass a command to the producer, consumer or watch it is for.
+        """Pass a command to the producer, consumer or watch to which it is addressed.
 
-        Return False for any other kind of command.
+        Return False for a command that is addressed to none of them.
         """
         kind = command.type
         if kind == pb.BaseCommand.MESSAGE:

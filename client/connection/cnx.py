@@ -193,10 +193,10 @@ class ClientCnx(Connection):
             self._keep_alive_timer = self._clock.call_at(due, self._keep_alive_tick)
 
     def _keep_alive_tick(self) -> None:
-        """Close the connection if the server is silent, or send the next ping.
+        """Close the connection if the server sent nothing for too long, or send the next ping.
 
-        Differs: upstream waits for a complete command, impossible for a large answer to a slow
-        reader.
+        Differs: upstream counts only complete commands as activity, and would disconnect while
+        a large response is being received slowly.
         """
         self._arm_keep_alive()
         ready = self.state is ClientCnxState.READY
@@ -224,7 +224,7 @@ class ClientCnx(Connection):
         """
         answer = await self._request(build, PendingRequest(None, raw=False))
         if isinstance(answer, TopicsAnswer):
-            raise RemoteProtocolError("an undecoded answer to a decoded request")
+            raise RemoteProtocolError("the server sent a topic list in answer to another request")
         return answer
 
     async def topics_raw(
@@ -250,7 +250,7 @@ class ClientCnx(Connection):
 
         answer = await self._request(build, PendingRequest(admit, raw=True))
         if not isinstance(answer, TopicsAnswer):
-            raise RemoteProtocolError("another command came in answer to a topic list request")
+            raise RemoteProtocolError("the answer to a topic-list request is not a topic list")
         return answer
 
     async def _request(
@@ -280,10 +280,10 @@ class ClientCnx(Connection):
             self._pending.pop(request_id, None)
 
     def _send_request(self, command: pb.BaseCommand) -> None:
-        """Send a request; raise if the server would close the shared connection for its size.
+        """Send a request; raise RequestTooLargeError if the server would disconnect for its size.
 
-        The frame's padding stays free: an error's text may repeat the request. A Floodgate broker
-        has a limit of its own (proto.command_bounds).
+        The limit leaves room for the frame's padding, because the text of an error response may
+        repeat the request. A Floodgate broker has its own limit (proto.parsing.command_bounds).
         """
         data = encode_command(command)
         limit_bytes = min(self._frame_limit_bytes - FRAME_PADDING_BYTES, COMMAND_BYTES)
@@ -295,7 +295,7 @@ class ClientCnx(Connection):
     # -- answers ------------------------------------------------------------------------------
 
     def large_frame_announced(self, total_size: int, head: bytes) -> bool:
-        """Return True to read a large response, False to drain it, as the caller decides."""
+        """Return True to read a large response, or False to discard it, as its caller decides."""
         self._progress_at = self._clock.now()
         found = read_topics_head(head)
         if found is None:
@@ -321,7 +321,7 @@ class ClientCnx(Connection):
         return None
 
     def frame_received(self, frame: Frame) -> None:
-        """Pass a received frame to its request, producer, consumer or watch."""
+        """Pass a received frame to the request, producer, consumer or watch that it concerns."""
         self._progress_at = self._clock.now()
         found = read_topics_head(frame.start(HEAD_BYTES))
         if found is not None:
@@ -366,9 +366,10 @@ class ClientCnx(Connection):
         self._pending.resolve(success.request_id, command)
 
     def _challenge_received(self, challenge: pb.CommandAuthChallenge) -> None:
-        """Answer the server's challenge with current credentials, as those sent before expire.
+        """Answer the server's challenge with current credentials, because earlier ones expire.
 
-        Source: upstream ClientCnx.handleAuthChallenge; as in the C++ client, the text is ignored.
+        Source: upstream ClientCnx.handleAuthChallenge; as in the C++ client, the challenge's text
+        is ignored.
         """
         if self._options.original_credentials is not None:
             self._options.original_credentials.give_valid(self._answer_challenge)

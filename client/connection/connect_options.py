@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Credentials(Protocol):
-    """Credentials that are read at every CONNECT and every challenge."""
+    """Interface (typing Protocol) of credentials, which are read at every CONNECT and challenge."""
 
     @property
     def method_name(self) -> str:
@@ -30,7 +30,7 @@ class Credentials(Protocol):
 
 
 async def current_auth_data(credentials: Credentials, clock: Clock, seconds: float) -> bytes:
-    """Return the current bytes of the credentials.
+    """Return the current credentials as the bytes to send.
 
     A plain function runs in a thread: reading files or calling a server may block.
 
@@ -65,7 +65,7 @@ async def current_auth_data(credentials: Credentials, clock: Clock, seconds: flo
 
 
 class PassedOnCredentials(Protocol):
-    """Credentials of a proxy's client, which the proxy passes on to the broker."""
+    """Interface (typing Protocol) of a client's credentials that a proxy passes on to a broker."""
 
     @property
     def method_name(self) -> str:

@@ -5,14 +5,14 @@ ConnectError
 NotConnected
     DisconnectedError            the connection ended during a request
 Timeout
-    RequestTimeoutError          no answer in time
+    RequestTimeoutError          the server did not answer in time
 TooManyLookupRequestException
-    TooManyPendingRequestsError  the connection's limit of unanswered requests
+    TooManyPendingRequestsError  too many requests on the connection are unanswered
 AlreadyClosed
     ClientClosedError            the client was closed
-AnswerDeclinedError              the caller declined an answer of the announced size
-AnswerTooLargeError              an answer above the negotiated frame limit
-RequestTooLargeError             a request above the server's size limit
+AnswerDeclinedError              the caller declined a response of the announced size
+AnswerTooLargeError              a response exceeds the negotiated frame limit
+RequestTooLargeError             a request exceeds the server's size limit
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class ClientClosedError(AlreadyClosed):
 class AnswerDeclinedError(PulsarException):
     """The caller declined a response because of its announced size.
 
-    Its body was read and discarded.
+    The response's body was read and discarded.
 
     Attributes:
         total_size: Size of the response in bytes, from its length field.
@@ -79,9 +79,9 @@ class AnswerDeclinedError(PulsarException):
 
 
 class AnswerTooLargeError(PulsarException):
-    """The announced response exceeds the negotiated frame limit.
+    """The announced size of a response exceeds the negotiated frame limit.
 
-    Its body was read and discarded.
+    The response's body was read and discarded.
 
     Attributes:
         total_size: Size of the response in bytes, from its length field.

@@ -123,7 +123,7 @@ def _is_address(host: str) -> bool:
 class ConnectionPool:
     """A pool with one connection for each server, opened when it is first requested.
 
-    Bounded by ``max_servers`` of the options; a further server is refused.
+    Holds at most ``max_servers`` connections (see options); a further server is refused.
 
     Args:
         options: Connection options.
@@ -200,9 +200,9 @@ class ConnectionPool:
 
 
 def _was_told(task: asyncio.Task[ClientCnx]) -> None:
-    """Retrieve a connecting task's error.
+    """Read a connecting task's error, so that asyncio does not warn about it.
 
-    Otherwise asyncio logs a warning if no caller waits for the task.
+    The warning would appear if no caller waits for the task.
     """
     if not task.cancelled():
         task.exception()

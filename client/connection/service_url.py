@@ -38,7 +38,7 @@ def server_address(url: str, *, tls: bool = False) -> tuple[str, int]:
         tls: Whether the URL must be ``pulsar+ssl://host[:port]``.
 
     Raises:
-        ConnectError: Another scheme, no host, an invalid port, or further parts.
+        ConnectError: The URL has another scheme, no host, an invalid port, or further parts.
     """
     scheme, port = (_TLS, DEFAULT_TLS_PORT) if tls else (_PLAIN, DEFAULT_PORT)
     address = _address(url, scheme, port)

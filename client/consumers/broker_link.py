@@ -96,7 +96,7 @@ class BrokerLink:
             may_pass: Function that returns True for an error after which to retry.
 
         Raises:
-            Timeout: No success within the operation timeout.
+            Timeout: No attempt succeeded within the operation timeout.
             PulsarException: The broker refused; or see ``check_open``.
         """
 
@@ -120,7 +120,7 @@ class BrokerLink:
             self.cnx.turn_writer.add(encode_command(command))
 
     def grant(self, permits: int) -> None:
-        """Permit the broker to send this many further messages (FLOW)."""
+        """Permit the broker to send ``permits`` further messages (FLOW)."""
         flow = pb.CommandFlow(consumer_id=self.consumer_id)
         while permits > 0:
             flow.messagePermits = min(permits, _MOST_PERMITS)
@@ -174,7 +174,7 @@ class BrokerLink:
         **named: Any,  # noqa: ANN401 - as above
     ) -> pb.BaseCommand:
         if cnx is None:
-            raise NotConnected(f"{self.topic} is not connected now; it is tried again")
+            raise NotConnected(f"{self.topic} is not connected now; the request is retried")
         (command,) = named.values()
 
         def build(request_id: int) -> pb.BaseCommand:

@@ -112,13 +112,13 @@ class Consumer(Receiver[ValueT]):
         return [self._handed_over(message) for message in messages]
 
     def pause_message_listener(self) -> None:
-        """Stop calling the listener and permitting the broker to send, until resumed."""
+        """Stop calling the message listener and granting permits to the broker."""
         if self._listening is not None:
             self._listening.pause()
         self._topics.pause()
 
     def resume_message_listener(self) -> None:
-        """Call the listener and permit the broker to send messages again."""
+        """Resume calling the message listener and granting permits to the broker."""
         self._topics.resume()
         if self._listening is not None:
             self._listening.resume()
@@ -135,8 +135,8 @@ class Consumer(Receiver[ValueT]):
         Raises:
             AlreadyClosed: The consumer is closed.
             InvalidMessage: The id lacks its topic or the size of its batch.
-            Timeout: Receipts enabled: no receipt within the operation timeout.
-            PulsarException: Receipts enabled: the broker did not acknowledge.
+            Timeout: Receipts are enabled, and none arrived within the operation timeout.
+            PulsarException: Receipts are enabled, and the broker refused the acknowledgement.
         """
         if not isinstance(message, Sequence):
             receipt = self._acknowledge(message)
@@ -180,7 +180,7 @@ class Consumer(Receiver[ValueT]):
         """
         if self._options.consumer_type in _SHARED:
             raise CumulativeAcknowledgementNotAllowedError(
-                "others share the subscription: acknowledge each message"
+                "other consumers share the subscription: acknowledge each message"
             )
         message_id = _id_of(message)
         topic = self._topics.topic_of(message_id)
@@ -346,7 +346,7 @@ def _id_of(message: Message[Any] | MessageId) -> MessageId:
 async def open_consumer(
     context: ClientContext, topics: str | list[str], subscription: str, options: ConsumerOptions
 ) -> Consumer[Any]:
-    """Subscribe to topics, including all their partitions.
+    """Return a consumer that is subscribed to topics, including all their partitions.
 
     Args:
         context: State that the client shares with all its producers and consumers.

@@ -66,12 +66,12 @@ class _Letter(NamedTuple):
 
     @property
     def is_here(self) -> bool:
-        """False once the entry's connection is lost; the broker then redelivers the entry."""
+        """True until the connection that delivered the entry is lost; then it is redelivered."""
         return self.losses == self.topic.incoming.losses
 
     @property
     def key(self) -> tuple[TopicConsumer, Place, int]:
-        """A key for an entry, which stays equal when redelivered on the same connection."""
+        """A key that stays the same if the entry is redelivered on the same connection."""
         head = self.entry.head
         return self.topic, (head.ledger_id, head.entry_id), self.losses
 

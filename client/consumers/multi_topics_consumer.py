@@ -43,7 +43,7 @@ class MultiTopicsConsumer:
         subscription: The subscription, common to all topics.
         options: Consumer options.
         start: Start position of a reader's (non-durable) subscription.
-        letters: Handler of messages that were redelivered too often.
+        letters: Sender to the dead-letter topic, for messages that were redelivered too often.
 
     Attributes:
         inbox: The merged queue of messages from all topics.
@@ -106,7 +106,7 @@ class MultiTopicsConsumer:
             self._growing = asyncio.get_running_loop().create_task(self._watch_partitions())
 
     async def _add_partitions(self, name: str, indexes: range, due: float) -> None:
-        """Subscribe to some partitions of a topic, or to an unpartitioned topic, until ``due``."""
+        """Subscribe to partitions of a topic, or to an unpartitioned topic; give up at ``due``."""
         known, count = indexes.start, indexes.stop
         if count and self._start is not None and self._start.in_topic:
             raise InvalidConfiguration(
@@ -210,7 +210,7 @@ class MultiTopicsConsumer:
             await self.letters.finish()
 
     def redelivering(self, topic: str, entries: Sequence[Place], *, timed_out: bool) -> None:
-        """Tell ``on_redelivering`` which entries of a topic are about to be redelivered."""
+        """Call ``on_redelivering`` with the entries of a topic that will be redelivered."""
         if self.on_redelivering is not None:
             ids = [MessageId(-1, *place, topic_name=topic) for place in entries]
             self.on_redelivering(ids, timed_out)
@@ -224,19 +224,19 @@ class MultiTopicsConsumer:
         if topics and all(topic.end_of_topic or topic.link.ended for topic in topics):
             reason = next((topic.link.ended for topic in topics if topic.link.ended), None)
             if reason is None and not self.endless:
-                reason = TopicTerminated("the end of the topic was reached: nothing will come")
+                reason = TopicTerminated("the topic is terminated: no message will follow")
         self.inbox.end(reason)
 
     # -- all topics ---------------------------------------------------------------------------
 
     def pause(self) -> None:
-        """Stop permitting the brokers to send further messages."""
+        """Stop granting the brokers permits for further messages."""
         self._paused = True
         for topic in self.topics.values():
             topic.incoming.queue.pause()
 
     def resume(self) -> None:
-        """Permit the brokers to send further messages again."""
+        """Grant the brokers permits for further messages again."""
         self._paused = False
         for topic in self.topics.values():
             topic.incoming.queue.resume()

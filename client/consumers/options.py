@@ -64,7 +64,7 @@ class ConsumerKeySharedPolicy:
             last hash, from 0 to 65,535.
 
     Raises:
-        InvalidConfiguration: The ranges are missing, overlap, or lie outside.
+        InvalidConfiguration: The ranges are missing, overlap, or lie outside 0 to 65,535.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class ConsumerKeySharedPolicy:
         self._out_of_order = allow_out_of_order_delivery
         self._ranges = sorted(sticky_ranges or ())
         if (key_shared_mode is KeySharedMode.Sticky) != bool(self._ranges):
-            raise InvalidConfiguration("sticky_ranges go with KeySharedMode.Sticky, and only there")
+            raise InvalidConfiguration("Sticky needs sticky_ranges, and AutoSplit allows none")
         last = -1
         for first, end in self._ranges:
             if not last < first <= end < _HASH_RANGE:

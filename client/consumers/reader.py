@@ -122,7 +122,7 @@ class Reader(Receiver[ValueT]):
                     async with deadline(clock, due - clock.now()):
                         await topic.seek(last, inclusive=True)
                 except TimeoutError as error:
-                    raise Timeout(f"{topic.topic} was not set to its last message") from error
+                    raise Timeout(f"{topic.topic} was not moved to its last message") from error
                 return True
             return acknowledged is not None and acknowledged.entry < last.entry
         start = _comparable(start, last)

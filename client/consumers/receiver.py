@@ -1,4 +1,4 @@
-"""The base class of consumers and readers, and the calls of message listeners."""
+"""The base class of consumers and readers, and the loop that calls message listeners."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MOST_AT_ONCE = 16
 class Listening:
     """A loop that calls the listener with each message in order, until the consumer ends.
 
-    An exception of the function is logged; the ack timeout redelivers the message.
+    An exception of the listener is logged; after the ack timeout, the message is redelivered.
 
     Args:
         listener: Function called with the owner and a message; an awaitable result is awaited.
@@ -87,7 +87,7 @@ class Listening:
         self._allowed.set()
 
     async def close(self) -> None:
-        """Cancel the loop and the listener's running call, unless that call is closing it."""
+        """Cancel the loop and the listener's running call, unless that call requested the close."""
         await ended(self._task)
 
 
@@ -132,7 +132,7 @@ class Receiver(Generic[ValueT]):
         return self
 
     async def __anext__(self) -> Message[ValueT]:
-        """Return the next message; end the iteration after close, or after a terminated topic."""
+        """Return the next message; end the iteration after close or a terminated topic."""
         try:
             return await self._receive()
         except (AlreadyClosed, TopicTerminated):
@@ -163,14 +163,14 @@ class Receiver(Generic[ValueT]):
 
     def _check_no_listener(self) -> None:
         if self._listening is not None:
-            raise InvalidConfiguration("messages go to the listener: no other call gets them")
+            raise InvalidConfiguration("messages go to the listener: receive calls are refused")
 
     def stop(self) -> None:
         """Stop delivering messages to the application; earlier ones can still be acknowledged.
 
         ``async for`` ends, waiters get AlreadyClosed, and the listener is not called again. After
-        ``close`` the broker redelivers the messages not handed out. A plain function, for
-        ``loop.add_signal_handler``.
+        ``close``, the broker redelivers the messages that the application has not received. This is
+        a plain function, for ``loop.add_signal_handler``.
         """
         self._topics.pause()
         self._inbox.stop(AlreadyClosed(f"the consumer of {self._name:.200} was stopped"))

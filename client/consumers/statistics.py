@@ -29,7 +29,7 @@ class TopicConsumerStatistics:
         unacknowledged: Entries whose ack timeout is running.
         negatively_acknowledged: Negatively acknowledged entries that await redelivery.
         redelivery_requests: Redelivery requests sent.
-        incomplete_messages: Chunked messages of which chunks are still missing.
+        incomplete_messages: Chunked messages of which some chunks have not arrived yet.
         broken_entries: Entries that could not be decoded.
         reconnections: Number of times that the consumer was attached again.
     """

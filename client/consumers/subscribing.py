@@ -61,7 +61,7 @@ class Position:
         return not self.inclusive and start.first_chunk is not None and entry == start.entry
 
     def skipped_indexes(self, head: EntryHead) -> int:
-        """Return how many messages at the beginning of an entry lie before this position."""
+        """Return the number of an entry's first messages that lie before this position."""
         if not self.in_topic or (head.ledger_id, head.entry_id) != self.sent.entry:
             return 0
         return self._skipped_indexes(head.batch_size)
@@ -120,7 +120,7 @@ class Progress:
     def unsaid_time(self) -> int | None:
         """The start time in ms since 1970, which SUBSCRIBE cannot transmit.
 
-        It is None if there is none, or once an entry has arrived.
+        It is None without a start time, and once an entry has arrived.
         """
         return self.sought_time if self.last is None and self.oldest is None else None
 

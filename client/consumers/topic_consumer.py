@@ -48,7 +48,7 @@ _ALONE = (ConsumerType.Exclusive, ConsumerType.Failover)
 
 
 class Owner(Protocol):
-    """The methods that a topic's consumer calls on the multi-topics consumer."""
+    """Interface (typing Protocol) with the methods of the owner that a topic's consumer calls."""
 
     def dead_letter(self, topic: TopicConsumer, entry: Entry, messages: int, size: int) -> bool:
         """Queue an entry as a dead letter if it was redelivered too often.
@@ -61,10 +61,10 @@ class Owner(Protocol):
         """Wait, if the consumer is closing, until the current dead letter is sent."""
 
     def redelivering(self, topic: str, entries: Sequence[Place], *, timed_out: bool) -> None:
-        """Handle the upcoming redelivery of some entries of a topic."""
+        """React to the upcoming redelivery of some entries of a topic."""
 
     def end_changed(self) -> None:
-        """Handle a topic that has ended, has failed for good, or delivers messages again."""
+        """React to a topic that has ended, has failed for good, or delivers messages again."""
 
 
 class TopicConsumer:
@@ -153,7 +153,7 @@ class TopicConsumer:
     # -- attaching ----------------------------------------------------------------------------
 
     async def open(self, due: float) -> None:
-        """Subscribe to the topic, until the time ``due`` at the latest.
+        """Subscribe to the topic; give up at the time ``due``.
 
         Raises:
             PulsarException: Subscribing failed.
@@ -227,7 +227,7 @@ class TopicConsumer:
         self._handler.lost()
 
     def closed_by_broker(self, assigned_url: str | None) -> None:
-        """Attach again after the broker closed the consumer, as it does for a seek."""
+        """Attach the consumer again after the broker closed it, as brokers do for a seek."""
         if self._resetting:
             self.handed_out.acks.drop(
                 PulsarException("the subscription was reset before the message was acknowledged")
@@ -262,7 +262,7 @@ class TopicConsumer:
     # -- arrivals -----------------------------------------------------------------------------
 
     def message_received(self, message: pb.CommandMessage, frame: Frame) -> None:
-        """Handle a received entry, whose bytes follow the command in the frame."""
+        """Process a received entry, whose bytes follow the command in the frame."""
         self.incoming.message_received(message, frame)
 
     def active_changed(self, *, is_active: bool) -> None:

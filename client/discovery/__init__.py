@@ -1,4 +1,5 @@
 """Discovery of the topics that match a pattern, by polls and by topic-list watches.
 
-The times of requests are the client's own, or those of several official clients.
+A discovery schedule decides when to send requests: the client's own schedule, or one that imitates
+an official client.
 """

@@ -47,7 +47,7 @@ class PeriodicSchedule(DiscoverySchedule):
             self._poll_in(self._options.period_seconds)
 
     def listed(self, topics_hash: str) -> None:
-        """Handle the response to a listing request."""
+        """Process the response to a listing request, which may also end a series of retries."""
         self._unreachable.reset()
         super().listed(topics_hash)
 
@@ -80,7 +80,7 @@ _FINAL_FOR_WATCHES = frozenset(
 
 
 class JavaPollSchedule(PeriodicSchedule):
-    """A discovery schedule like that of Java clients without a watch; polls carry the pattern.
+    """A discovery schedule like that of Java clients without a watch: polls send the pattern.
 
     The pattern is looked up once, as for a watch.
     """
@@ -135,7 +135,7 @@ class JavaWatchSchedule(JavaPollSchedule):
         return super().complete and self._watch is not _Watch.WANTED
 
     def connected(self, *, watches: bool, reconciles: bool = False) -> None:
-        """Handle a new connection to the server, whether the first or a later one."""
+        """React to a new connection to the server, whether the first or a later one."""
         self._reconciles = reconciles
 
     def subscribed(self) -> None:
@@ -177,7 +177,7 @@ class JavaWatchSchedule(JavaPollSchedule):
             self._poll_in(self._options.period_seconds)
 
     def watch_failed(self, failure: Failure) -> None:
-        """Handle a watch request that was refused or not answered."""
+        """Request the watch again, or poll, after a watch request was refused or not answered."""
         if self._closed:
             return
         if self._reconciling:
@@ -221,7 +221,7 @@ class JavaWatchSchedule(JavaPollSchedule):
 class CppSchedule(PeriodicSchedule):
     """A discovery schedule like that of C++ and Python clients.
 
-    They list the whole namespace, one period after each response.
+    These clients list the whole namespace, one period after each response.
     """
 
     family: ClassVar[str] = "cpp"
@@ -231,10 +231,10 @@ class CppSchedule(PeriodicSchedule):
 class GoSchedule(DiscoverySchedule):
     """A discovery schedule like that of Go clients.
 
-    They list the whole namespace at each tick of a timer, with quick retries. After any refusal the
-    request is retried after 0.1 s, 0.2 s and so on, until the operation timeout; then a first
-    listing fails the subscription, and a poll is abandoned. Ticks do not move: a tick during a poll
-    makes the next poll follow immediately.
+    These clients list the whole namespace at each tick of a timer, with quick retries. After any
+    refusal the request is retried after 0.1 s, 0.2 s and so on, until the operation timeout; then a
+    first listing fails the subscription, and a poll is abandoned. Ticks do not move: a tick during
+    a poll makes the next poll follow immediately.
     """
 
     family: ClassVar[str] = "go"
@@ -302,7 +302,7 @@ def schedule_of(
     """Create the discovery schedule with this name; see DiscoverySchedule for the arguments.
 
     Raises:
-        InvalidConfiguration: The family is unknown.
+        InvalidConfiguration: No schedule has this name.
     """
     kind = FAMILIES.get(family)
     if kind is None:

@@ -65,7 +65,7 @@ class KeptTopics:
         self.topics: set[str] = set()
 
     async def open(self, wanted: set[str]) -> None:
-        """Subscribe to the first topics found; stop at the first failure.
+        """Subscribe to the topics of the first listing; stop at the first permanent error.
 
         Raises:
             PulsarException: Subscribing to a topic failed.
@@ -138,7 +138,7 @@ class KeptTopics:
     def _begin(self, tasks: dict[str, _Step], under_way: set[_Step]) -> None:
         """Start to subscribe to topics and to leave topics.
 
-        Skip those for which this runs or has failed already.
+        Skip topics for which such a task is running or has failed already.
         """
 
         def ended(task: _Step) -> None:
@@ -264,7 +264,7 @@ async def open_pattern_consumer(
     """
     if options.retry_enabled:
         raise InvalidConfiguration(
-            "retry_enabled goes with topics that are named, not with a pattern"
+            "retry_enabled needs topics that are named, instead of a pattern"
         )
     # Subscribing must not recreate a topic deleted after its listing.
     options = replace(options, force_topic_creation=False)

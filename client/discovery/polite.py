@@ -146,9 +146,9 @@ class PoliteSchedule(DiscoverySchedule):
     waits, and retried until the operation timeout: with growing delays, each random over its whole
     window.
 
-    Afterwards the broker applies the pattern and compares the hash: the answer for an unchanged
-    list has no names. If the broker offers complete watches, a watch is opened, with every fifth
-    poll; otherwise polls follow with a jitter of a tenth.
+    Afterwards, the broker applies the pattern and compares the hash of names: its response for an
+    unchanged list has no names. If the broker offers complete watches, a watch is opened, with
+    every fifth poll; otherwise polls follow with a jitter of a tenth.
 
     The watch, whose answer is a list as well, or the first poll is requested half a period to one
     and a half periods after the first listing, and after a lost connection: thousands of consumers
@@ -191,7 +191,7 @@ class PoliteSchedule(DiscoverySchedule):
         super().start()
 
     def listed(self, topics_hash: str) -> None:
-        """Handle the response to a listing request."""
+        """Process the response to a listing request, and note that the server answered."""
         self._heard_at = self._clock.now()
         super().listed(topics_hash)
 
@@ -219,7 +219,7 @@ class PoliteSchedule(DiscoverySchedule):
     # -- connection and watch -----------------------------------------------------------------
 
     def connected(self, *, watches: bool, reconciles: bool = False) -> None:
-        """Handle a new connection to the server, whether the first or a later one."""
+        """React to a new connection to the server, whether the first or a later one."""
         self._watches = (
             watches and self._options.persistent and not self._options.properties
         )  # a watch sends none
@@ -264,7 +264,7 @@ class PoliteSchedule(DiscoverySchedule):
                 self._next_poll()
 
     def watch_failed(self, failure: Failure) -> None:
-        """Handle a watch request that was refused or not answered."""
+        """Schedule a poll and another watch request, after one was refused or not answered."""
         if self._watch is _Watch.NONE or self._closed:
             return  # lost with its connection
         self._watch = _Watch.NONE
@@ -286,9 +286,9 @@ class PoliteSchedule(DiscoverySchedule):
 
 
 def _delay(backoff: FullJitter, failure: Failure) -> float:
-    """Return the next delay; start from the first delay again if the server is unreachable.
+    """Return a backoff's next delay; reset the backoff first if the server is unreachable.
 
-    Delays grow only under load.
+    Delays therefore grow only while a reachable server refuses or does not answer.
     """
     if failure is Unanswered.UNREACHABLE:
         backoff.reset()

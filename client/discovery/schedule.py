@@ -181,7 +181,7 @@ class DiscoverySchedule:
         self._list()
 
     def listed(self, topics_hash: str) -> None:
-        """Handle the response to a listing request.
+        """Process the response to a listing request: store the hash, and schedule the next one.
 
         Args:
             topics_hash: Hash of the matching names that the client now knows.
@@ -195,7 +195,7 @@ class DiscoverySchedule:
                 self._poll_listed()
 
     def list_failed(self, failure: Failure) -> None:
-        """Handle a listing request that was refused or not answered."""
+        """Schedule a retry, or give up, after a listing request was refused or not answered."""
         self._asking = False
         if not self._closed:
             self._failed(failure)
@@ -204,7 +204,7 @@ class DiscoverySchedule:
         """Start polling, because the first topics are subscribed to."""
 
     def connected(self, *, watches: bool, reconciles: bool = False) -> None:
-        """Handle a new connection to the server, whether the first or a later one.
+        """React to a new connection to the server, whether the first or a later one.
 
         Args:
             watches: Whether the server offers topic list watches.
@@ -212,23 +212,23 @@ class DiscoverySchedule:
         """
 
     def connection_lost(self) -> None:
-        """Handle a lost connection, on which open watches and pending requests have failed.
+        """React to a lost connection, on which open watches and pending requests have failed.
 
         A listing in flight is also reported by ``list_failed``, an open watch only here.
         """
 
     def watch_opened(self, topics_hash: str) -> None:
-        """Handle a watch that was opened, or listed again; its topics are already applied."""
+        """React to a watch that was opened or listed again; its topics are already applied."""
 
     def watch_failed(self, failure: Failure) -> None:
-        """Handle a watch request that was refused or not answered."""
+        """React to a watch request that the server refused or did not answer."""
 
     def watch_updated(self, topics_hash: str, *, fits: bool) -> None:
         """Store the new list's hash after a watch's update, whose changes are already applied.
 
         Args:
             topics_hash: Hash of the matching names that the client now knows.
-            fits: Whether this is equal to the broker's hash.
+            fits: Whether this hash is equal to the broker's.
         """
 
     def close(self) -> None:

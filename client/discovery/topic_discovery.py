@@ -317,7 +317,7 @@ class TopicDiscovery:
     # -- connections --------------------------------------------------------------------------
 
     def _linked(self, cnx: ClientCnx) -> None:
-        """Arrange to be told when the connection used for listings is lost."""
+        """Register with the connection used for listings, to notice when it is lost."""
         if self._link.cnx is cnx or self._closed:
             return
         self._unlink()
@@ -334,9 +334,9 @@ class TopicDiscovery:
             cnx.attached.watches.pop(self._link_id, None)
 
     def _lost(self) -> None:
-        """Stop using both connections until the schedule's next request.
+        """Stop using the connections of the watch and of listings until the next request.
 
-        One of them may still be alive.
+        One of the two connections may still be alive.
         """
         if self._closed:
             return

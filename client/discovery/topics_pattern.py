@@ -88,7 +88,8 @@ class TopicsPattern:
         """Create a pattern from a string, or from a compiled expression with its flags.
 
         Raises:
-            InvalidConfiguration: Neither, or a flag unknown to brokers.
+            InvalidConfiguration: The argument is neither, or has a flag that brokers do not
+                support.
         """
         if isinstance(given, str):
             return cls(given)
@@ -106,7 +107,7 @@ class TopicsPattern:
         """Return True if a topic's full name matches the pattern.
 
         Raises:
-            InvalidConfiguration: The expression takes too long.
+            InvalidConfiguration: Matching the name against the expression takes too long.
         """
         path = name.partition(_SCHEME)[2]
         if not path.startswith(self._beginning):  # ten times faster than matching
@@ -167,7 +168,7 @@ def _compiled(text: str) -> _Expression:
 
 
 def topics_of(names: Iterable[str]) -> set[str]:
-    """Return the topics that some names belong to; all partitions of a topic count as one."""
+    """Return the topics to which names belong; all partitions of a topic count as one topic."""
     return {without_partition(name) for name in names}
 
 
@@ -205,7 +206,7 @@ class MatchingNames:
 
         Raises:
             RemoteProtocolError: The answer is not protobuf, or a name is not UTF-8.
-            InvalidConfiguration: The pattern takes too long.
+            InvalidConfiguration: Matching a name against the pattern takes too long.
         """
         tail = self._answer.tail()
         self.filtered = tail is not None and tail.filtered

@@ -25,8 +25,9 @@ QUESTION_SECONDS = 1.0
 class PendingQuestions:
     """The requests by which a consumer asks whether its broker has more messages.
 
-    One is pending at a time, and at most one is sent per second. While an answer is fresh, a queue
-    filled by the broker grows without a new request: the pending messages went into the queue.
+    One is pending at a time, and at most one is sent per second. For a second after a positive
+    answer, a queue that the broker fills grows without a new request: the pending messages went
+    into the queue.
 
     Args:
         clock: The source of time.
@@ -299,7 +300,7 @@ class BytesReceiverQueue:
             self._grant(self.outstanding + granted)
 
     def turn_came(self, room_bytes: int) -> None:
-        """Grant a permit for one entry, and for as many messages as ``room_bytes`` holds."""
+        """Grant permits for one entry, and for the further messages that fit in ``room_bytes``."""
         wanted = self._size - self._queued
         if wanted > 0:
             self._grant(min(wanted, 1 + room_bytes // self._message_bytes))

@@ -44,7 +44,7 @@ class CountedBytes:
     def taken(self, size_bytes: int) -> None:
         """Stop counting the bytes of messages removed from the queue.
 
-        With ``until_acknowledged`` they count further.
+        With ``until_acknowledged``, these bytes continue to count.
         """
         if self._until_acknowledged:
             self.handed_out += size_bytes
@@ -147,7 +147,7 @@ class FixedReceiverQueue:
 
 
 class Granting(Protocol):
-    """The methods that a receiver queue calls on its consumer to grant permits."""
+    """Interface (typing Protocol) with the methods of a consumer that its queue calls."""
 
     @property
     def queued(self) -> int:
@@ -158,7 +158,7 @@ class Granting(Protocol):
         """Number of messages that callers wait for and that are neither queued nor permitted."""
 
     def grant(self, permits: int) -> None:
-        """Permit the broker to send this many further messages (FLOW)."""
+        """Permit the broker to send ``permits`` further messages (FLOW)."""
 
     async def more_is_pending(self) -> bool:
         """Return True if the broker has more messages than it is permitted to send.
@@ -169,9 +169,10 @@ class Granting(Protocol):
 
 
 class ReceiverQueue(Protocol):
-    """The permits of one topic's consumer, and the memory of messages received in advance.
+    """Interface (typing Protocol) of the queue that grants a topic consumer's permits.
 
-    The consumer calls the plain methods on events; the queue grants permits, immediately or later.
+    The consumer calls the methods on events; the queue grants permits, immediately or later.
+    It also counts the memory of messages that were received in advance.
     """
 
     growths: int
@@ -204,7 +205,7 @@ class ReceiverQueue(Protocol):
     def acknowledged(self, size_bytes: int) -> None:
         """Stop counting the bytes of messages that were acknowledged or redelivered.
 
-        A no-op for queues not counting until acknowledgement.
+        A no-op for queues that stop counting when the application receives a message.
         """
 
     def found_nothing(self) -> None:

@@ -95,7 +95,7 @@ class ReceiverQueues:
     def opening(self, options: QueueOptions) -> OpenQueue:
         """Return a function that creates the receiver queue for a topic of a consumer.
 
-        The bytes policy means fixed without a memory limit, and at size 0.
+        Without a memory limit, or at size 0, the policy "bytes" acts like "fixed".
         """
         by_bytes = options.policy is ReceiverQueuePolicy.BYTES and self._memory.is_memory_limited
         if by_bytes and options.max_size:

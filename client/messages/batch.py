@@ -37,7 +37,7 @@ class BatchBuilder:
         self.size_bytes = 0
 
     def add(self, message: OutgoingMessage) -> None:
-        """Add a message to the batch, which it must fit."""
+        """Add a message to the batch, which must have room for it."""
         payload = message.payload
         if (
             payload is None

@@ -64,7 +64,7 @@ class ChunkedMessage:
             metadata.num_chunks_from_msg = self.chunk_count
 
     def entry(self, chunk_id: int) -> OutgoingEntry:
-        """Encode a chunk as an entry; call this for 0, 1, 2, ... in order."""
+        """Encode a chunk as an entry; call this for each chunk's index in ascending order."""
         number, is_chunk = self._metadata.sequence_id, self.chunk_count > 1
         if is_chunk:
             self._metadata.chunk_id = chunk_id
@@ -80,7 +80,7 @@ class ChunkedMessage:
 
 @dataclass(slots=True)
 class Chunks:
-    """The chunks of a message that is being sent, and how many are sent and acknowledged.
+    """The chunks of a message that is being sent, with the numbers sent and acknowledged.
 
     Attributes:
         message: The message, which is cut into chunks on demand.

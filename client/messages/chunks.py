@@ -21,7 +21,7 @@ MOST_CHUNKS = 65_536
 
 @dataclass(slots=True, eq=False)
 class _Incomplete:
-    """A received message of which chunks are still missing."""
+    """A chunked message of which some chunks have not arrived yet."""
 
     expires_at: float
     total: tuple[int, int]
@@ -33,7 +33,8 @@ class _Incomplete:
 class ChunkAssembly:
     """The chunked messages that a consumer has received only in part.
 
-    Bounded: beyond the limit the oldest is evicted, and incomplete messages expire.
+    The number of messages is bounded: beyond the limit, the oldest is evicted; incomplete messages
+    also expire.
 
     Args:
         clock: The source of time.
@@ -75,8 +76,8 @@ class ChunkAssembly:
     def add(self, entry: Entry) -> Entry | None:
         """Add a received chunk; return the whole message after its last chunk, otherwise None.
 
-        The returned payload joins all chunks, still compressed. A chunk without a returned message
-        releases its permit.
+        The returned payload joins all chunks, still compressed. If no message is returned, the
+        chunk's permit is released.
 
         Raises:
             BrokenEntryError: The chunk does not fit the earlier chunks, now dropped.

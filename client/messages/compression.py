@@ -1,7 +1,7 @@
 """Compression of payloads as in Pulsar's clients: raw blocks, without framing or a size.
 
-Decompression never takes more memory than announced (twice, during a copy); an announced size
-unreachable from the compressed bytes is refused before any allocation.
+Decompression never takes more memory than the announced size (twice, during a copy); an announced
+size unreachable from the compressed bytes is refused before any allocation.
 """
 
 from __future__ import annotations

@@ -52,9 +52,9 @@ _HEADER_BYTES = _MAGIC_BYTES + _LENGTH.size
 
 
 def largest_message_bytes(memory_limit_bytes: int) -> int:
-    """Return the size limit of a message in bytes that a client's memory limit implies.
+    """Return the largest size in bytes of a message that a client's memory limit allows.
 
-    A memory limit of 0 is none.
+    A memory limit of 0 means that there is no limit.
     """
     return (
         max(MAX_UNCOMPRESSED_BYTES, memory_limit_bytes) if memory_limit_bytes > 0 else _MOST_BYTES
@@ -131,9 +131,9 @@ class Entry:
         return max(1, self.head.batch_size) - self._next_index
 
     def uncompress(self) -> None:
-        """Decompress the payload now, which otherwise ``take`` does.
+        """Decompress the payload now, instead of in the first ``take``.
 
-        Belongs in a thread if ``decompressing_takes_long``.
+        Call it in a thread if ``decompressing_takes_long``.
 
         Raises:
             BrokenEntryError: The payload is damaged.
@@ -149,7 +149,7 @@ class Entry:
     def take(self, most: int = MOST_AT_ONCE) -> list[Message]:
         """Decode the next messages of the entry, without acknowledged and compacted ones.
 
-        Texts with invalid UTF-8 are mended, as by a broker.
+        Invalid UTF-8 in texts is replaced, as a broker does.
 
         Args:
             most: Maximum number of messages of a batch to decode; ``left`` counts the rest.
@@ -279,7 +279,7 @@ def _mended(metadata: bytes, kind: Descriptor) -> bytes:
     """Return metadata with invalid UTF-8 in its texts replaced.
 
     Raises:
-        DecodeError: Mending would take too long.
+        DecodeError: Replacing would take too long.
     """
     if len(metadata) > MOST_MENDED_BYTES:
         raise DecodeError
@@ -287,10 +287,10 @@ def _mended(metadata: bytes, kind: Descriptor) -> bytes:
 
 
 def _check_field_count(metadata: bytes) -> None:
-    """Raise DecodeError for large metadata that consists mostly of fields.
+    """Raise DecodeError if large metadata has too many fields.
 
     Raises:
-        DecodeError: Too many fields, or no protobuf.
+        DecodeError: The metadata has too many fields, or is not protobuf.
     """
     if len(metadata) > LARGE_METADATA_BYTES:
         try:

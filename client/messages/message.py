@@ -86,7 +86,7 @@ class EncryptionContext:
 
 
 class Decoding(Protocol):
-    """The method of a schema that decodes received messages."""
+    """Interface (typing Protocol) of a schema that decodes received messages."""
 
     def decode_message(self, message: Message[Any]) -> Any:  # noqa: ANN401 - a schema's own values
         """Return the value that a message's payload encodes."""

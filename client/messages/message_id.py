@@ -83,7 +83,7 @@ class MessageId:
 
     @property
     def entry(self) -> Place:
-        """The ids of the ledger and of the entry in it."""
+        """The id of the ledger, and the id of the entry in that ledger, as a pair."""
         return self._ledger_id, self._entry_id
 
     def to_proto(self) -> pb.MessageIdData:

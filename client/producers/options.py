@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerOptions:
-    """The options of a producer.
+    """The options of a producer: the arguments of ``create_producer`` except the topic.
 
     Defaults are those of the official asyncio client.
 

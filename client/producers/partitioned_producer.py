@@ -31,7 +31,7 @@ PARTITIONS_SECONDS = 60.0
 
 
 class PartitionedProducer:
-    """The producers of a topic's partitions, which choose a partition for each message.
+    """A producer of a partitioned topic, which passes each message to a partition's producer.
 
     Args:
         context: State that the client shares with all its producers and consumers.
@@ -58,7 +58,7 @@ class PartitionedProducer:
         self._closed = False
 
     async def open(self, due: float) -> None:
-        """Attach to all partitions, until the time ``due``; with lazy start, attach to none yet.
+        """Attach to all partitions, or give up at ``due``; with lazy start, attach to none yet.
 
         Raises:
             PulsarException: A partition refused; no partition is attached.

@@ -96,7 +96,7 @@ class Producer(Generic[ValueT]):
             deliver_after: Shortest time until delivery to Shared consumers.
 
         Raises:
-            Timeout: No receipt in time.
+            Timeout: No receipt arrived within the send timeout.
             ProducerQueueIsFullError, MemoryBufferIsFullError: No capacity, and
                 ``block_if_queue_full`` is False.
             MessageTooBig: The message exceeds the broker's limit.
@@ -243,7 +243,7 @@ async def open_producer(
     """Return a producer that is attached to its topic, or to all partitions of it.
 
     Raises:
-        InvalidTopicName: The name is not a topic's.
+        InvalidTopicName: The topic's name is invalid.
         PulsarException: The broker refused, or was unreachable in time.
     """
     name = full_name(topic)

@@ -82,7 +82,7 @@ _NOBODY = SendingProducer(0, "")
 
 
 def unsent_message(message: PendingMessage, topic: str) -> Message[Any]:
-    """Convert a message before sending into a Message without an id, for a message router."""
+    """Convert an unsent message into a Message without an id, to pass to a message router."""
     command = pb.CommandMessage(consumer_id=0, message_id=_NOWHERE)
     # The producer assigns the sequence id at sending.
     number, message.sequence_id = message.sequence_id, max(message.sequence_id, 0)

@@ -81,7 +81,7 @@ class TopicProducer:
     # -- attaching ----------------------------------------------------------------------------
 
     async def open(self, due: float) -> None:
-        """Attach the producer to its broker, until the time ``due`` at the latest.
+        """Attach the producer to its broker; give up at the time ``due``.
 
         Raises:
             PulsarException: The broker refused, or was unreachable in time. All submitted messages
@@ -143,9 +143,9 @@ class TopicProducer:
         self._lost(self._handler.lost)
 
     def closed_by_broker(self, assigned_url: str | None) -> None:
-        """Attach again after the broker closed the producer.
+        """Attach the producer again after the broker closed it.
 
-        It may have been waiting for exclusive access.
+        The producer may have been waiting for exclusive access.
         """
         if self._asking is not None:
             cnx, command = self._asking
@@ -272,9 +272,9 @@ class TopicProducer:
                 self._closed.set()
 
     def end(self) -> None:
-        """Close immediately, and fail all pending messages.
+        """Close the producer immediately, and fail all pending messages.
 
-        After ``close`` none is pending.
+        After ``close``, no message is pending.
         """
         self._leave()
         self._end_queue()

@@ -55,7 +55,7 @@ class AvroDefinition:
         """Encode a value as Avro.
 
         Raises:
-            ValueError: The value does not fit.
+            ValueError: The value does not fit the Avro schema.
         """
         if self._to_write is None:
             named: dict[str, Any] = {}
@@ -83,7 +83,7 @@ class AvroDefinition:
             reader: Avro schema that the resulting value should have; None for this same one.
 
         Raises:
-            ValueError: The bytes do not fit.
+            ValueError: The bytes do not encode a value of the Avro schema.
         """
         try:
             if reader is None and not self.is_deep:
@@ -103,7 +103,7 @@ class AvroDefinition:
     def also_named(self, other: AvroDefinition) -> AvroDefinition:
         """Return this Avro schema with the name of another one's outermost record as an alias.
 
-        To Pulsar, a renamed class is the same.
+        Pulsar treats a renamed class as the same class.
         """
         records = isinstance(self.source, dict) and isinstance(other.schema, dict)
         if not records or "name" not in other.schema:

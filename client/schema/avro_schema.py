@@ -95,7 +95,7 @@ class AvroSchema(VersionedSchema[ValueT]):
         """Decode a value from bytes that were written with this same schema.
 
         Raises:
-            ValueError: The bytes do not fit.
+            ValueError: The bytes do not encode a value of the schema.
         """
         return self._made(self._definition.read(data))
 
@@ -106,7 +106,7 @@ class AvroSchema(VersionedSchema[ValueT]):
         """Return the decoder of values written with another version of the topic's schema.
 
         Raises:
-            ValueError: The version is not Avro, or breaks its rules.
+            ValueError: The version is not Avro, or breaks Avro's rules.
         """
         if info.type != pb.Schema.Avro:
             raise ValueError(f"the topic's schema is {pb.Schema.Type.Name(info.type)}, not Avro")

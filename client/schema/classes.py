@@ -179,7 +179,7 @@ def _fields_of(kind: Kind) -> Iterator[tuple[str, Kind, object]]:
 
 
 def _made(factory: object, default: object) -> object:
-    """Return the default of a field.
+    """Return the default value of a class's field.
 
     A factory is called only if it certainly creates an empty list or dict.
     """

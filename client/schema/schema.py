@@ -17,13 +17,13 @@ class WriterSchemas(Protocol):
     """The schema versions that a topic's producers have used to encode messages."""
 
     def known(self, entry: EntryHead) -> bool:
-        """Set the decoder of an entry for its schema version.
+        """Give an entry the decoder for its schema version.
 
         Return False if the version must be fetched first.
         """
 
     async def learn(self, entry: EntryHead) -> None:
-        """Set the decoder of an entry for its schema version, fetched from the broker if needed."""
+        """Give an entry the decoder for its schema version, fetched from the broker if needed."""
 
 
 class Schema(Generic[ValueT]):
@@ -62,11 +62,11 @@ class Schema(Generic[ValueT]):
         Raises:
             TypeError: The value has another type.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not say how values are encoded")
+        raise NotImplementedError(f"{type(self).__name__} does not define encode()")
 
     def decode(self, data: bytes) -> ValueT:
         """Decode a value from the bytes of a message."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how values are decoded")
+        raise NotImplementedError(f"{type(self).__name__} does not define decode()")
 
     def decode_message(self, message: Message[Any]) -> ValueT:
         """Decode the value of a received message."""

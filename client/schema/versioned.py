@@ -68,7 +68,7 @@ class TopicVersions:
         self._unknown: dict[bytes, tuple[float, _Unknown]] = {}  # With expiry times.
 
     def known(self, entry: EntryHead) -> bool:
-        """Set the decoder of an entry for its schema version.
+        """Give an entry the decoder for its schema version.
 
         Return False if the version must be fetched first.
         """
@@ -83,7 +83,7 @@ class TopicVersions:
         return True
 
     async def learn(self, entry: EntryHead) -> None:
-        """Set the decoder of an entry for its schema version, fetched from the broker if needed."""
+        """Give an entry the decoder for its schema version, fetched from the broker if needed."""
         if self.known(entry):
             return
         version, clock = entry.metadata.schema_version, self._cluster.clock

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def create_instruments(meter: Meter, client: HasStatistics, name: str | None = None) -> None:
     """Create OpenTelemetry instruments for a client; call this in the client's event loop.
 
-    The meter reads them; empty after the loop has ended, or while the loop does not answer.
+    The instruments yield no values after the loop has ended, or while the loop does not answer.
 
     Args:
         meter: Meter that creates the instruments.

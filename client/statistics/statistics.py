@@ -100,7 +100,7 @@ def client_statistics(parts: Iterable[Part], memory: MemoryLimitController) -> C
 
 
 class HasStatistics(Protocol):
-    """A client from which metrics read statistics."""
+    """Interface (typing Protocol) of a client whose statistics are exported as metrics."""
 
     def statistics(self) -> ClientStatistics:
         """Return the current statistics of the client."""
@@ -133,7 +133,7 @@ class StatisticsReader:
         """Return the client's current statistics, read in its event loop.
 
         Raises:
-            TimeoutError: The loop has ended, or did not answer for seconds.
+            TimeoutError: The event loop has ended, or did not answer within some seconds.
         """
         if threading.get_ident() == self._thread:
             return self._client.statistics()

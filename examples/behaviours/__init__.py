@@ -1,1 +1,1 @@
-"""Client behaviours for loadgen that are not part of loadgen itself."""
+"""Client behaviours for loadgen that show how to add one outside of loadgen."""

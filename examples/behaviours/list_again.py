@@ -1,4 +1,4 @@
-"""Clients that list their namespace, sleep, and list again with a smaller pattern."""
+"""Clients that list their namespace, sleep, and list it again with a pattern."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 class ListAgain(Group):
-    """List twice.
+    """List the topics of a namespace twice, the second time with a pattern.
 
     Attributes:
-        pattern: Local part of the second list's pattern; the first list has no pattern.
-        pause: From the first answer to the second request.
+        pattern: Local part of the topics pattern of the second list; the first list has none.
+        pause: Time from the answer to the first list until the second request.
     """
 
     operations: ClassVar[tuple[str, ...]] = ("list",)
@@ -26,17 +26,17 @@ class ListAgain(Group):
     pause: Duration = 1.0
 
     def requests_each(self, seconds: float) -> float:
-        """See Group."""
+        """Return 2, the number of list requests that each client sends."""
         del seconds
         return 2.0
 
     @property
     def lasts(self) -> bool:
-        """See Group: the run may end when all clients have both lists."""
+        """False: the run may end when all clients have received both lists."""
         return False
 
     async def client(self, me: LoadClient) -> None:
-        """List, sleep, and list again."""
+        """List the namespace's topics, sleep, and list them again with the pattern."""
         first = await me.list_topics(due=me.started)
         if first.failed is not None:
             me.gave_up(first.failed)

@@ -1,1 +1,1 @@
-"""Custom admission policies; docs/your-own-policy.md says how to try a policy."""
+"""Custom admission policies for the limiter; docs/your-own-policy.md says how to try one."""

@@ -1,4 +1,4 @@
-"""Admission policy: fair, but refuses requests that would wait for more than ten seconds."""
+"""An admission policy: fair, but it refuses requests that would wait for more than ten seconds."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ MOST_SECONDS = 10.0
 
 
 class ExpectedWait(FairAdmission):
-    """Refuses the newest requests while the queue's expected wait is too long."""
+    """Refuses the newest requests while the expected wait in the queue is too long."""
 
     def sheds(self) -> tuple[Waiter, PermitAcquireRefusedError] | None:
-        """Return the newest request and the refusal's reason; None: all may wait."""
+        """Return the newest request and the reason to refuse it; None if all requests may wait."""
         rate = self.view.drain_rate
         if rate is None or self.view.waiting_permits / rate <= MOST_SECONDS:
             return None

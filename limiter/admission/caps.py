@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionCaps:
-    """Most permits (bytes) that a connection, namespace or tenant may hold; 0 is unlimited.
+    """Maximum permits (bytes) that a connection, namespace or tenant may hold; 0 is unlimited.
 
     No single permit is ever larger than a cap. The sum of permits is bounded for new work only:
     admitted work may grow beyond a cap, because blocking the growth would block memory already
@@ -31,7 +31,7 @@ class AdmissionCaps:
 
 
 class OverQuota:
-    """Accounts whose next request exceeds their quota of permits, and waits until it fits."""
+    """Accounts whose next request exceeds their quota of permits, and therefore waits."""
 
     def __init__(self) -> None:
         self._by_need: LeastFirst[Account] = LeastFirst()
@@ -40,11 +40,11 @@ class OverQuota:
         return len(self._by_need)
 
     def add(self, account: Account, waiter: Waiter) -> None:
-        """Let an account wait until the quota is large enough for ``waiter``."""
+        """Let an account wait until its quota is large enough for the request ``waiter``."""
         self._by_need.put(account, account.weight + waiter.needed)
 
     def discard(self, account: Account) -> None:
-        """Remove an account that waits for a larger quota no longer."""
+        """Remove an account that no longer waits for a larger quota."""
         self._by_need.discard(account)
 
     def first_within(self, quota: int) -> Account | None:
@@ -54,18 +54,18 @@ class OverQuota:
 
 
 class CapGroup:
-    """Accounts waiting because their next request would exceed a cap."""
+    """The accounts that wait at one cap, because their next request would exceed it."""
 
     def __init__(self) -> None:
         self.held = 0
         self.parked: OrderedDict[Account, None] = OrderedDict()
 
     def add(self, account: Account, _: Waiter) -> None:
-        """Let an account wait for the group's permits; a waiting account keeps its position."""
+        """Let an account wait at the cap; an account that waits already keeps its position."""
         self.parked[account] = None
 
     def discard(self, account: Account) -> None:
-        """Remove an account that waits for the cap no longer."""
+        """Remove an account that no longer waits at the cap."""
         self.parked.pop(account, None)
 
 
@@ -109,7 +109,7 @@ class Caps:
         return cap <= 0 or account.many_clients or account.weight + size <= cap
 
     def blocking(self, namespace: str, size: int) -> CapGroup | None:
-        """Return the first group whose cap has no room for ``size`` more permits, or None."""
+        """Return the namespace or tenant group whose cap blocks ``size`` more permits, or None."""
         for scope, cap in self._levels:
             group = self._groups.get((scope, _name(scope, namespace)))
             if group is not None and group.held + size > cap:
@@ -133,7 +133,7 @@ class Caps:
                 group.held -= size
 
     def let_go(self, namespace: str) -> list[Account]:
-        """Return the accounts waiting at a namespace's caps whose next requests may fit now."""
+        """Return accounts that wait at the caps of a namespace and whose next requests may fit."""
         freed: list[Account] = []
         for scope, cap in self._levels:
             key = (scope, _name(scope, namespace))
@@ -152,7 +152,7 @@ def _name(scope: LimitScope, namespace: str) -> str:
 
 
 def _within(group: CapGroup, room: int) -> list[Account]:
-    """Return a group's longest-waiting accounts whose next requests together fit in ``room``."""
+    """Return a group's longest-waiting accounts whose next requests fit together in ``room``."""
     fitting = []
     for account in group.parked:
         waiter = account.first_in_line

@@ -81,7 +81,7 @@ class FairAdmission(Places):
         return turn is None or (waiter.previous is not None and turn.previous is None)
 
     def add(self, waiter: Waiter) -> None:
-        """Queue a waiting request: to enlarge a permit, or in the line of its account."""
+        """Queue a waiting request: among requests to enlarge a permit, or in its account's line."""
         account = waiter.account
         if waiter.previous is not None:
             self.growth.begins(waiter, waiter.previous)
@@ -97,7 +97,7 @@ class FairAdmission(Places):
                 self._put_in_place(account)
 
     def discard(self, waiter: Waiter) -> None:
-        """Remove a refused or abandoned request."""
+        """Remove a refused or abandoned request from its line."""
         self._take_out(waiter)
         if waiter.previous is None:
             self._look_again(waiter.namespace)
@@ -147,7 +147,7 @@ class FairAdmission(Places):
         self._take_out(waiter)
 
     def crowded_out_by(self, waiter: Waiter) -> Waiter | None:
-        """Return the last request of the account with most requests, to free a slot for ``waiter``.
+        """Return a request to refuse for ``waiter``: the last of the account with most requests.
 
         None if the account of ``waiter`` does not have fewer requests.
 
@@ -163,7 +163,7 @@ class FairAdmission(Places):
     # -- the next request ----------------------------------------------------------------------
 
     def next(self, turn: Waiter, available: int) -> Waiter | None:
-        """Return ``turn`` if it fits, otherwise a smaller request that may overtake it, or None."""
+        """Return the request ``turn`` if it fits, else a smaller one that may overtake, or None."""
         if turn.previous is None and turn.account is not None and turn.account.place is self._last:
             available = self._left_for_last(available)
         if turn.needed <= available:
@@ -220,7 +220,7 @@ class FairAdmission(Places):
         return None
 
     def ends_stall(self, room: int) -> tuple[Waiter, bool] | None:
-        """Return the request to grant or refuse when all permits wait to grow, or None.
+        """Return the request whose grant or refusal ends a growth stall, or None.
 
         Grants the oldest growth within ``room``, or refuses the youngest.
         """
@@ -233,7 +233,7 @@ class FairAdmission(Places):
     # -- changes --------------------------------------------------------------------------------
 
     def deferred_changed(self, account: Account) -> None:
-        """Move shared requests to other members' accounts after a change of ``deferred``."""
+        """Move shared requests to other members' accounts if an account's ``deferred`` changed."""
         for holder in account.shared:
             holder.put_deferred_last(account)
         for waiter in list(account.line):
@@ -247,7 +247,7 @@ class FairAdmission(Places):
                 self.joined(holder, account)
 
     def joined(self, holder: SharedHolder, account: Account) -> None:
-        """Move shared requests to a new member's account if they are granted earlier there."""
+        """Move shared requests to a new member's account if they would be granted earlier there."""
         for waiter in list(holder.waiters):
             if waiter.previous is None:
                 better = self._stands_better(account, waiter)

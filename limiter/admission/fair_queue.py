@@ -41,7 +41,7 @@ class LeastFirst(Generic[ItemT]):
         return item in self._entries
 
     def put(self, item: ItemT, value: float) -> None:
-        """Add an item, or change its value and move it behind its equals."""
+        """Add an item, or change its value and move it behind items of the same value."""
         number = next(self._numbers)
         self._entries[item] = (value, number)
         if len(self._heap) > 2 * len(self._entries) + SLACK_ENTRIES:
@@ -173,7 +173,7 @@ def tenant_of(namespace: str) -> str:
 
 
 class WaitingLine:
-    """Line of accounts whose next request is admissible, in round-robin order and by size."""
+    """Line of accounts with an admissible next request, ordered round-robin and by size."""
 
     def __init__(self) -> None:
         self._turns: FairQueue[Account] = FairQueue()

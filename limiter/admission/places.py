@@ -46,7 +46,7 @@ class GrowthQueue:
         self._by_need.put(waiter, waiter.needed)
 
     def discard(self, waiter: Waiter) -> None:
-        """Remove a request from the queue."""
+        """Remove a request to enlarge a permit from the queue."""
         del self._queue[waiter]
         self._by_need.discard(waiter)
 
@@ -83,7 +83,7 @@ class GrowthQueue:
             self._growing_permits -= permit.growing > 0
 
     def oldest(self) -> Waiter | None:
-        """Return the oldest queued request, or None."""
+        """Return the oldest queued request to enlarge a permit, or None."""
         return next(iter(self._queue), None)
 
     def youngest(self) -> Waiter | None:
@@ -191,7 +191,7 @@ class Places(Admission):
         return self._budget.available_permits // LENT_DIVISOR
 
     def _left_for_last(self, available: int) -> int:
-        """Return how many permits deferred accounts may get: all free ones if they hold none."""
+        """Return the permits that deferred accounts may get; all free ones if they hold none."""
         if not self._last_held:
             return available
         return min(available, self._budget.max_permits // LAST_DIVISOR - self._last_held)
@@ -206,7 +206,8 @@ class Places(Admission):
     def _grows_first(self, account: Account, waiter: Waiter) -> bool:
         """Return True if a request to enlarge a permit precedes requests for new permits.
 
-        Beyond the quota a single growth does, so that an account cannot deadlock itself.
+        A single growth of an account does so even beyond its quota, so that the account cannot
+        deadlock itself.
         """
         if account.many_clients or account.weight + waiter.needed <= self._quota():
             return True
@@ -237,7 +238,7 @@ class Places(Admission):
             self._caps.took_on(permit)
 
     def gave_back(self, permit: Permit, size: int) -> None:
-        """Stop counting a released permit, and move accounts whose requests fit now."""
+        """Stop counting a released permit; move accounts whose requests now fit to other lines."""
         self.growth.gave_back(permit, size)
         if self._last_permits:
             self._last_held -= self._last_permits.pop(permit, 0)
@@ -246,7 +247,7 @@ class Places(Admission):
             self._look_again(permit.namespace)
 
     def accounts_changed(self) -> None:
-        """Move accounts whose requests fit now that quotas are larger.
+        """Move accounts to other lines if their requests fit now that quotas are larger.
 
         Quotas grow with fewer accounts or a higher limit.
         """

@@ -63,10 +63,10 @@ class Admission:
     def ends_stall(self, room: int) -> tuple[Waiter, bool] | None:
         """Return a request to grant (True) or refuse (False) when all permits wait to grow.
 
-        None if there is no such stall, or nothing to end it.
+        None if there is no such stall, or no request whose grant or refusal would end it.
 
         Args:
-            room: The most permits of a granted growth, partly beyond the limit.
+            room: The largest number of permits for a granted growth, partly beyond the limit.
         """
 
     def admitted(self, waiter: Waiter, turn: Waiter) -> None:
@@ -77,7 +77,7 @@ class Admission:
         """Add a request that begins to wait, the last of ``view.waiting``."""
 
     def discard(self, waiter: Waiter) -> None:
-        """Remove a refused or abandoned request."""
+        """Remove a refused or abandoned request from the policy's order."""
 
     def crowded_out_by(self, waiter: Waiter) -> Waiter | None:
         """Return the request to refuse in a full queue so that ``waiter`` gets a slot, or None."""
@@ -112,13 +112,13 @@ class Admission:
     # -- held permits ---------------------------------------------------------------------------
 
     def holds_changed(self, account: Account) -> None:
-        """Handle a change in the permits that an account holds."""
+        """React to a change in the number of permits that an account holds."""
 
     def deferred_changed(self, account: Account) -> None:
-        """Handle that an account was deferred behind all others, or is deferred no longer."""
+        """React to an account that is now deferred behind all others, or no longer deferred."""
 
     def exchanged(self, waiter: Waiter, permit: Permit) -> None:
-        """Handle a granted update: ``permit`` replaces the permit ``waiter.previous``."""
+        """React to a granted update: ``permit`` replaces the permit ``waiter.previous``."""
 
     def took_on(self, permit: Permit) -> None:
         """Count a granted or restored permit."""
@@ -127,10 +127,10 @@ class Admission:
         """Stop counting a permit that released all of its ``size``."""
 
     def joined(self, holder: SharedHolder, account: Account) -> None:
-        """Handle an account that became a member of a shared holder."""
+        """React to an account that became a member of a shared holder."""
 
     def left(self, holder: SharedHolder, account: Account) -> None:
-        """Handle an account that is no longer a member of a shared holder."""
+        """React to an account that is no longer a member of a shared holder."""
 
     def accounts_changed(self) -> None:
-        """Handle a smaller number of accounts, or a changed limit."""
+        """React to a decrease in the number of accounts, or to a changed limit."""

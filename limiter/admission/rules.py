@@ -56,7 +56,7 @@ class AdmissionRules:
         return self.policy.value
 
     def overdraft_max(self, limit: int) -> int:
-        """Return how many permits beyond ``limit`` may end a deadlock of growing permits."""
+        """Return the number of permits that may exceed ``limit`` to end a growth stall."""
         if self.overdraft_max_permits is not None:
             return self.overdraft_max_permits
         return max(1, limit // OVERDRAFT_DIVISOR)

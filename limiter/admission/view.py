@@ -21,7 +21,7 @@ REMEMBERED_SECONDS = 5.0
 
 
 class DrainRate:
-    """Permits granted per second to waiting requests, recent grants weighing most.
+    """Permits granted per second to waiting requests, with more weight on recent grants.
 
     Time without a waiting request does not count.
     """
@@ -54,7 +54,7 @@ class DrainRate:
         return permits / seconds if permits and seconds else None
 
     def _until(self, now: float) -> tuple[float, float]:
-        """Return granted permits and waiting seconds until ``now``, older ones weighing less."""
+        """Return permits granted and seconds waited until ``now``, with less weight on old ones."""
         passed = 0.0 if self._since is None else now - self._since
         kept = math.exp(-passed / REMEMBERED_SECONDS)
         return self._permits * kept, self._seconds * kept + passed
@@ -93,7 +93,7 @@ class BudgetView:
 
     @property
     def waiting(self) -> OrderedDict[Waiter, int]:
-        """The waiting requests, oldest first, with the permits each lacked on arrival."""
+        """The waiting requests, oldest first, each with the permits that it lacked on arrival."""
         return self.queue.requests
 
     @property

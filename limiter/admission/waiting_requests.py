@@ -18,9 +18,10 @@ class WaitingRequests:
     Attributes:
         requests: The requests, oldest first, with the permits each lacked on arrival.
         lacking_permits: Sum of the lacked permits.
-        max_size: Most waiting requests; 0 or less is unbounded.
+        max_size: Largest number of waiting requests; 0 or less is unbounded.
         timeout_seconds: Default timeout of a new request; the policy may decide otherwise.
-        more_seconds: Returns the extension of a request at its deadline; 0 or less is none.
+        more_seconds: Returns the seconds by which to extend a request's deadline; 0 or less for
+            none.
     """
 
     __slots__ = (
@@ -46,7 +47,7 @@ class WaitingRequests:
         return 0 < self.max_size <= len(self.requests)
 
     def oldest(self) -> Waiter | None:
-        """Return the oldest waiting request; None if empty."""
+        """Return the oldest waiting request; None if no request waits."""
         return next(iter(self.requests), None)
 
     def waited_seconds(self, waiter: Waiter) -> float:

@@ -1,9 +1,9 @@
 """Errors raised when a client's memory limit refuses a request.
 
 MemoryReserveError
-    MemoryBufferIsFullError            the limit is reached and the caller does not wait
-        MemoryReserveQueueFullError    ... or may not, as the queue is full
-    MemoryReserveTimeoutError          not granted in time
+    MemoryBufferIsFullError            the limit is reached, and the caller does not wait
+        MemoryReserveQueueFullError    the limit is reached, and too many callers wait
+    MemoryReserveTimeoutError          the memory was not granted in time
     MemoryReserveCancelledError        the caller left
     MemoryReserveClosedError           the controller was closed
 """
@@ -55,10 +55,10 @@ class MemoryReserveQueueFullError(MemoryBufferIsFullError):
 
 
 class MemoryReserveTimeoutError(MemoryReserveError):
-    """The memory was not granted in time.
+    """The requested memory was not granted in time.
 
     Attributes:
-        waited_seconds: Time the request spent in the queue.
+        waited_seconds: Time that the request spent in the queue.
     """
 
     def __init__(self, waited_seconds: float) -> None:

@@ -61,7 +61,7 @@ class MemoryLimitController:
 
     Args:
         limit_bytes: The limit; 0 or less is unlimited, with usage still counted.
-        max_waiters: Most simultaneous waiters, at least 1; further callers are refused.
+        max_waiters: Largest number of waiters at a time, at least 1; further callers are refused.
         clock: The source of time; None is the event loop's clock.
         observer: Called with each request's outcome and its seconds of waiting. Must not raise.
         producer_share: The fraction of the limit served to producers regardless of prefetching; 0
@@ -202,7 +202,8 @@ class MemoryLimitController:
     async def reserve(self, size: int, timeout_seconds: float | None = None) -> Reservation:
         """Reserve ``size`` bytes, waiting in the queue until the memory is granted.
 
-        A cancelled caller holds nothing, even when granted in the same turn.
+        A cancelled caller holds nothing, even if the memory was granted in the same event-loop
+        iteration.
 
         Args:
             size: Bytes, 0 or more; may exceed the limit.
@@ -251,7 +252,7 @@ class MemoryLimitController:
         threshold: float = SHRINK_THRESHOLD,
         repeat_seconds: float | None = None,
     ) -> MemoryTrigger:
-        """Register a callback for when usage rises to a fraction of the limit from below.
+        """Register a callback that runs when usage rises to a fraction of the limit.
 
         The callback runs inside the reservation that crosses the threshold, after the reservation
         is counted. It may reserve, release and remove triggers, and is not called again while it

@@ -34,7 +34,7 @@ LONGEST_PACE_SECONDS = 0.5
 
 
 class TurnTaker(Protocol):
-    """A consumer's receiver queue, which takes turns to prefetch messages."""
+    """Interface (typing Protocol) of a consumer's receiver queue that prefetches messages."""
 
     @property
     def entry_bytes(self) -> int:
@@ -56,7 +56,7 @@ class TurnTaker(Protocol):
 
 
 class Turn:
-    """A consumer's right to prefetch, granted or awaited.
+    """A consumer's right to prefetch messages, either granted or still awaited.
 
     Attributes:
         taker: The consumer's receiver queue.
@@ -85,7 +85,7 @@ class Prefetch:
         limit_bytes: The limit of producers and consumers together.
         own_bytes: The part of the limit that prefetching may use.
         clock: The source of time.
-        usage: Returns all reserved bytes.
+        usage: Returns the number of all reserved bytes.
         less_promised: Called when a promise ends without messages.
 
     Attributes:
@@ -128,7 +128,7 @@ class Prefetch:
         return len(self._holders)
 
     def room(self) -> int:
-        """Return how many bytes may be promised beyond one entry; 0 while consumers wait.
+        """Return the number of bytes that may be promised beyond one entry; 0 if consumers wait.
 
         Half of the free bytes: a promise to a consumer that then receives nothing stays promised,
         and must not take all capacity.
@@ -207,7 +207,7 @@ class Prefetch:
     # -- the next turn ----------------------------------------------------------------------------
 
     def serve(self) -> None:
-        """Give turns to consumers in line whose entries fit; call after releasing memory."""
+        """Give turns to waiting consumers whose entries fit; call this after releasing memory."""
         if self._serving:
             return  # Reentrant call from a turn: the loop below continues.
         self._serving = True
@@ -256,7 +256,7 @@ class Prefetch:
         return turn is not None
 
     def _fits(self, size: int) -> bool:
-        """Return True if ``size`` bytes fit, or no bytes are prefetched or promised."""
+        """Return True if there is room for ``size`` bytes, or none are prefetched or promised."""
         if self._room() >= size:
             return True
         return not (self.arrived_bytes or self.entry_bytes or self.more_bytes)
@@ -270,7 +270,7 @@ class Prefetch:
         turn.taker.turn_came(max(0, free // 2))
 
     def _drop_idle(self, idle_since: float) -> bool:
-        """End the oldest turn without messages since ``idle_since``; return False without one."""
+        """End the oldest turn without messages since ``idle_since``; return False without any."""
         now = self._clock.now()
         while self._holders:
             turn = next(iter(self._holders))

@@ -37,19 +37,19 @@ class MemoryLimitStatistics:
         limit_bytes: The limit; 0 or less is unlimited.
         usage_bytes: The sum of all live reservations.
         prefetched_bytes: The part of usage prefetched by consumers.
-        promised_bytes: Promised to consumers, and not yet arrived.
+        promised_bytes: Bytes promised to consumers that have not arrived yet.
         high_water_bytes: The largest usage ever.
         waiters: Waiting requests.
         oldest_waiter_seconds: Age of the oldest waiting request.
-        max_waiters: Most simultaneous waiters.
+        max_waiters: Largest number of waiting requests at a time.
         consumers_waiting: Consumers that hold no permits and wait for a turn.
         reservations: Live reservations.
         rejected_total: Requests refused at the limit (BUFFER_FULL, QUEUE_FULL).
         timeouts_total: Requests that were not granted in time.
         waits_total: Ended waits, whatever the outcome.
-        wait_seconds_total: The sum of their seconds.
+        wait_seconds_total: Seconds of all ended waits together.
         triggers_fired_total: Runs of threshold callbacks.
-        triggers_failed_total: Runs that raised.
+        triggers_failed_total: Runs of threshold callbacks that raised an error.
         turns_passed_on_total: Consumers' turns that passed on for lack of messages.
     """
 
@@ -93,7 +93,7 @@ class Reservation:
     before it completes the future, so that a send from the future's callback finds the released
     memory.
 
-    Source: none upstream, where callers pass bare numbers.
+    Source: none upstream, where callers pass plain numbers.
     """
 
     __slots__ = ("_books", "_released", "_size")

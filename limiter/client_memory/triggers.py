@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 class MemoryTrigger:
-    """A registered callback; see MemoryLimitController.register_trigger."""
+    """A callback for a threshold of usage; see MemoryLimitController.register_trigger."""
 
     __slots__ = ("_triggers", "callback", "repeat_seconds", "running", "threshold_bytes", "timer")
 
@@ -49,8 +49,8 @@ class MemoryTriggers:
     """The callbacks registered with a MemoryLimitController.
 
     Bound: one for each registration that was not removed (a client registers one). A callback runs
-    in the turn of the reservation that crossed its threshold, after the reservation is counted; its
-    errors are logged and counted, never raised to the reserving caller.
+    in the event-loop iteration of the reservation that crossed its threshold, after the reservation
+    is counted; its errors are logged and counted, never raised to the reserving caller.
 
     Attributes:
         lowest_bytes: The lowest threshold; infinite without triggers.

@@ -1,8 +1,9 @@
 """Flow control of a connection: pauses reading while responses stay unread, then limits its rate.
 
 Reading pauses when the outbound buffer becomes unwritable, and resumes when it is writable again.
-For a while after (the cooldown) commands are counted: the command beyond the permits is still
-handled; later commands wait for the end of the limiter's period. PING and PONG are not counted.
+For some time afterwards (the cooldown), commands are counted: the first command beyond the permits
+is still processed; later commands wait for the end of the limiter's period. PING and PONG are not
+counted.
 
 Source: PIP-434; upstream ServerCnx.channelWritabilityChanged and messageReceived.
 Differs: pauses are counted (limiter.flow.totals), where upstream logs each.
@@ -27,8 +28,10 @@ class CooldownRules:
 
     Attributes:
         permits: Commands allowed in a period (pulsarChannelPauseReceivingCooldownRateLimitPermits).
-        period_seconds: ...RateLimitPeriodMs.
-        window_seconds: pulsarChannelPauseReceivingCooldownMs; 0 or less: no limit.
+        period_seconds: The length of the period
+            (pulsarChannelPauseReceivingCooldownRateLimitPeriodMs).
+        window_seconds: The time for which the limit applies
+            (pulsarChannelPauseReceivingCooldownMs); 0 or less for no limit.
     """
 
     permits: int = 5
@@ -67,7 +70,7 @@ class TimedRateLimiter:
         self._window_ends = self._clock.now() + seconds if seconds > 0 else None
 
     def acquire(self, permits: int) -> int:
-        """Take up to ``permits`` permits without waiting, and return how many were granted."""
+        """Take up to ``permits`` permits without waiting, and return the number granted."""
         if permits < 0:
             return 0
         if self._window_ends is None:
@@ -88,7 +91,7 @@ class FlowRules:
     """Rules for pausing the reading of a connection.
 
     Attributes:
-        marks: pulsarChannelWriteBufferHighWaterMark and LowWaterMark.
+        marks: pulsarChannelWriteBufferHighWaterMark and pulsarChannelWriteBufferLowWaterMark.
         pause_if_unwritable: pulsarChannelPauseReceivingRequestsIfUnwritable; enables the cooldown,
             too.
         cooldown: The rate of commands after a resume.

@@ -63,7 +63,7 @@ class LookupSemaphore:
 
 
 class LookupPermit:
-    """A slot for a metadata request, held for the length of a ``with`` block."""
+    """A slot for a metadata request, held for the duration of a ``with`` block."""
 
     __slots__ = ("_live", "_owner", "_reservation", "_semaphore")
 

@@ -21,7 +21,7 @@ ENTRY_OVERHEAD_BYTES = 96
 class WriteBufferMarks:
     """High and low water mark of an outbound buffer, in bytes.
 
-    Set by pulsarChannelWriteBufferHighWaterMark and LowWaterMark.
+    Set by pulsarChannelWriteBufferHighWaterMark and pulsarChannelWriteBufferLowWaterMark.
 
     Raises:
         ValueError: The low mark is above the high mark.
@@ -42,12 +42,12 @@ class OutboundTotals:
     """Pending bytes of all connections of a process, and their peak.
 
     Args:
-        max_unpaid_bytes: Most pending bytes without a permit of the memory limiter before
-            connections with pending bytes stop reading; 0 or less is unlimited.
+        max_unpaid_bytes: Largest number of pending bytes without a permit of the memory limiter;
+            beyond it, connections with pending bytes stop reading. 0 or less is unlimited.
 
     Attributes:
         pending_bytes: All waiting bytes, including the fixed 96 bytes per entry.
-        unpaid_bytes: The part without a permit.
+        unpaid_bytes: The waiting bytes without a permit of the memory limiter.
     """
 
     def __init__(self, max_unpaid_bytes: int = 0) -> None:

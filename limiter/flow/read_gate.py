@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class ReadGate:
     """Gate that pauses reading for the first reason and resumes when the last is lifted.
 
-    A set instead of a boolean, so that lifting a cause does not lift another.
+    The reasons are a set instead of a boolean, so that lifting one reason does not lift another.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class ReadGate:
 
     @property
     def open(self) -> bool:
-        """True if received frames may be handled."""
+        """True if received frames may be processed."""
         return not self._causes
 
     def is_closed_for(self, cause: PauseCause) -> bool:

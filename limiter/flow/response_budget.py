@@ -25,7 +25,8 @@ class ResponseBudget:
 
     Args:
         max_bytes: floodgateMaxInFlightResponseBytesPerConnection; 0 or less is unlimited.
-        gate: Closed when all but the largest reach ``max_bytes``, reopened at half of it.
+        gate: Read gate, closed when all responses but the largest reach ``max_bytes``, and reopened
+            at half of it.
     """
 
     def __init__(self, max_bytes: int, gate: ReadGate, totals: FlowTotals) -> None:

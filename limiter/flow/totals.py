@@ -19,11 +19,11 @@ class FlowTotals:
     Attributes:
         connections: Paused connections by cause.
         pauses: Number of pauses by cause.
-        operations: See RateLimitOperation.
+        operations: Number of changes in reading; see RateLimitOperation.
         closed: Closed slow peers by reason.
         parked_frames: Frames of paused connections held in memory.
-        parked_bytes: Their bytes.
-        response_bytes: Bytes of responses in the making.
+        parked_bytes: Bytes of these parked frames.
+        response_bytes: Bytes reserved for unfinished responses.
         oversized_commands: Connections closed for a command above the bound of its type.
     """
 

@@ -77,7 +77,7 @@ class MemoryPermit:
 
 
 class SharedOwner:
-    """Owner of permits in both budgets that other owners join; the last to leave releases all.
+    """Owner of permits in both budgets that other owners join; the last to leave releases them.
 
     Made by :meth:`AsyncDualMemoryLimiter.share`, and passed back as the owner of requests.
     """
@@ -89,7 +89,7 @@ class SharedOwner:
         self.holders = {one: limiter.semaphore(one).shared.new(namespace) for one in LimitType}
 
     def join(self, owner: Hashable) -> None:
-        """Add a reference of ``owner`` in both budgets."""
+        """Add a reference of ``owner`` to the shared permits of both budgets."""
         for limit_type, holder in self.holders.items():
             self._limiter.semaphore(limit_type).shared.join(holder, owner)
 
@@ -98,7 +98,7 @@ class SharedOwner:
         self._limiter.semaphore(limit_type).shared.disband(self.holders[limit_type])
 
     def leave(self, owner: Hashable) -> None:
-        """Drop a reference of ``owner`` in both budgets; no-op without a reference."""
+        """Drop a reference of ``owner`` to shared permits of both budgets; no-op without one."""
         for limit_type, holder in self.holders.items():
             self._limiter.semaphore(limit_type).shared.leave(holder, owner)
 
@@ -181,7 +181,7 @@ class AsyncDualMemoryLimiter:
 
         Raises:
             The errors of :meth:`limiter.semaphore.async_semaphore.AsyncSemaphore.update`.
-            TypeError: Not a permit of a dual limiter.
+            TypeError: The argument is not a permit of a dual limiter.
         """
         semaphore = self._semaphores[_ours(permit).limit_type]
         exchanged = await semaphore.update(permit.permit, size_bytes, is_cancelled)
@@ -212,7 +212,7 @@ class AsyncDualMemoryLimiter:
         owner: Hashable | None = None,
         namespace: str = "",
     ) -> MemoryHold:
-        """Hold ``size_bytes`` for the length of an ``async with`` block."""
+        """Hold ``size_bytes`` for the duration of an ``async with`` block."""
         return MemoryHold(self, limit_type, size_bytes, owner, namespace)
 
     def request(
@@ -241,7 +241,7 @@ class AsyncDualMemoryLimiter:
         return SharedOwner(self, namespace)
 
     def exempt_from_quota(self, owner: Hashable) -> None:
-        """Exempt an owner that stands for many clients from quotas; see Owners."""
+        """Exempt from quotas an owner that stands for many clients; see Owners."""
         for semaphore in self._semaphores.values():
             semaphore.owners.exempt_from_quota(owner)
 
@@ -302,7 +302,7 @@ def _ours(permit: MemoryPermit) -> MemoryPermit:
 
 
 class MemoryHold:
-    """Bytes held for the length of an ``async with`` block, resizable within the block."""
+    """Bytes held for the duration of an ``async with`` block, resizable within the block."""
 
     __slots__ = ("_limit_type", "_limiter", "_namespace", "_owner", "_permit", "_size_bytes")
 
@@ -339,5 +339,5 @@ class MemoryHold:
     async def resize(self, size_bytes: int) -> None:
         """Change the held bytes; growing may wait, and an error leaves the old amount held."""
         if self._permit is None:
-            raise RuntimeError("resize outside the block")
+            raise RuntimeError("resize() was called outside the `async with` block")
         self._permit = await self._limiter.update(self._permit, size_bytes)

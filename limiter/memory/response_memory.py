@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 class TransientPermit:
-    """Memory for a response sent in the same turn: checked to be free, acquired if needed.
+    """Memory for a response that is sent in this event-loop iteration, acquired only if needed.
 
-    A response that the kernel takes immediately holds its memory for a part of one turn. The
-    memory is checked to be free beforehand, and its use is counted and recorded; only a
-    response that stays takes the memory. Measured: heap and direct memory of a topic list cost
-    5.4 us this way, and 10.8 us as two leases that are acquired and released.
+    A response that the kernel takes immediately holds its memory for a part of one iteration. The
+    memory is checked to be free beforehand, and its use is counted and recorded; only a response
+    that stays takes the memory. Measured: heap and direct memory of a topic list cost 5.4 us this
+    way, and 10.8 us as two leases that are acquired and released.
 
     Args:
         take: Takes the memory, without waiting in this turn, and returns the release callback.
@@ -53,7 +53,7 @@ class TransientPermit:
         self._namespace = namespace
 
     def stay(self) -> Callable[[], object]:
-        """Acquire the memory for a response not sent in this turn; return the release callback."""
+        """Acquire the memory for a response that is not sent yet; return the release callback."""
         self._semaphore = None
         return self._take()
 
@@ -68,7 +68,7 @@ class HeapHold(Protocol):
     """Heap memory held while a response is being built."""
 
     async def resize(self, size_bytes: int) -> None:
-        """Change the held bytes; growing may wait.
+        """Change the number of held bytes; an increase may wait until memory is free.
 
         Raises:
             The errors of :meth:`limiter.semaphore.async_semaphore.AsyncSemaphore.update`.
@@ -96,7 +96,7 @@ class DirectAhead:
         self._release: Callable[[], object] | None = release
 
     def pay(self, key: Hashable, size_bytes: int) -> Callable[[], object] | None:
-        """Return the callback that releases the memory; None if too small for the response."""
+        """Return the callback that releases the memory; None if the response needs more."""
         if self._release is None or not self._pays_for(key, size_bytes):
             return None
         release, self._release = self._release, None
@@ -126,7 +126,7 @@ class ResponseMemory:
     ) -> AbstractAsyncContextManager[HeapHold]:
         """Return a context manager that holds heap memory for an ``async with`` block.
 
-        Requests with an equal key, here and below, may share.
+        Requests with equal keys may share memory, here and in the methods below.
 
         Raises:
             The errors of :meth:`limiter.semaphore.async_semaphore.AsyncSemaphore.acquire`.
@@ -155,7 +155,7 @@ class ResponseMemory:
     def direct_at_once(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
     ) -> Callable[[], object] | None:
-        """Acquire direct memory without waiting; return None if impossible now.
+        """Acquire direct memory without waiting; return None if that needs a wait.
 
         Raises:
             PermitTooLargeError: ``size_bytes`` exceeds the limit.
@@ -170,11 +170,11 @@ class ResponseMemory:
         owner: Hashable,
         namespace: str = "",
     ) -> TransientPermit | None:
-        """Return memory for bytes that may be sent within this event-loop turn.
+        """Return memory for bytes that may be sent within this event-loop iteration.
 
         See TransientPermit.
 
-        None if the memory is not free: no request was made then.
+        Return None if the memory is not free: no request was made then.
         """
         raise NotImplementedError
 
@@ -184,7 +184,7 @@ class ResponseMemory:
         return not self._limiter.semaphore(LimitType.DIRECT_MEMORY).unbounded
 
     def exempt_from_quota(self, owner: Hashable) -> None:
-        """Exempt an owner that stands for many clients from quotas."""
+        """Exempt from quotas an owner that stands for many clients."""
         self._limiter.exempt_from_quota(owner)
 
     def cancel_owner(self, owner: Hashable) -> None:
@@ -223,7 +223,7 @@ class PrivateMemory(ResponseMemory):
     def direct_at_once(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
     ) -> Callable[[], object] | None:
-        """Acquire direct memory without waiting; return None if impossible now."""
+        """Acquire direct memory without waiting; return None if that needs a wait."""
         semaphore = self._limiter.semaphore(LimitType.DIRECT_MEMORY)
         try:
             waiter = semaphore.request(size_bytes, None, owner, namespace)
@@ -242,7 +242,7 @@ class PrivateMemory(ResponseMemory):
         owner: Hashable,
         namespace: str = "",
     ) -> TransientPermit | None:
-        """Return memory for bytes that may be sent within this turn; None if it is not free."""
+        """Return memory for bytes that may be sent in this iteration; None if it is not free."""
         semaphore = self._limiter.semaphore(limit_type)
         if not semaphore.immediate.allows(size_bytes, owner, namespace):
             return None
@@ -301,10 +301,10 @@ class SharedMemory(ResponseMemory):
         owner: Hashable,
         namespace: str = "",
     ) -> TransientPermit | None:
-        """Return memory for bytes that may be sent within this turn; None if it is not free.
+        """Return memory for bytes that may be sent in this iteration; None if it is not free.
 
-        Joining and leaving a lease within a turn changes nothing. Sharing requests send equal
-        bytes, apart from a few bytes for a longer request id.
+        Joining and leaving a lease within one event-loop iteration changes nothing. Sharing
+        requests send equal bytes, apart from a few bytes for a longer request id.
         """
         heap = limit_type is LimitType.HEAP_MEMORY
         leases = self._heap if heap else self._direct
@@ -354,5 +354,5 @@ class _SharedHeapHold:
     async def resize(self, size_bytes: int) -> None:
         """Enlarge the shared memory to ``size_bytes`` if it is smaller; it never shrinks."""
         if self._reference is None:
-            raise RuntimeError("resize outside the block")
+            raise RuntimeError("resize() was called outside the `async with` block")
         await self._reference.grow(size_bytes)

@@ -148,8 +148,8 @@ class _Lease:
     """Memory shared under a key, held by a single owner until another owner joins.
 
     Attributes:
-        holder: Its owners; None while a single owner holds it.
-        waiter: The request that opened it; None when granted immediately.
+        holder: The lease's owners; None while a single owner holds the lease.
+        waiter: The request that opened the lease; None if it was granted immediately.
     """
 
     __slots__ = ("_growth", "_semaphore", "holder", "key", "permit", "waiter")
@@ -231,7 +231,7 @@ class LeaseReference:
         """Wait until the lease is granted.
 
         Raises:
-            PermitAcquireError, PermitTooLargeError: It was refused, or released meanwhile.
+            PermitAcquireError, PermitTooLargeError: The lease was refused, or released meanwhile.
         """
         waiter = self._lease.waiter
         if waiter is not None:

@@ -62,7 +62,7 @@ def charged_bytes(policy: SizeEstimate, estimated_bytes: int, names: int) -> int
 
 
 class TopicListSizeResultCache:
-    """Cache of the last actual size of the topic list of each key.
+    """Cache of the last actual size of each key's topic list.
 
     The first request for a key measures the size for concurrent requests.
 
@@ -113,7 +113,7 @@ class ResultHolder:
         return await asyncio.shield(self.measurement)
 
     def update_size(self, actual_bytes: int) -> None:
-        """Remember an actual size, and resume requests waiting for the first measurement."""
+        """Remember a list's actual size, and resume requests waiting for its first measurement."""
         self.last_size_bytes = actual_bytes
         self._resolve(actual_bytes)
 
@@ -123,7 +123,7 @@ class ResultHolder:
             self._resolve(FIRST_ESTIMATE_BYTES)
 
     def forget(self) -> None:
-        """Forget the size, so that the next request measures again.
+        """Forget the size of the topic list, so that the next request measures it again.
 
         A size above a limit may be out of date.
         """
@@ -158,7 +158,7 @@ class SizeGuess:
         self._measures: object | None = None
 
     async def size(self) -> int:
-        """Return the bytes to reserve; may wait for another request's first measurement."""
+        """Return the bytes to reserve; may wait for another request's first size measurement."""
         under_way = self._holder.measurement
         size_bytes = await self._holder.size()
         if under_way is None:
@@ -167,7 +167,7 @@ class SizeGuess:
         return size_bytes
 
     def actual(self, size_bytes: int) -> None:
-        """Remember the actual size in bytes."""
+        """Remember the actual size of the topic list, in bytes."""
         self._holder.update_size(size_bytes)
 
     def failed(self) -> None:
@@ -177,5 +177,5 @@ class SizeGuess:
             self._holder.reset_if_initializing()
 
     def forget(self) -> None:
-        """Forget the size, since it exceeds a limit."""
+        """Forget the size of the topic list, because it exceeds a limit."""
         self._holder.forget()

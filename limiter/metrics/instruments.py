@@ -86,7 +86,7 @@ class Buckets(NamedTuple):
 
     Attributes:
         bounds: Upper bounds as text.
-        counts: Values of each bucket, and above all bounds.
+        counts: Number of values in each bucket, and of values above all bounds.
         sum: The sum of all values.
     """
 

@@ -65,7 +65,7 @@ def create(
     source: Callable[[], SourceT | None],
     labels: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Create an OpenTelemetry metric from a row; it has no values while the source is missing."""
+    """Create an OpenTelemetry metric from a row; it has no values while ``source`` returns None."""
 
     def read(_: CallbackOptions) -> Iterator[Observation]:
         if (found := source()) is not None:
@@ -110,7 +110,7 @@ class TopicListInstruments:
     def completed(self, data: MetricsData) -> MetricsData:
         """Return the metrics that a reader has read, with unrecorded waits of 0 s added.
 
-        Call once for each reading, in the turn of the reading.
+        Call it once for each reading, in the event-loop iteration of the reading.
         """
         waits = {each.name: each for each in self._waits.values()}
 

@@ -45,7 +45,7 @@ class OutcomeCounts:
         return self._budgets[limit_type]
 
     def listen(self, listener: Callable[[LimitType, float, int], None]) -> None:
-        """Also call ``listener`` for each wait, with budget, seconds, and number of equal waits."""
+        """Call ``listener`` for each wait, too, with budget, seconds and number of equal waits."""
         self._listener = listener
 
     def observe(

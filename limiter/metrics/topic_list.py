@@ -53,7 +53,7 @@ def budgets_now(limiter: HasStatistics, tally: OutcomeCounts) -> Budgets:
 
 
 def _used_bytes(budget: BudgetSnapshot) -> float:
-    """Return the held bytes; 0 without a limit, as nothing is counted."""
+    """Return the held bytes of a budget; 0 without a limit, because nothing is counted then."""
     return float(budget.statistics.acquired_permits if budget.statistics.max_permits > 0 else 0)
 
 
@@ -136,7 +136,7 @@ OWN_INSTRUMENTS: Table[Budgets] = (
     _own("memory.high_water", "Peak memory of topic listings", "high_water_permits", "By"),
     _own(
         "memory.overdraft",
-        "Memory granted beyond the limit to end a stall",
+        "Memory granted beyond the limit to end a growth stall",
         "overdraft_permits",
         "By",
     ),
@@ -149,13 +149,13 @@ OWN_INSTRUMENTS: Table[Budgets] = (
     ),
     _own(
         "passed",
-        "Requests granted before the request next in turn",
+        "Requests granted ahead of the request that was next",
         "passed_total",
         kind=Kind.COUNTER,
     ),
     counter(
         "floodgate.topic.list.policy.faults",
-        "1 once an admission policy failed and fifo replaced it",
+        "1 after fifo replaced a failed admission policy",
         _policy_faults,
         "type",
         "fault",
@@ -168,7 +168,7 @@ OWN_INSTRUMENTS: Table[Budgets] = (
     ),
     _own(
         "oldest_waiter",
-        "How long the oldest waiting request has waited",
+        "Time that the oldest waiting request has waited",
         "oldest_waiter_seconds",
         "s",
     ),

@@ -1,7 +1,7 @@
 """Waiting times of the last ten minutes, as quantiles in milliseconds.
 
-Five windows of two minutes each rotate; a quantile is taken over all of them. As upstream's
-summaries (ten minutes in five age buckets, error 0.01).
+Five windows of two minutes each rotate; a quantile is taken over all of them. Upstream's summaries
+do the same (ten minutes in five age buckets, error 0.01).
 
 Bound: five histograms of some thousand entries; a wait beyond the range counts as the range's end.
 """
@@ -101,7 +101,8 @@ class _Window:
     """Waiting times recorded within one window of two minutes, in ticks.
 
     Attributes:
-        counts: Waits by the upper end of their range: waits with the same leading bits.
+        counts: Number of waits by the upper end of their range; the waits of a range have the same
+            leading bits.
         longest: The longest wait.
     """
 

@@ -124,7 +124,7 @@ class Place(Protocol):
     """Interface of a line in which an account waits with its oldest request."""
 
     def add(self, account: Account, waiter: Waiter) -> None:
-        """Add an account, or update the request of a present account."""
+        """Add an account to the line, or update the request of an account already in it."""
 
     def discard(self, account: Account) -> None:
         """Remove an account from the line."""
@@ -141,7 +141,8 @@ class Account(Holder):
         waiters: All its waiting requests.
         line: The requests waiting to be admitted, oldest first.
         parked_growth: Growth waiting until the account holds less; see ``favoured``.
-        deferred: Its owner reads nothing of its responses: other waiting requests precede it.
+        deferred: True if its owner reads no responses, so that other waiting requests precede its
+            own.
         favoured: The permit that may grow although the account is at its quota. While it is held,
             no other growth of the account exceeds the quota.
         shared: Holders whose permits or requests it shares.
@@ -214,7 +215,7 @@ class Account(Holder):
         return bool(self.line or self.parked_growth)
 
     def took_on(self, permit: Permit) -> None:
-        """Count a granted permit."""
+        """Count a permit granted to the account."""
         self.permits[permit] = None
         self.held_alone += permit.size
 
@@ -308,11 +309,11 @@ class SharedHolder(Holder):
         return settled
 
     def put_deferred_last(self, account: Account) -> None:
-        """Move a deferred member to the end, and any other member to the front."""
+        """Move a deferred member to the end of the members, and any other member to the front."""
         self._members.move_to_end(account, last=account.deferred)
 
     def took_on(self, permit: Permit) -> None:
-        """Count a granted permit."""
+        """Count a permit granted to the holder."""
         if not self.permits:
             for account in self._members:
                 account.shared_held += 1

@@ -33,7 +33,7 @@ class HolderLine:
         shared: The full size of its shared permits; 0 if nothing is shared.
         sharers: The largest number of owners of a shared permit; 1 if nothing is shared.
         waiting: Its waiting requests, shared requests included.
-        lacking: The permits its requests lack, of shared requests its part.
+        lacking: The permits that its requests lack; of shared requests, only its part.
         age_seconds: Age of its oldest permit; None without a ledger.
     """
 
@@ -49,12 +49,13 @@ class HolderLine:
 
 
 class HolderCount:
-    """Report on held memory in the making, which counts one account after another.
+    """Unfinished report on held memory, to which accounts are added one after another.
 
-    A long list may be counted in several event-loop turns.
+    A long list may be counted in several event-loop iterations.
 
     Args:
-        limit: Most lines to keep: most permits held, among equals most permits lacking.
+        limit: Largest number of lines to keep: those with the most held permits, among equals those
+            with the most lacking permits.
         ledger: Knows the ages of permits; None without a ledger.
 
     Attributes:

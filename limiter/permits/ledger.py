@@ -35,7 +35,7 @@ class PermitRecord(Protocol):
         """Record a permit that released all of its ``size``."""
 
     def passed(self, owner: Hashable, namespace: str, size: int) -> None:
-        """Record a permit of ``size`` granted and released within one event-loop turn."""
+        """Record a permit of ``size`` granted and released in one event-loop iteration."""
 
 
 RECENT_EVENTS = 256
@@ -118,7 +118,7 @@ class LedgerStatistics:
 
 
 class UnbalancedLedgerError(Exception):
-    """Some permits were not released.
+    """Some permits of a memory budget were not released.
 
     Attributes:
         holdings: The permits still held, largest first.
@@ -201,7 +201,7 @@ class Ledger:
             self._recent.append((LedgerEvent.RELEASED, now, since, owner, permit.namespace, size))
 
     def passed(self, owner: Hashable, namespace: str, size: int) -> None:
-        """Record a permit that was granted and released within one event-loop turn."""
+        """Record a permit that was granted and released within one event-loop iteration."""
         now, name = self._clock.now(), self._name(owner)
         for event, total in (
             (LedgerEvent.ACQUIRED, self._acquired),

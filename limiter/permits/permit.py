@@ -40,7 +40,7 @@ class SemaphoreStatistics:
     Attributes:
         max_permits: The limit; 0 or less is unbounded.
         acquired_permits: The sum of all live permits.
-        available_permits: The rest; negative in an overdraft, or after the limit was lowered.
+        available_permits: Free permits; negative in an overdraft, or after the limit was lowered.
         queue_size: Waiting requests.
         max_queue_size: Slots in the queue; 0 or less is unbounded.
         high_water_permits: The largest sum of permits ever.
@@ -104,7 +104,7 @@ class Holder:
         self.permits: dict[Permit, None] = {}
 
     def took_on(self, permit: Permit) -> None:
-        """Count a granted permit."""
+        """Count a permit granted to the holder."""
         raise NotImplementedError
 
     def gave_back(self, permit: Permit, size: int) -> None:
@@ -150,14 +150,14 @@ class Permit:
 
 
 class Budget:
-    """A limit, and the number of permits granted within it.
+    """A limit on permits, and the number of permits granted within the limit.
 
     Units: permits.
 
     Attributes:
         max_permits: The limit; 0 or less is unbounded and uncounted.
         acquired: The sum of all live permits.
-        high_water: The largest sum ever.
+        high_water: The largest sum of live permits ever.
         overdraft: True from a grant beyond the limit until the sum is within the limit again.
         overdrafts_total: The number of such grants.
         closed: True when no further permits are granted.

@@ -43,7 +43,7 @@ class AsyncSemaphore:
         rules: The admission rules; None is policy fifo, as upstream.
 
     Attributes:
-        immediate: Permits without a wait.
+        immediate: Grants of permits without a wait.
         owners: Operations on all permits and requests of an owner.
         shared: Permits held by several owners together.
         contention: The request that waits for permits of other owners.
@@ -216,7 +216,7 @@ class AsyncSemaphore:
         return waiter
 
     def abandon(self, waiter: Waiter) -> None:
-        """Drop a request whose caller has left, even if it was granted in the same turn."""
+        """Drop a request whose caller has left, even if it was granted just before."""
         self._granting.abandon(waiter)
 
     # -- run time -----------------------------------------------------------------------------

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Bookkeeping:
-    """Count of a semaphore's held permits, by owner and in total.
+    """Counts of a semaphore's held permits, by owner and in total.
 
     Attributes:
         record: Receiver of every permit's events, if any.

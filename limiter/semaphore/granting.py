@@ -121,7 +121,7 @@ class Granting:
     def _make_room(self, waiter: Waiter) -> None:
         """Free a slot in a full queue by refusing another request, or raise an error.
 
-        Policy fair takes the slot from the account with most slots.
+        Policy fair takes the slot from the account with the most slots.
         """
         error = PermitAcquireQueueFullError(len(self._waiting.requests))
         crowded_out = self._admission.crowded_out_by(waiter)

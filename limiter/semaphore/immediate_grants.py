@@ -32,7 +32,7 @@ class ImmediateGrants:
         self._outcomes = outcomes
 
     def permit(self, size: int, owner: Hashable | None, namespace: str = "") -> Permit | None:
-        """Return a permit if no request waits and enough are free, else None."""
+        """Return a permit if no request waits and enough permits are free, else None."""
         budget = self._budget
         acquired = budget.acquired + size
         if size <= 0 or acquired > budget.max_permits or self._waiting.requests or budget.closed:
@@ -70,7 +70,7 @@ class ImmediateGrants:
         return admitted
 
     def count_transient(self, size: int, owner: Hashable, namespace: str = "") -> None:
-        """Count a request as granted and released within this event-loop turn.
+        """Count a request as granted and released within this event-loop iteration.
 
         For a request that :meth:`allows` has allowed.
         """

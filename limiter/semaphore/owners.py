@@ -87,16 +87,16 @@ class Owners:
         self._granting.grant_waiters()
 
     def exempt_from_quota(self, owner: Hashable) -> None:
-        """Exempt an owner that stands for many clients from quotas, and count its namespaces apart.
+        """Exempt from quotas an owner that stands for many clients; count each namespace apart.
 
-        For a connection that announces a proxy, until :meth:`cancel`. Policy fair.
+        Used for a connection that announces a proxy, until :meth:`cancel`. Policy fifo ignores it.
         """
         self._books.accounts.stands_for_many(owner)
 
     def defer(self, *owners: Hashable) -> None:
         """Serve all other owners before ``owners``, until :meth:`undefer` or :meth:`cancel`.
 
-        For connections that do not read their responses. Policy fair.
+        Used for connections that do not read their responses. Policy fifo ignores it.
         """
         self._defer(owners, deferred=True)
 

@@ -2,13 +2,14 @@
 
 While a request waits for memory held by other owners, connections that pin memory of the same
 budget and have acknowledged nothing for the grace period are closed, longest without progress
-first, at most one per CLOSE_INTERVAL_SECONDS. Their memory is released in the same turn. Earlier,
-at half the grace, a silent peer's requests are deferred behind all others, so that released memory
-does not go to the next silent peer; and other requests do not time out while such a peer is within
-its grace. From a third of the grace on, connections that have not proven that they read are
-deferred, too: the next silent peer is among them. They are sent a PING, behind their outstanding
-bytes: an honest peer stays deferred until it has read the bytes and answered, which takes a round
-trip for a peer with nothing outstanding, and longer for a slow reader.
+first, at most one per CLOSE_INTERVAL_SECONDS. Their memory is released in the same event-loop
+iteration. Earlier, at half the grace, a non-reading peer's requests are deferred behind all others,
+so that released memory does not go to the next non-reading peer; and other requests do not time out
+while such a peer is within its grace. From a third of the grace on, connections that have not
+proven that they read are deferred, too: the next non-reading peer is among them. They are sent a
+PING, behind their outstanding bytes: an honest peer stays deferred until it has read the bytes and
+answered, which takes a round trip for a peer with nothing outstanding, and longer for a slow
+reader.
 
 No timer runs while nothing is outstanding: connections register when they send.
 """
@@ -159,7 +160,7 @@ class SlowPeers:
             self._arm(CLOSE_INTERVAL_SECONDS if soon else QUIET_INTERVAL_SECONDS)
 
     def _guarded(self, peer: Peer, look: Callable[..., object], *args: object) -> None:
-        """Call ``look``; an error there stops the watching of this peer only."""
+        """Call the function ``look``; an error in it ends the watching of this peer only."""
         try:
             look(*args)
         except Exception:
@@ -216,8 +217,8 @@ class SlowPeers:
     def _place_unproven(self, waited_for: dict[LimitType, Contention], now: float) -> None:
         """Defer unproven peers while a non-reading peer blocks a request, and for some time after.
 
-        The time is two grace periods, because the next silent peer is closed a grace period after
-        this peer, at the earliest.
+        The time is two grace periods, because the next non-reading peer is closed a grace period
+        after this peer, at the earliest.
         """
         go_last = self._unproven.go_last
         if not go_last or now >= self._silent_at + 2 * self._rules.grace_seconds:
@@ -259,7 +260,7 @@ class SlowPeers:
         return {one: contention for one, contention in found.items() if contention is not None}
 
     def _close_one(self, waited_for: dict[LimitType, Contention], now: float) -> None:
-        """Close the peer longest without progress, among the peers that block a waiting request."""
+        """Close the peer that made no progress for longest, among those that block a request."""
         grace = self._rules.grace_seconds
         for peer in self._in_the_way(waited_for, 1.0, now):
             # With many connections, the last sample may be old.
@@ -300,15 +301,16 @@ class SlowPeers:
         self._end(peer, reason, sentence)
 
     def _end(self, peer: Peer, reason: CloseReason, sentence: str) -> None:
-        """Close a peer's connection, and count it once even if it is lost in a later turn."""
+        """Close a peer's connection, and count it once, even if the connection is lost later."""
         self._active.pop(peer, None)
         self._totals.closed[reason] += 1
         peer.close_slow(sentence)
 
     def more_seconds(self, limit_type: LimitType, waiter: Waiter) -> float:
-        """Return how many seconds a request may wait beyond its timeout; 0 or less for none.
+        """Return the seconds that a request may wait beyond its timeout; 0 or less for none.
 
-        While a peer in the request's way is within its grace: it reads on, or it is closed.
+        A request may wait while a peer that blocks it is within its grace period: that peer reads
+        on, or is closed.
         """
         now, grace = self._clock.now(), self._rules.grace_seconds
         timeout = self._limiter.semaphore(limit_type).timeout_seconds
@@ -327,10 +329,10 @@ class SlowPeers:
     def _on_trial(self, owner: object, now: float) -> bool:
         """Return True if a non-reading peer holds memory, but its grace period is not over.
 
-        Of either budget: in Pulsar's release, a holder of heap may wait for direct memory
-        pinned by the peer; otherwise a request waiting for heap may hold direct memory that is
-        waited for. Thousands of requests may call in one moment, so the result is cached: two peers
-        suffice to find a peer that is not the calling owner.
+        The memory may be of either budget: in Pulsar's release, a holder of heap may wait for
+        direct memory pinned by the peer; otherwise a request waiting for heap may hold direct
+        memory that is waited for. Thousands of requests may call in one moment, so the result is
+        cached: two peers suffice to find a peer that is not the calling owner.
         """
         if now >= self._tried_at + TRIAL_LASTS_SECONDS:
             self._tried_at = now

@@ -143,16 +143,17 @@ ASKED_A_TICK = 500
 class UnprovenPeers:
     """The connections of a process whose peers have not proven that they read.
 
-    Memory released by an eviction must not go to the next silent peer, nor to the same peer
+    Memory released by an eviction must not go to the next non-reading peer, nor to the same peer
     after a reconnect. Acknowledgements by a peer's kernel prove nothing, as its buffers take a
-    hundred unread kilobytes. So unproven peers are sent a PING: a peer that answers has read
-    all earlier bytes. (A peer that sends a PONG blindly after the PING is believed once; then
-    it is closed like any other.)
+    hundred unread kilobytes. So unproven peers are sent a PING: a peer that answers has read all
+    earlier bytes. (A peer that sends a PONG blindly after the PING is believed once; then it is
+    closed like any other.)
 
     Bound: an entry for each connection.
 
     Attributes:
-        go_last: True while unproven peers are deferred, because a silent peer blocks a request.
+        go_last: True while unproven peers are deferred, because a non-reading peer blocks a
+            request.
     """
 
     def __init__(self) -> None:

@@ -1,1 +1,1 @@
-"""Evaluation of Prometheus' alerting rules over the metrics sampled in a run."""
+"""Evaluation of Prometheus alerting rules over the server metrics sampled in a run."""

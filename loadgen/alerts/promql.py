@@ -1,9 +1,9 @@
-"""An evaluator of PromQL over the metrics sampled in a run.
+"""An evaluator of PromQL expressions over the server metrics sampled in a run.
 
-It knows the part of PromQL that the alerting rules use.
+It supports only the PromQL syntax that the alerting rules use.
 
-An expression is parsed once and evaluated at each scrape. Other syntax is refused by name:
-``promtool`` knows all of PromQL.
+An expression is parsed once and evaluated at each scrape. An error names any other syntax:
+``promtool`` evaluates all of PromQL.
 """
 
 from __future__ import annotations
@@ -32,22 +32,23 @@ _NEAR = 1.1
 
 
 class Scrapes(NamedTuple):
-    """The metrics of all servers as Prometheus would scrape them, a page per scrape interval.
+    """The metrics of all servers as Prometheus would scrape them: one page per scrape interval.
 
-    Before the first page and after the last one nothing changes.
+    Metrics count as unchanged before the first page and after the last one.
 
-    A target without an answer has no series in that page, like stale series in Prometheus.
+    A server that did not answer a scrape has no series in that page, like stale series in
+    Prometheus.
 
     Attributes:
-        every: Seconds from a page to the next.
-        pages: Series by the name of their metric; at least one page.
+        every: Seconds between two pages.
+        pages: For each page, the series by metric name; at least one page.
     """
 
     every: float
     pages: Sequence[Mapping[str, Vector]]
 
     def instant(self, number: int, metric: str, matches: Matches) -> Vector:
-        """Return the series of a metric in one page whose labels match a selector.
+        """Return those series of a metric in page ``number`` whose labels match a selector.
 
         The first page stands for all time before the run, and the last for all time after.
         """
@@ -57,7 +58,7 @@ class Scrapes(NamedTuple):
     def window(
         self, number: int, seconds: float, metric: str, matches: Matches
     ) -> dict[Labels, Points]:
-        """Return each series' points in the ``seconds`` up to the page of the given number."""
+        """Return each matching series' points in the last ``seconds`` up to page ``number``."""
         found: defaultdict[Labels, Points] = defaultdict(list)
         for back in range(math.ceil(seconds / self.every) - 1, -1, -1):
             for series, value in self.instant(number - back, metric, matches).items():
@@ -69,10 +70,10 @@ class Scrapes(NamedTuple):
 
 
 def _increase(points: Points, seconds: float) -> float | None:
-    """Return how much a counter rose in the last ``seconds``, as PromQL's ``increase``.
+    """Return a counter's increase in the last ``seconds``, computed like PromQL's ``increase``.
 
-    A fall means that the counter began again from 0. The gaps at both ends of the range are
-    extrapolated: by half a step at most if the points end early, and never below 0.
+    A lower value than before means that the counter began again from 0. The gaps at both ends of
+    the range are extrapolated: by half a step at most if the points end early, and never below 0.
     """
     if len(points) < 2:
         return None
@@ -98,7 +99,7 @@ def _over_time(reckon: Callable[[list[float]], float]) -> Callable[[Points, floa
 
 
 def _divided(one: float, other: float) -> float:
-    """Divide floats as IEEE 754 does: a division by zero returns an infinity or NaN."""
+    """Divide two floats as IEEE 754 does: a division by zero returns an infinity or NaN."""
     if other:
         return one / other
     return math.nan if not one or math.isnan(one) else math.copysign(math.inf, one)
@@ -143,11 +144,11 @@ _PART = re.compile(r"(\d+)(ms|[smhdwy])")
 
 
 class NotEvaluatedError(ValueError):
-    """An expression uses PromQL syntax that this module does not know; the message quotes it."""
+    """An expression uses PromQL syntax that this module does not support; the message quotes it."""
 
 
 class Expression(NamedTuple):
-    """A parsed PromQL expression: the metrics in it, and the function that evaluates it."""
+    """A parsed PromQL expression: the metrics it reads, and the function that evaluates it."""
 
     metrics: frozenset[str]
     evaluate: Evaluation
@@ -157,7 +158,7 @@ def parse_promql(text: str) -> Expression:
     """Parse a PromQL expression.
 
     Raises:
-        NotEvaluatedError: The text is no expression, or uses syntax beyond this module.
+        NotEvaluatedError: The text is not an expression, or uses syntax that is not supported here.
     """
     parser = _Parser(text)
     evaluate = parser.binary(0)
@@ -167,14 +168,14 @@ def parse_promql(text: str) -> Expression:
 
 
 def parse_duration(text: str) -> float:
-    """Convert a duration of Prometheus, such as ``1m30s``, to seconds."""
+    """Convert a Prometheus duration, such as ``1m30s``, to seconds."""
     return sum(int(count) * _UNITS[unit] for count, unit in _PART.findall(text))
 
 
 class _Parser:
     """A recursive-descent parser of one PromQL expression.
 
-    Mutable state: the tokens not yet parsed, and the metrics found.
+    Mutable state: the tokens not yet parsed, and the metric names read so far.
     """
 
     def __init__(self, text: str) -> None:
@@ -188,7 +189,7 @@ class _Parser:
         return self._tokens[-1][1] if self._tokens else ""
 
     def _take(self, *wanted: str) -> str:
-        """Consume the next token if it is one of ``wanted``; otherwise return an empty text."""
+        """Consume the next token if it is one of ``wanted``; otherwise return an empty string."""
         return self._tokens.pop()[1] if self._tokens and self.next in wanted else ""
 
     def _require(self, wanted: str) -> None:
@@ -297,12 +298,12 @@ def _unnamed(series: Labels) -> Labels:
 
 
 def _joined(sign: str, left: Operand, right: Operand) -> Operand:
-    """Return the operand that results from an operator between two operands."""
+    """Combine two operands with an operator; return the resulting operand."""
     if isinstance(left, float) and isinstance(right, float) and sign in _ARITHMETIC:
         return _ARITHMETIC[sign](left, right)
     numbers = isinstance(left, float) + isinstance(right, float)
     if numbers == 2 or (numbers and sign in _SETS):
-        raise NotEvaluatedError(f"{sign!r} is of series, not of numbers")
+        raise NotEvaluatedError(f"{sign!r} needs series, not numbers")
 
     def evaluate(scrapes: Scrapes, number: int) -> Vector:
         sides: list[Any] = [
@@ -340,6 +341,6 @@ def _pairs(sign: str, one: Any, other: Any) -> list[tuple[Labels, float, float]]
         return [(series, value, other) for series, value in one.items()]
     partners = {_unnamed(series): value for series, value in other.items()}
     if len(partners) < len(other):
-        raise NotEvaluatedError(f"several series at the right of {sign!r} match one")
+        raise NotEvaluatedError(f"several series to the right of {sign!r} match the same one")
     matched = ((series, value, partners.get(_unnamed(series))) for series, value in one.items())
     return [(series, value, partner) for series, value, partner in matched if partner is not None]

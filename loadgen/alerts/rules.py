@@ -1,4 +1,4 @@
-"""Alerting rules of Prometheus, and the times in a run at which their alerts fire."""
+"""Prometheus alerting rules, and the times in a run at which their alerts fire."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ SELECT a.process, a.number, a.metric, a.value FROM asked a JOIN latest l
 
 
 class Rule(NamedTuple):
-    """An alerting rule of Prometheus.
+    """A Prometheus alerting rule.
 
     Attributes:
-        for_seconds: How long the expression must be true before the alert fires.
+        for_seconds: For how long the expression must be true before the alert fires.
         expression: None if the expression cannot be evaluated; ``why`` has the reason.
     """
 
@@ -60,12 +60,12 @@ class Rule(NamedTuple):
 
 
 class Alert(NamedTuple):
-    """A period in which a rule was true for a server, in seconds since the run's start.
+    """A period in which an alerting rule was true for a server, in seconds since the run's start.
 
     Attributes:
-        server: The server of the series.
-        fires: When the alert fired; None if the rule was true too short a time.
-        until: When the rule was no longer true; None if true to the end.
+        server: The server whose metrics made the rule true.
+        fires: When the alert fired; None if the rule was not true for long enough.
+        until: When the rule was no longer true; None if it was true to the end.
     """
 
     alert: str
@@ -78,13 +78,13 @@ class Alert(NamedTuple):
 
 @dataclass(frozen=True)
 class Alerts:
-    """The result of evaluating alerting rules over a run.
+    """The result of evaluating alerting rules over the metrics of a run.
 
     It has the periods in which rules were true, and the rules that could not be evaluated, with the
     reason.
 
     Attributes:
-        ended: When the run was over, in seconds since the agreed start; evaluation goes on.
+        ended: When the run ended, in seconds since its agreed start; rules are evaluated beyond it.
     """
 
     rules: int
@@ -94,10 +94,10 @@ class Alerts:
 
 
 def read_rules(path: Path) -> list[Rule]:
-    """Read the alerting rules in a file.
+    """Read the Prometheus alerting rules in a file.
 
     Raises:
-        UsageError: The file has no alerting rules of Prometheus.
+        UsageError: The file has no Prometheus alerting rules.
     """
     try:
         groups = yaml.safe_load(path.read_text(encoding="utf-8"))["groups"]
@@ -120,12 +120,12 @@ def _rule(said: Mapping[str, Any]) -> Rule:
 
 
 def alerts_of(run: Results, path: Path = SHIPPED_RULES) -> Alerts:
-    """Evaluate the alerting rules in a file over the metrics sampled in a run.
+    """Evaluate the alerting rules in a file over the server metrics sampled in a run.
 
-    Servers count as quiet before the run, and as unchanged after the end.
+    Metrics count as unchanged before the first sample and after the run's end.
 
     Raises:
-        UsageError: The file has no alerting rules of Prometheus.
+        UsageError: The file has no Prometheus alerting rules.
     """
     rules = read_rules(path)
     names = {name for each in rules if each.expression for name in each.expression.metrics}
@@ -143,9 +143,9 @@ def alerts_of(run: Results, path: Path = SHIPPED_RULES) -> Alerts:
 
 
 def _scrapes(run: Results, names: Sequence[str], every: float) -> tuple[Scrapes, int]:
-    """Return a run's samples as Prometheus would have scraped them, one page per interval.
+    """Return a run's samples as the pages that Prometheus would have scraped, one per interval.
 
-    Also returns the number of the first interval.
+    Also returns the number of the first page's interval.
     """
     rows = run.sql(_PAGES, every=every, names=list(names))
     first, last = (rows[0]["number"], rows[-1]["number"]) if rows else (0, 0)
@@ -165,7 +165,7 @@ def _scrapes(run: Results, names: Sequence[str], every: float) -> tuple[Scrapes,
 
 
 def _true(rule: Rule, scrapes: Scrapes, first: int) -> Iterator[Alert]:
-    """Yield an alert for each period in which a rule was true for a server."""
+    """Yield an alert for each period in which an alerting rule was true for a server."""
     if rule.expression is None:
         raise NotEvaluatedError(rule.why)
     if not any(rule.expression.metrics & page.keys() for page in scrapes.pages):

@@ -1,6 +1,6 @@
-"""Tables and sentences about the alerts of a run, and about memory peaks between two scrapes.
+"""Tables and sentences about a run's alerts and about memory peaks between two scrapes.
 
-The page and the terminal show the same rows and sentences.
+The HTML page and the terminal show the same rows and sentences.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ ORDER BY t.process, split_part(t.figure, '.', 1) DESC, t.figure"""
 
 
 def seen_by_scrapes(run: Results) -> list[dict[str, Any]]:
-    """Return each server's peaks of memory and waiting requests: the real and the scraped peak."""
+    """Return the real and the scraped peak of each server's memory and waiting requests."""
     return run.sql(_SEEN, every=SCRAPE_SECONDS)
 
 
 def seen_rows(seen: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, str]]:
-    """Yield a table row for each metric of each server, without metrics that stayed 0."""
+    """Yield a table row for each metric of each server, except metrics that stayed 0."""
     for row in seen:
         kind, _, what = row["figure"].partition(".")
         write = format_bytes if what == "used" else _requests
@@ -64,7 +64,7 @@ def _requests(count: float) -> str:
 
 
 def alert_rows(alerts: Alerts) -> Iterator[dict[str, str]]:
-    """Yield a table row for each period in which a rule was true."""
+    """Yield a table row for each period in which an alerting rule was true."""
     for each in alerts.found:
         lasted = (alerts.ended + QUIET_SECONDS if each.until is None else each.until) - each.since
         yield {
@@ -78,9 +78,9 @@ def alert_rows(alerts: Alerts) -> Iterator[dict[str, str]]:
 
 
 def alert_sentences(alerts: Alerts) -> list[str]:
-    """Return sentences: which alerts fire, and which rules could not be evaluated.
+    """Return sentences on the alerts that fire and the rules that could not be evaluated.
 
-    Others say whether alerts go on after the run or never fire.
+    Further sentences say if an alert goes on after the run or can never fire.
     """
     fired = {each.alert for each in alerts.found if each.fires is not None}
     found = [f"Alerts that fire: {len(fired) or 'none'} of {alerts.rules}."]

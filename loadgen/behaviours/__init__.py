@@ -1,1 +1,1 @@
-"""What a load's clients do, such as list or publish; each behaviour is a module."""
+"""Behaviours of a load's clients, such as listing or publishing, one module each."""

@@ -23,13 +23,14 @@ PERMITS = 1_000
 
 
 class Consume(Group):
-    """Consume the messages of a group of publishers.
+    """Consume the messages of a group of publishers, and verify every message.
 
     Attributes:
-        of: The publishing group; client *i* has the topic of publisher *i* modulo their count.
-        subscription: The name; consumers of a topic with the same name share the subscription.
-        type: Of the subscription.
-        order: Whether messages of a producer have to arrive in order.
+        of: Name of the publishing group; client *i* consumes the topic of publisher *i* modulo the
+            number of publishers.
+        subscription: Name of the subscription; consumers of a topic with the same name share it.
+        type: Type of the subscription.
+        order: Whether each producer's messages have to arrive in order.
     """
 
     operations: ClassVar[tuple[str, ...]] = ("deliver", "lookup", "subscribe")
@@ -46,11 +47,11 @@ class Consume(Group):
     """Bytes of the publishers' messages; set when the document is read."""
 
     def namespace_of(self, index: int, namespaces: int) -> int:
-        """Return the index of the namespace that has the topic of the client's publisher."""
+        """Return the index of the namespace that contains the topic of the client's publisher."""
         return index % max(1, self.publishers) % namespaces
 
     def requests_each(self, seconds: float) -> float:
-        """Return 0: deliveries are counted as requests of the publishers."""
+        """Return 0, because deliveries are counted as the publishers' requests."""
         return 0.0
 
     async def client(self, me: LoadClient) -> None:
@@ -85,11 +86,11 @@ class Consume(Group):
 
 
 class _Deliveries:
-    """The messages that one consumer received.
+    """The messages that one consumer received, and the checks of their number and order.
 
-    Mutable state: received and unacknowledged messages.
+    Mutable state: the numbers of received messages, and the messages not yet acknowledged.
 
-    Bound: a number for each message of the producer.
+    Bound: one number for each message that the producer sends.
     """
 
     def __init__(self, group: Consume, me: LoadClient) -> None:

@@ -1,7 +1,7 @@
-"""Clients that create topics by admin REST at intervals, and later delete each topic.
+"""Clients that create topics through the admin REST API and delete each one later.
 
-A topic's name has the due times of creation and deletion, so that a watch on another task or host
-can compute the delay of a notification.
+A topic's name contains the due times of its creation and deletion, so that a watch on another task
+or host can compute the delay of a notification.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _PREFIX = "loadgen-churn"
 
 
 class CreateAndDelete(Group):
-    """Create topics at intervals by admin REST, and delete each one after its lifetime.
+    """Create topics at intervals through the admin REST API, and delete each after its lifetime.
 
     Attributes:
-        every: Time between two creations of a client.
-        lifetime: From the creation of a topic to the deletion.
+        every: Time between two creations by a client.
+        lifetime: Time from the creation of a topic to its deletion.
     """
 
     operations: ClassVar[tuple[str, ...]] = ("create", "delete")
@@ -45,7 +45,7 @@ class CreateAndDelete(Group):
     lifetime: Duration = 2.0
 
     def requests_each(self, seconds: float) -> float:
-        """Estimate how many requests one client sends in ``seconds``."""
+        """Return an estimate of the number of requests that one client sends in ``seconds``."""
         return 2 * super().requests_each(seconds)
 
     async def ready(self, me: LoadClient) -> None:
@@ -104,9 +104,10 @@ def _ms(seconds: float) -> int:
 
 
 def due_of(topic: str, *, created: bool) -> float | None:
-    """Return when the creation or deletion of a topic was due, which the topic's name contains.
+    """Return when a topic's creation or deletion was due, as read from the topic's name.
 
-    In seconds since the run's start. None if the topic is not from ``create-and-delete``.
+    The time is in seconds since the run's start; None if the topic is not from
+    ``create-and-delete``.
     """
     parts = topic.rpartition("/")[2].removeprefix(f"{_PREFIX}-").split("-")
     if f"/{_PREFIX}-" not in topic or len(parts) != 4:

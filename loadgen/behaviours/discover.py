@@ -1,9 +1,9 @@
-"""Clients that discover topics as an official library does.
+"""Clients that discover topics with the requests and retries of an official client library.
 
-They subscribe to a topics pattern, with the library's requests and retries.
+They subscribe to a topics pattern.
 
-The schedule of each library, recorded from official clients, is a class of
-:mod:`client.discovery`; this module performs the schedule.
+The schedule of each library, recorded from official clients, is a class of :mod:`client.discovery`;
+this module performs the schedule.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ class Discover(Group):
     """Discover topics by a pattern, with the requests and retries of a client library.
 
     Attributes:
-        library: The library whose schedule is followed.
+        library: The client library whose schedule of requests the clients follow.
         pattern: Local part of the topics pattern; None is all topics of the namespace.
-        properties: PIP-452's.
-        attach: Number of topics that each client subscribes to.
+        properties: Properties that the client sends with each list request (PIP-452).
+        attach: Number of discovered topics that each client subscribes to.
         period: Time between two polls.
-        restart: Delay until a client with a failed subscription starts anew; 0: never.
+        restart: Delay until a client with a failed subscription starts again; 0: never.
     """
 
     operations: ClassVar[tuple[str, ...]] = ("list", "watch", "lookup", "subscribe")
@@ -88,20 +88,20 @@ class Discover(Group):
 
     @property
     def connections_each(self) -> int:
-        """The most connections that one client has at the same time.
+        """The largest number of connections that one client has at the same time.
 
-        One is for listing; clients that attach, or connect to the pattern's broker, have a second
-        one.
+        One connection is for listing. Clients that attach to topics, or connect to the pattern's
+        broker, have a second one.
         """
         return 2 if self.attach or self.library in _TUNNELLING else 1
 
     @property
     def lasts(self) -> bool:
-        """False: the run may end once all clients have been served completely."""
+        """Always False: the run may end once all clients have been served completely."""
         return False
 
     async def client(self, me: LoadClient) -> None:
-        """Subscribe to the pattern; after a final failure start anew once ``restart`` is over."""
+        """Subscribe to the pattern; after a final failure, start again when ``restart`` is over."""
         me.times_out_late = self.library.startswith("java")
         while True:
             failed = await _Subscription(self, me).run()
@@ -114,9 +114,9 @@ class Discover(Group):
 
 
 class _Subscription:
-    """A client's subscription to a topics pattern.
+    """A client's subscription to a topics pattern, driven by a client library's schedule.
 
-    Mutable state: the library's schedule, the topics, the watch's connection.
+    Mutable state: the library's schedule, the discovered topics, and the watch's connection.
     """
 
     def __init__(self, group: Discover, me: LoadClient) -> None:
@@ -196,7 +196,7 @@ class _Subscription:
         self._progress()
 
     def _follow(self, link: Link) -> None:
-        """Notify the schedule if a link has a new connection."""
+        """Notify the library's schedule if a link has a new connection."""
         connection = link.connection
         if connection is None or connection is self._known:
             return
@@ -207,7 +207,7 @@ class _Subscription:
         self._schedule.connected(watches=True, reconciles=reconciles)
 
     def _lost(self, link: Link) -> None:
-        """Notify the schedule that a connection is lost, if the schedule uses that connection.
+        """Notify the library's schedule of a lost connection, if the schedule uses that connection.
 
         The client may also have connections to other brokers.
         """
@@ -224,7 +224,7 @@ class _Subscription:
     # -- the watch ----------------------------------------------------------------------------
 
     async def _connect_to_broker(self, pattern: str) -> None:
-        """Look up the pattern and connect to its broker.
+        """Look up the topics pattern like a topic, and connect to the broker that the answer names.
 
         Java does this too, although no request needs the connection.
         """
@@ -292,9 +292,10 @@ class _Subscription:
             self._schedule.subscribed()
 
     async def _keep_attached(self, number: int, topic: str) -> None:
-        """Subscribe to a topic, and again whenever the consumer is lost.
+        """Subscribe to a discovered topic, and again whenever the consumer is lost.
 
-        First attempts end with the operation timeout; a topic attached once is retried for ever.
+        First attempts end with the operation timeout. Once a first attempt has succeeded, later
+        ones are repeated without end.
         """
         me, backoff = self._me, Backoff(0.1, _MOST_SECONDS, self._me.random)
         give_up_at, stood = me.now() + self._group.timeout, False

@@ -21,9 +21,9 @@ class List(Group):
 
     Attributes:
         pattern: Local part of the topics pattern; without a pattern the whole namespace is listed.
-        properties: PIP-452's.
-        pipelined: Lists that are requested together.
-        every: Interval of repetition, whatever the outcome; 0: once.
+        properties: Properties that the client sends with each list request (PIP-452).
+        pipelined: Number of list requests that a client sends together.
+        every: Time between two lists, whatever the outcome; 0 lists only once.
     """
 
     operations: ClassVar[tuple[str, ...]] = ("list",)
@@ -35,7 +35,7 @@ class List(Group):
     every: Moment = 0.0
 
     def requests_each(self, seconds: float) -> float:
-        """Estimate how many requests one client sends in ``seconds``."""
+        """Return an estimate of the number of requests that one client sends in ``seconds``."""
         return self.pipelined * super().requests_each(seconds)
 
     @property
@@ -45,11 +45,11 @@ class List(Group):
 
     @property
     def countable(self) -> bool:
-        """True if the number of requests is known before the run."""
+        """True if the number of the clients' requests is known before the run."""
         return not self.every and not isinstance(self.arrive, Concurrency)
 
     async def client(self, me: LoadClient) -> None:
-        """List topics at each scheduled time; the client counts as served after its first lists."""
+        """List topics at each scheduled time; after its first answers the client is served."""
         settling: asyncio.Task[None] | None = None
         pattern = None if self.pattern is None else f"persistent://{me.namespace}/{self.pattern}"
         async for due in me.ticks(self.every):

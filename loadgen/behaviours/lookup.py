@@ -1,4 +1,4 @@
-"""Clients that look up topics at intervals, and follow redirects."""
+"""Clients that look up topics at intervals: they ask which broker serves a topic."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 class Lookup(Group):
-    """Look up topics.
+    """Ask, at intervals, which broker serves a topic, and follow redirects.
 
     Attributes:
         every: Time between two lookups of a client.
-        topic: Local part of the name; ``{n}`` stands for the number of the lookup. The topic need
-            not exist: a broker owns bundles, not topics.
+        topic: Local part of the topic's name; ``{n}`` stands for the number of the lookup. The
+            topic need not exist: a broker owns bundles, not topics.
     """
 
     operations: ClassVar[tuple[str, ...]] = ("lookup",)
@@ -27,7 +27,7 @@ class Lookup(Group):
     topic: str = "loadgen-{n}"
 
     async def client(self, me: LoadClient) -> None:
-        """Look up a topic at each scheduled time."""
+        """Look up the broker of a topic at each scheduled time."""
         number = 0
         async for due in me.ticks(self.every):
             topic = f"persistent://{me.namespace}/{self.topic.replace('{n}', str(number))}"

@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 def topic_of(namespace: str, group: str, index: int) -> str:
-    """Return the name of the topic to which a client of a publishing group publishes."""
+    """Return the name of the topic to which one client of a publishing group publishes."""
     return f"persistent://{namespace}/loadgen-{group}-{index}"
 
 
 class Publish(Group):
-    """Publish messages.
+    """Publish messages at intervals, each client to its own topic.
 
     Attributes:
         every: Time between two messages of a client.
-        size: Bytes of a message.
-        keys: Number of partition keys; 0 for no key.
+        size: Size of a message in bytes.
+        keys: Number of different partition keys; 0 for messages without a key.
     """
 
     operations: ClassVar[tuple[str, ...]] = ("publish", "lookup", "producer")
@@ -53,7 +53,7 @@ class Publish(Group):
 
 
 class _Producer:
-    """A client's producer.
+    """The producer of one client, opened again after a loss.
 
     Mutable state: the connection on which the producer is open.
     """
@@ -67,7 +67,7 @@ class _Producer:
         self._opening: asyncio.Task[None] | None = None
 
     async def publish(self, message: Message) -> None:
-        """Send a message, opening the producer first if needed."""
+        """Send a message; open the producer first if it is not open."""
         me, group = self._me, self._group
         if self._link is None or self._link.connection is not self._on or self._on is None:
             if self._opening is None or self._opening.done():
@@ -84,9 +84,9 @@ class _Producer:
         )
 
     async def _open(self) -> None:
-        """Look up the topic and open a producer on its broker.
+        """Look up the topic's broker, and open a producer there.
 
-        If that fails, sending the messages fails too, and their rows record it.
+        If that fails, the messages fail too, and their rows record the failure.
         """
         me = self._me
         command = pb.CommandProducer(topic=self._topic, producer_id=PRODUCER_ID)

@@ -1,6 +1,6 @@
-"""The list of all behaviours that a group of clients can have.
+"""The behaviours that a group of clients can have.
 
-A new behaviour is a module, and an entry here.
+A new behaviour needs a module and an entry here.
 """
 
 from __future__ import annotations

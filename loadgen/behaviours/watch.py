@@ -1,4 +1,4 @@
-"""Clients that watch the topics of their namespace, and verify every update."""
+"""Clients that watch their namespace's topics and verify every update of the server."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ LOOKS, LOOK_SECONDS = 10, 0.4
 
 @dataclass(slots=True)
 class _Told:
-    """The topic names that a watching client knows from updates, and the server's hash of them."""
+    """The topic names that a watching client has from updates, and the server's hash of them."""
 
     names: set[str] = field(default_factory=set)
     topics_hash: str = ""
 
 
 class Watch(Group):
-    """Watch the topics of a namespace.
+    """Watch a namespace for created and deleted topics, and verify every update.
 
     Attributes:
         pattern: Local part of the topics pattern; None is all topics of the namespace.
@@ -41,7 +41,7 @@ class Watch(Group):
     pattern: Pattern | None = None
 
     async def client(self, me: LoadClient) -> None:
-        """Watch until the run ends; then compare the names from updates with a list."""
+        """Watch topics until the run ends; then compare the names from updates with a list."""
         told = _Told()
         me.on_pushed = lambda command, _: _take(me, command, told)
         pattern = f"persistent://{me.namespace}/{self.pattern or '.*'}"
@@ -84,9 +84,9 @@ class Watch(Group):
 
 
 def _take(me: LoadClient, command: pb.BaseCommand, told: _Told) -> None:
-    """Record each topic name of an update as a request row.
+    """Record each topic name in a watch update as a request row.
 
-    A name is wrong if an earlier update already reported it.
+    An update is wrong if an earlier one already reported the same change.
     """
     if command.type != pb.BaseCommand.WATCH_TOPIC_UPDATE:
         return

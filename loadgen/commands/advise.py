@@ -183,7 +183,7 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
 
 
 def _unmet(advice: Advice) -> str:
-    """Return the reason why the advised limits are not sure to meet the goal."""
+    """Return the reason why the advised limits may miss the goal."""
     if advice.setting is None:
         return "no setting meets the goal; the report says why, and what would help"
     if not advice.promised:
@@ -224,10 +224,10 @@ def _show_advice(advice: Advice, paths: Sequence[Path]) -> None:
 
 
 def families_document(families: Sequence[str] | None, settings: Sequence[str]) -> Document:
-    """Return a scenario with the clients of ``--family``, changed by the ``--set`` options.
+    """Return a scenario with the clients that ``--family`` names, changed by ``--set`` options.
 
     Raises:
-        UsageError: A family, or a count, is invalid.
+        UsageError: The name of a family, or a number of clients, is invalid.
     """
     groups, option = [], "--family"
     for text in families or ("java-watch=1000",):
@@ -254,7 +254,7 @@ def namespaces_of(
         UsageError: No option names a source, or two options do.
     """
     if file is not None and admin_url:
-        raise UsageError("--topics and --admin-url are two places of topics: leave one out")
+        raise UsageError("--topics and --admin-url both name the topics: leave one out")
     if admin_url:
         return shapes_of_cluster(admin_url, names)
     if file is not None:
@@ -275,10 +275,10 @@ def question_of(
     profile: Profile,
     files: ServerFiles,
 ) -> Question:
-    """Return the question that ``advise`` answers, from a scenario and the operator's files.
+    """Return the question that ``advise`` answers, made of a scenario and the operator's files.
 
     Raises:
-        UsageError: No client lists, or a server would not start with the file.
+        UsageError: No group of clients lists topics, or a server would not start with its file.
     """
     own, decide = (files.broker, files.proxy), {*KEYS.values(), _MESSAGE_KEY, _LOOKUPS_KEY}
     kept = [{key: said for key, said in each.keys.items() if key in decide} for each in own]

@@ -1,4 +1,4 @@
-"""``loadgen compare``: compares finished runs, or runs a scenario on two sides in turn."""
+"""``loadgen compare``: compares finished runs, or runs a scenario alternately on two sides."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def compare_runs(  # noqa: PLR0913 (each parameter is an option of the command)
 
 
 def _run(sides: Sequence[Side], repeats: int, title: str, *, as_json: bool) -> Comparison:
-    """Run the sides in turn, write a page of each side's last run, and compare all runs."""
+    """Run both sides alternately, write a page that compares their last runs, compare all runs."""
     finished = run_sides(sides, repeats, run=partial(watched, as_json=as_json))
     for each in finished:
         if each.verdict.exit_code is ExitCode.INTERRUPTED:

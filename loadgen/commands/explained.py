@@ -1,6 +1,6 @@
-"""Help texts of command-line options, which a command's docstring contains.
+"""Help texts of command-line options, taken from the docstring of each command.
 
-Thus each option is written only once.
+Thus each option is explained only once.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _HELP = re.compile(r"^    (\w+)(?: \(([^)]+)\))?: (.+(?:\n {8}.+)*)", re.MULTILI
 
 
 def explained(function: Callable[..., object]) -> Callable[..., object]:
-    """Return a command whose options have help texts from the function's docstring.
+    """Return a command whose options have the help texts in the function's docstring.
 
-    A row ``name (METAVAR): help`` stands under ``Options:`` for each parameter without an option in
-    the annotation. Whole numbers are counts, except for seeds: at least 1.
+    Below ``Options:`` in the docstring, a row ``name (METAVAR): help`` explains each parameter that
+    has no option in its annotation. The command refuses integers below 1, except for a seed.
     """
     text, _, about = inspect.cleandoc(function.__doc__ or "").partition("\nOptions:\n")
     helps = {found[1]: (found[2], " ".join(found[3].split())) for found in _HELP.finditer(about)}
@@ -56,9 +56,9 @@ def explained(function: Callable[..., object]) -> Callable[..., object]:
 
 
 def _placed(value: Any) -> Any:  # noqa: ANN401
-    """Make the paths in an option's value absolute, also those in object stores.
+    """Return an option's value with its paths made absolute, also paths in object stores.
 
-    Other values are returned unchanged.
+    Values that are not paths are returned unchanged.
     """
     if isinstance(value, list):
         return [_placed(each) for each in value]

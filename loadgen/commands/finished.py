@@ -1,4 +1,4 @@
-"""``loadgen report``, ``picture`` and ``sql``: commands that read finished runs."""
+"""The commands ``loadgen report``, ``picture`` and ``sql``, which read finished runs."""
 
 from __future__ import annotations
 

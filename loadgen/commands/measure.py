@@ -1,4 +1,4 @@
-"""``loadgen measure``: measures a running broker's service times, for use in virtual time."""
+"""``loadgen measure``: measures a running broker's service times, for simulations."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _by_size(admin_url: str, names: Sequence[str]) -> tuple[str, ...]:
     """Return the names of namespaces, sorted by their number of topics.
 
     Raises:
-        UsageError: The sizes are too alike to draw a line through.
+        UsageError: The sizes are too similar to fit a line to service times by size.
     """
     shapes = sorted(shapes_of_cluster(admin_url, names), key=lambda each: each.topics)
     if shapes[-1].topics < _LEAST_SPREAD * shapes[0].topics:

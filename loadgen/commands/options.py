@@ -30,7 +30,7 @@ _ROLE_URL = re.compile(r"(broker|proxy)=(https?:[^,]*)(?:,(\d+))?")
 
 
 def complete_target(incomplete: str) -> list[str]:
-    """Return the shipped scenarios' names that begin with a word, for completion in the shell.
+    """Return the shipped scenarios' names that begin with a typed word, for shell completion.
 
     The shell itself completes file names.
     """
@@ -38,7 +38,7 @@ def complete_target(incomplete: str) -> list[str]:
 
 
 def complete_setting(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the paths for ``--set`` that begin with a word, each up to its next part."""
+    """Return the ``--set`` paths that begin with a typed word, each cut after its next part."""
     try:
         document = read_document(context.params["target"])
     except (KeyError, LoadgenError, TypeError):
@@ -51,7 +51,7 @@ def complete_setting(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def _paths(values: Any, above: str) -> Iterator[str]:  # noqa: ANN401
-    """Yield the path of every value in a scenario, and of all configuration keys of its servers."""
+    """Yield the ``--set`` path of every value in a scenario, and of every key of its servers."""
     if above in ("servers.broker.", "servers.proxy."):
         yield from (f"{above}{each.key}" for each in known_keys(above.split(".")[1]))
     elif isinstance(values, dict):
@@ -102,16 +102,16 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.
 
 
 def wanted(target: str, settings: Sequence[str] | None) -> Document:
-    """Read the scenario that a command line names, changed by its ``--set`` options.
+    """Read the scenario that a command line names, and apply its ``--set`` options.
 
     Raises:
-        UsageError: The document has a fault; the sentence names the place.
+        UsageError: The document has an error; the message names the place.
     """
     return read_document(target, settings or (), parse_expectation)
 
 
 def parsed(option: str, text: str, kind: Any) -> Any:  # noqa: ANN401 - as its kind is
-    """Convert the text of an option as a scenario document converts a value of that type.
+    """Convert the text of an option in the way a scenario document converts values of that type.
 
     Raises:
         UsageError: The text is invalid.
@@ -124,10 +124,10 @@ def parsed(option: str, text: str, kind: Any) -> Any:  # noqa: ANN401 - as its k
 
 
 def require_own_address(option: str, url: str, *, confirmed: bool) -> None:
-    """Refuse an invalid service URL, or another machine's URL without the user's confirmation.
+    """Refuse an invalid service URL, and another machine's URL unless the user confirmed it.
 
     Raises:
-        UsageError: The value is refused.
+        UsageError: The URL is refused.
     """
     if url:
         require_service_url(option, url)
@@ -137,10 +137,10 @@ def require_own_address(option: str, url: str, *, confirmed: bool) -> None:
 def parse_admin_urls(texts: Sequence[str]) -> tuple[dict[str, str], dict[str, int]]:
     """Parse ``--admin-url`` options, such as ``broker=http://host:port,4711``.
 
-    Returns the web ports and the process ids, by server role.
+    Returns the web ports and the process ids, each by server role.
 
     Raises:
-        UsageError: A text is not of this form, or a role comes twice.
+        UsageError: An option has another form, or two options name the same role.
     """
     urls: dict[str, str] = {}
     pids: dict[str, int] = {}
@@ -161,7 +161,7 @@ def parse_admin_urls(texts: Sequence[str]) -> tuple[dict[str, str], dict[str, in
 
 
 def own_files(broker_conf: Path | None, proxy_conf: Path | None) -> ServerFiles:
-    """Read the configuration keys in an operator's broker.conf and proxy.conf.
+    """Read the configuration keys from an operator's broker.conf and proxy.conf.
 
     Raises:
         UsageError: A file cannot be read, or has wrong values.

@@ -130,7 +130,7 @@ def rehearse(  # noqa: PLR0913 (each parameter is an option of the command)
 
 
 def _play(rehearsal: Rehearsal, options: RunOptions, rules: Path, *, as_json: bool) -> None:
-    """Run the scenario of a rehearsal, and print the outcome."""
+    """Run the scenario of a rehearsal, and print its outcome."""
     read_rules(rules)
     document = parse_document(
         rehearsal_text(rehearsal), Path("rehearse.yaml"), (), parse_expectation

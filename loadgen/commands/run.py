@@ -218,7 +218,7 @@ def _show_needs(needs: DryRun, *, as_json: bool) -> None:
 
 
 def _show_all(directories: Sequence[Path], *, as_json: bool) -> None:
-    """Print the medians of repeated runs or, with ``--json``, the summaries of all runs."""
+    """Print the medians of repeated runs or, with ``--json``, a summary of each run."""
     told = [finished_run(each).summary for each in directories]
     if as_json and len(told) == 1:
         print_json(told[0])

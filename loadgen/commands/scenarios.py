@@ -46,7 +46,7 @@ scenarios.command("list", help="List the ready-made scenarios, a line each.")(ov
 def show(
     target: Target, *, settings: Settings = None, resolved: bool = False, as_json: AsJson = False
 ) -> None:
-    """Print a scenario, as written or with every value.
+    """Print a scenario, as written or with all defaults filled in.
 
     Examples:
       loadgen scenarios show restart-storm

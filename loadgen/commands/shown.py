@@ -1,4 +1,4 @@
-"""Output of commands: tables, sentences and progress for people, or JSON for programs."""
+"""Output of the commands: tables, sentences and progress for people, or JSON for programs."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def console() -> Console:
 
 
 def print_json(told: Any) -> None:  # noqa: ANN401
-    """Print a value as JSON, also dataclasses and pydantic models; infinity becomes null."""
+    """Print a value as JSON: dataclasses and pydantic models as objects, infinity as null."""
     text = to_json(told, indent=2, inf_nan_mode="null", fallback=str)
     sys.stdout.write(f"{text.decode()}\n")
 
 
 def print_object(schema_version: int, told: Mapping[str, Any]) -> None:
-    """Print a JSON object, with its schema version and the command that produced it."""
+    """Print a JSON object that also has its schema version and the command that printed it."""
     by = {"loadgen": VERSION, "command_line": shlex.join(["loadgen", *sys.argv[1:]])}
     print_json({"schema_version": schema_version, "produced_by": by, **told})
 
@@ -75,9 +75,9 @@ def print_sentences(sentences: Sequence[str], warnings: Sequence[str] = ()) -> N
 
 @contextmanager
 def counting(text: str, total: int | None, *, as_json: bool) -> Iterator[Callable[[int], None]]:
-    """Yield a function that shows progress when called with the number of finished items.
+    """Yield a function that shows progress; it is called with the number of finished items.
 
-    For a program, or without a terminal, progress of long work is a line now and then.
+    For a program, or without a terminal, long work prints a progress line at intervals.
     """
     columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
     screen = Console(stderr=True)
@@ -90,7 +90,7 @@ def counting(text: str, total: int | None, *, as_json: bool) -> Iterator[Callabl
 
 
 def _lines(text: str, total: int | None, *, as_json: bool) -> Callable[[int], None]:
-    """Return a function that prints progress as a line, at most once in ``_LINE_SECONDS``."""
+    """Return a function that prints a progress line at most once in ``_LINE_SECONDS``."""
     said = time.monotonic()
 
     def on_done(done: int) -> None:
@@ -138,10 +138,10 @@ def _text(markdown: str) -> str:
 
 
 def fail_if_not_fine(verdict: Verdict) -> None:
-    """Exit with the worst findings of a run's verdict, unless the verdict is fine.
+    """Raise an error with the worst findings of a run's verdict, unless the verdict is fine.
 
     Raises:
-        LoadgenError: A finding is not fine.
+        LoadgenError: The worst finding is not fine; the exit code is that of the verdict.
     """
     if verdict.fine:
         return

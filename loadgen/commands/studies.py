@@ -1,4 +1,7 @@
-"""``loadgen sweep`` tries many values of a setting; ``find-limit`` finds the last that passes."""
+"""The commands ``loadgen sweep`` and ``loadgen find-limit``, which vary a scenario's settings.
+
+``sweep`` tries many values; ``find-limit`` finds the last value that passes.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,7 @@ def run_sweep(  # noqa: PLR0913 (each parameter is an option of the command)
     out: Path = Path("out/sweep"),
     as_json: AsJson = False,
 ) -> None:
-    r"""Run a scenario with every combination of some values.
+    r"""Run a scenario with every combination of values of its settings.
 
     Writes a run directory for each run, and sweep.parquet with values, figures
     and verdicts; prints the medians over repeats, and draws sweep.svg. An
@@ -150,7 +153,7 @@ def run_find_limit(  # noqa: PLR0913 (each parameter is an option of the command
     out: Path = Path("out/find-limit"),
     as_json: AsJson = False,
 ) -> None:
-    r"""Bisect a range for the last value that meets a scenario's expectations.
+    r"""Bisect a range of values for the last one that meets a scenario's expectations.
 
     If the low end of the range passes and the high end fails, finds the highest
     value that passes, such as a number of clients; in the opposite case the

@@ -1,4 +1,4 @@
-"""``loadgen topics``, ``snapshot`` and ``load``: generate, save and create topics."""
+"""The commands ``loadgen topics``, ``snapshot`` and ``load``: make, save and create topics."""
 
 from __future__ import annotations
 
@@ -133,10 +133,11 @@ def topics(  # noqa: PLR0913 (each parameter is an option of the command)
 def _listed(
     source: Path, out: Path, place: Made, master: str | None, *, skip_invalid: bool, as_json: bool
 ) -> Corpus:
-    """Write a corpus from an operator's list of topics, and report the names left out.
+    """Convert an operator's list of topics to a corpus, and report the names left out.
 
     Raises:
-        UsageError: The folder is taken, or the list is no list, or has invalid names.
+        UsageError: The output folder holds other files, or the list is unreadable or has invalid
+            names.
         LoadgenError: Spark failed, or the files cannot be written.
     """
     if not source.exists():
@@ -161,7 +162,7 @@ def _listed(
 def _executors(
     place: Made, master: str | None, files: int
 ) -> Iterator[Callable[[Callable[[int], None]], Executor]]:
-    """Yield a function that makes an executor, given a callback for progress.
+    """Yield a function that returns a new executor for a given progress callback.
 
     In Spark all executors share one session.
     """
@@ -175,7 +176,7 @@ def _executors(
 
 
 def _show_corpus(corpus: Corpus, started: float, *, as_json: bool) -> None:
-    """Print the size and other numbers of a corpus, and the seconds that it took to make."""
+    """Print the numbers of topics and bytes in a corpus, and how many seconds it took to make."""
     manifest = corpus.manifest
     told = {
         "topics": manifest.topics,

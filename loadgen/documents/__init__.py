@@ -1,1 +1,1 @@
-"""Scenario documents: YAML files with clients, servers, shocks and expectations."""
+"""Scenario documents: YAML files that state clients, servers, shocks and expectations."""

@@ -1,6 +1,6 @@
-"""Error sentences about a scenario document.
+"""Sentences about the errors in a scenario document.
 
-Each has the file and line, the key, the error, and what the author may have meant.
+Each sentence has the file and line, the key, the error, and what the author may have meant.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _TAGS = ("do", "kind")
 
 @dataclass(frozen=True)
 class Fault:
-    """An error in a scenario document: the path of the wrong key, and a sentence."""
+    """An error in a scenario document: the path of the wrong key, and a sentence about it."""
 
     path: tuple[str | int, ...]
     sentence: str
@@ -62,7 +62,7 @@ class DocumentError(UsageError):
     """A scenario document has errors, so it cannot be used.
 
     Attributes:
-        sentences: All faults; the error's own message is the first.
+        sentences: One for each error; the first is the message of the exception.
     """
 
     def __init__(self, sentences: Sequence[str]) -> None:
@@ -73,9 +73,10 @@ class DocumentError(UsageError):
 
 
 def document_error(tree: Written, faults: Iterable[Fault]) -> DocumentError:
-    """Return an exception with all errors of a document, sorted by file and line.
+    """Return an exception that lists all errors of a document, sorted by file and line.
 
-    An error whose path does not exist in the document has the nearest existing place.
+    If the path of an error does not exist in the document, the error gets the file and line of the
+    nearest existing value.
     """
     placed = [(*located(tree, fault.path), fault.sentence) for fault in faults]
     placed.sort(key=lambda each: (str(each[0].file), each[0].line))
@@ -84,7 +85,7 @@ def document_error(tree: Written, faults: Iterable[Fault]) -> DocumentError:
 
 
 def located(tree: Written, path: Sequence[str | int]) -> tuple[Place, str]:
-    """Return the file and line of the value at a path, and the path as ``clients.go.count``.
+    """Return the file and line of the value at a path, and the path as text: ``clients.go.count``.
 
     Parts that are no keys, such as pydantic's names for the branches of a union, are skipped; the
     place is that of the last existing part.
@@ -151,14 +152,14 @@ def _tags_at(path: Sequence[str | int]) -> list[_Tag]:
 
 
 class _Tag(NamedTuple):
-    """The key and value that choose one of several pydantic models, such as ``do: list``."""
+    """A key and value that select one of several pydantic models, such as ``do: list``."""
 
     key: str
     value: str
 
 
 def _tag_of(model: type[BaseModel]) -> _Tag | None:
-    """Return the key and value that choose this model; None if there is only one model."""
+    """Return the key and value that select this pydantic model; None if there is only one model."""
     for key in _TAGS:
         if key in model.model_fields:
             return _Tag(key, get_args(model.model_fields[key].annotation)[0])
@@ -166,7 +167,7 @@ def _tag_of(model: type[BaseModel]) -> _Tag | None:
 
 
 def _keys_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
-    """Return the keys that a document may have for a pydantic model, with their fields."""
+    """Return the keys that a document may have for a pydantic model, each with its field."""
     return {
         info.alias or name: info
         for name, info in model.model_fields.items()
@@ -175,9 +176,9 @@ def _keys_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
 
 
 def _models_at(path: Sequence[str | int]) -> list[type[BaseModel]]:
-    """Return the pydantic models that the value at a path may have.
+    """Return the pydantic models that are possible for the value at a path.
 
-    Tags' values, which pydantic puts into its paths, choose among the models.
+    Pydantic puts the values of tags, such as ``list``, into its paths; they select the model.
     """
     models: list[type[BaseModel]] = [Document]
     for part in (each for each in path if isinstance(each, str)):

@@ -1,6 +1,6 @@
-"""Reading of scenario documents, shipped or the user's own.
+"""Reads scenario documents, which are shipped with loadgen or are the user's own files.
 
-Documents that they extend, ``--set`` options and files that they name are resolved.
+It resolves the documents that a document extends, ``--set`` options, and files named in values.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,9})?(?=\s|[,;]|$)")
 
 @cache
 def shipped() -> dict[str, Path]:
-    """Return the files of the shipped scenarios, by scenario name."""
+    """Return the files of the scenarios that loadgen ships, by scenario name."""
     folder = Path(str(resources.files(__package__).joinpath("shipped")))
     return dict(sorted((file.stem, file) for file in folder.glob("*.yaml")))
 
@@ -73,12 +73,12 @@ def read_document(
 
     Args:
         target: The name or the file.
-        settings: Laid over the document in turn, ``clients.consumers.count=5000`` each.
+        settings: ``--set`` options such as ``clients.consumers.count=5000``, applied in this order.
         check_expectation: Called with an expectation and the names of the groups; raises UsageError
             for an invalid expectation.
 
     Raises:
-        DocumentError: The document has faults; each sentence has file, line and key.
+        DocumentError: The document has errors; each sentence has the file, line and key.
         UsageError: The document cannot be read.
     """
     file = document_file(target)
@@ -93,10 +93,10 @@ def parse_document(
     settings: Sequence[str] = (),
     check_expectation: CheckExpectation = lambda text, groups: None,
 ) -> Document:
-    """Parse the text of a scenario document; error sentences name ``file`` as its file.
+    """Parse the text of a scenario document; ``file`` is its file name in error sentences.
 
     Raises:
-        UsageError: As :func:`read_document`.
+        UsageError: The document is invalid, or what it extends cannot be read.
     """
     tree = _extended(parse_tree(text, file), (file,))
     for setting in settings:
@@ -134,7 +134,7 @@ def _extended(tree: Written, chain: Sequence[Path]) -> Written:
         raise UsageError(f"{target.place}: extends {error}") from None
     if file.resolve() in [each.resolve() for each in chain]:
         names = " extends ".join(each.name for each in (*chain, file))
-        raise UsageError(f"{target.place}: this goes in a circle: {names}")
+        raise UsageError(f"{target.place}: circular extends: {names}")
     base.value.pop("name", None)  # A name belongs to a single document.
     return merged(_extended(base, (*chain, file)), tree)
 
@@ -166,7 +166,7 @@ def _expectation_faults(tree: Written, check: CheckExpectation) -> Iterator[Faul
 
 
 def _read_named_files(tree: Written) -> None:
-    """Replace the names of trace and service-time files by the contents of these files."""
+    """Replace file names of traces and service times in a document by the files' contents."""
     for group in tree.rows("clients"):
         arrive, kind = group.at("arrive"), group.at("arrive", "kind")
         file = arrive.at("file") if arrive and kind and kind.value == "trace" else None
@@ -195,12 +195,13 @@ def read_service_times(file: Path) -> Written:
 
 
 def read_trace(file: Path) -> list[float]:
-    """Read the times in a log, in seconds after the earliest, in ascending order.
+    """Read the times in a log file, as ascending numbers of seconds after the earliest one.
 
     Empty lines and lines that begin with ``#`` are skipped.
 
     Raises:
-        UsageError: The file cannot be read, has no moment, or a line begins without a moment.
+        UsageError: The file cannot be read, contains no time, or has a line that begins without a
+            time.
     """
     lines = read_text("the trace", file, undecoded="replace").splitlines()
     moments = sorted(
@@ -213,7 +214,7 @@ def read_trace(file: Path) -> list[float]:
     (first, line_of_first), (last, line_of_last) = moments[0], moments[-1]
     if last - first > MOST_SECONDS:
         raise UsageError(
-            f"{file}, line {line_of_last}: this moment is {last - first:,.0f} s behind the first, "
+            f"{file}, line {line_of_last}: this moment is {last - first:,.0f} s after the first, "
             f"of line {line_of_first}: a trace lasts at most {MOST_SECONDS:,} s"
         )
     return [round(moment - first, 6) for moment, _ in moments]

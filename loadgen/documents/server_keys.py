@@ -1,4 +1,4 @@
-"""Checks of the server configuration keys in a scenario, before any server starts."""
+"""Checks of a scenario's server configuration keys before any server starts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FOLDER = "{folder}"
 
 
 def server_key_faults(role: str, keys: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield each wrong configuration key, and the reason: unknown, unreadable or a secret."""
+    """Yield each wrong configuration key, and the reason: it is unknown, unreadable or a secret."""
     known = known_keys(role)
     for key, given in keys.items():
         value = key_text(given)
@@ -35,6 +35,6 @@ def server_key_faults(role: str, keys: Mapping[str, Any]) -> Iterator[tuple[str,
 
 @cache
 def known_keys(role: str) -> KnownKeys:
-    """Return the configuration keys that a broker or proxy knows."""
+    """Return the configuration keys that a broker, or a proxy, supports."""
     keys = resources.files(module_name(role)).joinpath(f"{role}_keys.json")
     return KnownKeys.from_json(keys.read_text(encoding="utf-8"))

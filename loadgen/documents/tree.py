@@ -1,4 +1,4 @@
-"""YAML values with their file and line, merging of two documents, and ``--set`` options."""
+"""YAML values that keep their file and line, merging of documents, and ``--set`` options."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LONGEST_SETTING = 100
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The file and line (from 1) of a value in a document, or the ``--set`` option that has it."""
+    """The file and line (from 1) of a value in a document, or the ``--set`` option that set it."""
 
     file: Path | str
     line: int
@@ -49,7 +49,7 @@ class Place:
 
     @property
     def folder(self) -> Path:
-        """The folder that relative file names in the document start from."""
+        """The folder from which relative file names in the document are resolved."""
         return Path() if isinstance(self.file, str) else self.file.parent
 
 
@@ -58,7 +58,7 @@ class Written:
     """A YAML value with its file and line: a mapping or list of such values, or a plain value.
 
     Attributes:
-        place: Of the key, or of the value itself in a list.
+        place: Place of the value's key or, in a list, of the value itself.
     """
 
     value: Any
@@ -70,7 +70,7 @@ class Written:
         return isinstance(self.value, dict)
 
     def at(self, *path: str | int) -> Written | None:
-        """Return the value at a path of keys and list indexes; None if there is none."""
+        """Return the value at a path of keys and list indexes; None if the path does not exist."""
         found = self
         for part in path:
             if not isinstance(found.value, dict | list):
@@ -82,7 +82,7 @@ class Written:
         return found
 
     def rows(self, key: str) -> list[Written]:
-        """Return the values of the list at a key; empty if the key has no list."""
+        """Return the items of the list at a key; empty if the key has no list."""
         found = self.at(key)
         return found.value if found and isinstance(found.value, list) else []
 
@@ -96,10 +96,10 @@ class Written:
 
 
 def parse_tree(text: str, file: Path) -> Written:
-    """Parse the text of a scenario document into values that know their file and line.
+    """Parse the text of a scenario document into values that keep their file and line.
 
     Raises:
-        UsageError: The text is no YAML mapping, or names a key twice; names the line.
+        UsageError: The text is not a YAML mapping, or has a key twice; the message names the line.
     """
     tree = parse_values(text, file)
     if not isinstance(tree.value, dict):
@@ -111,10 +111,10 @@ def parse_tree(text: str, file: Path) -> Written:
 
 
 def parse_values(text: str, file: Path | str) -> Written:
-    """Parse YAML text into values that remember the file and line, or the option, they came from.
+    """Parse YAML text into values that keep their file and line, or their ``--set`` option.
 
     Raises:
-        UsageError: The text is no YAML, or names a key twice; names the line.
+        UsageError: The text is not YAML, or has a key twice; the message names the line.
     """
     try:
         loader = _Loader(text, file)
@@ -138,11 +138,11 @@ def parse_values(text: str, file: Path | str) -> Written:
 
 
 class _Loader(yaml.SafeLoader):
-    """A YAML loader that makes values with file and line.
+    """A YAML loader that returns values with their file and line.
 
-    Special words of YAML 1.1, such as ``no`` and ``1:30``, are read as texts.
+    Special words of YAML 1.1, such as ``no`` and ``1:30``, are read as strings.
 
-    Mutable state: the number of nodes so far, and the mappings with checked keys.
+    Mutable state: the number of nodes so far, and the mappings whose keys are checked.
     """
 
     def __init__(self, text: str, file: Path | str) -> None:
@@ -202,11 +202,11 @@ for _name, _form, _first in _PLAIN_WORDS:
 
 
 def merged(base: Written, over: Written) -> Written:
-    """Return ``base`` with the values of ``over``, which win.
+    """Return document ``base`` overlaid with ``over``, whose values take precedence.
 
-    Mappings are merged key by key. If both have a ``kind`` and the kinds differ the base's keys are
-    dropped; if both have a ``do``, the keys common to all behaviours stay. Lists of named values
-    are merged by name; all other values are replaced.
+    Mappings are merged key by key. If both have a ``kind`` and the kinds differ, the base's keys
+    are dropped; if both have a ``do``, the keys common to all behaviours stay. Lists of named
+    values are merged by name. Other values of ``over`` replace those of ``base``.
     """
     if isinstance(base.value, dict) and isinstance(over.value, dict):
         kept = base.value
@@ -225,7 +225,7 @@ def _laid_over(base: dict[str, Written], over: dict[str, Written]) -> dict[str, 
 
 
 def _by_name(row: Written) -> dict[str, Written]:
-    """Return the values of a list by their ``name``; empty unless all have different names."""
+    """Return the items of a list by their ``name``; empty unless all have different names."""
     values = row.value if isinstance(row.value, list) else []
     names = [str(name.value) for each in values if (name := each.at(_NAME)) is not None]
     return dict(zip(names, values, strict=True)) if len({*names}) == len(values) else {}
@@ -239,7 +239,7 @@ def with_setting(tree: Written, setting: str) -> Written:
     A path names values of lists by name, or else by number from 0.
 
     Raises:
-        UsageError: The setting has another form, or names a missing value of a list.
+        UsageError: The option has another form, or names an item that its list does not have.
     """
     path, equals, text = setting.partition("=")
     parts = path.removesuffix("+").strip().split(".")
@@ -252,13 +252,13 @@ def with_setting(tree: Written, setting: str) -> Written:
     parts[opened:] = [".".join(parts[opened:])] * (opened < len(parts))
 
     def laid(base: Written, number: int) -> Written:
-        """Return ``base``, the value before part ``number`` of the path, with the new value set."""
+        """Return ``base`` with the new value set at the path's parts from ``number`` on."""
         rows = base.value if isinstance(base.value, list) else None
         if number == len(parts):
             return Written([*(rows or ()), value], value.place) if path.endswith("+") else value
         if rows is not None:
             if parts[number + 1 :] == [_NAME]:
-                raise UsageError(f"{place}: a value of a list is known by its name, which stays")
+                raise UsageError(f"{place}: the name of a list's value cannot be changed")
             row = _number(rows, parts, number, place)
             inner = merged(rows[row], laid(rows[row], number + 1))
             return Written([*rows[:row], inner, *rows[row + 1 :]], base.place)
@@ -270,7 +270,7 @@ def with_setting(tree: Written, setting: str) -> Written:
 
 
 def _number(rows: Sequence[Written], parts: Sequence[str], number: int, place: str) -> int:
-    """Return the index of the list value that part ``number`` of a path names."""
+    """Return the index of the list item that part ``number`` of a ``--set`` path names."""
     key, found = parts[number], [(each.at(_NAME), str(n)) for n, each in enumerate(rows)]
     names = [str(name.value) if name is not None else n for name, n in found]
     if key not in names:

@@ -1,1 +1,1 @@
-"""One task of a load: its clients, their connections, and the rows that record requests."""
+"""One task of a load: its clients, their connections, and the rows that record their requests."""

@@ -34,11 +34,11 @@ _LISTING_LENGTH_AT = 8  # After the command's size, type and tag.
 
 
 class Listing(NamedTuple):
-    """A completely received GET_TOPICS_OF_NAMESPACE_RESPONSE.
+    """A completely received GET_TOPICS_OF_NAMESPACE_RESPONSE command, with a list of topics.
 
     Attributes:
         request_id: The id of the answered request.
-        body: The bytes after the request id.
+        body: The bytes of the response after the request id.
     """
 
     request_id: int
@@ -46,12 +46,12 @@ class Listing(NamedTuple):
 
 
 class AnswerStream:
-    """A parser of the bytes that a connection receives.
+    """An incremental parser of the bytes that a client's connection receives.
 
     Mutable state: the incomplete frame.
 
     Args:
-        new_body: Returns the body for a listing, by the request's id.
+        new_body: Returns the object that collects a listing's bytes, given the request's id.
     """
 
     def __init__(self, new_body: Callable[[int], AnswerBody]) -> None:
@@ -64,11 +64,11 @@ class AnswerStream:
 
     @property
     def wanted(self) -> int:
-        """The number of bytes missing from the incomplete frame; 1 between frames."""
+        """The number of bytes that the incomplete frame still lacks; 1 between frames."""
         return self._remaining or 1
 
     def feed(self, chunk: memoryview) -> Iterator[tuple[Listing | pb.BaseCommand, bytes]]:
-        """Parse received bytes; yield each command that they complete, and its payload.
+        """Parse received bytes; yield each command that becomes complete, with its payload.
 
         Raises:
             RemoteProtocolError: The bytes are not Pulsar's binary protocol.

@@ -31,12 +31,12 @@ _ANY_REQUEST_ID = b"\x08\x01"
 
 
 class AnswerVerdict(NamedTuple):
-    """The result of verifying a listing.
+    """The result of verifying one listing.
 
     Attributes:
-        topics: Number of names; None for a correct answer "unchanged".
-        hash: Pulsar's hash of the names, computed here.
-        problem: The fault of a wrong answer, as a sentence; None for a right answer.
+        topics: Number of names; None for a correct answer without names ("unchanged").
+        hash: Pulsar's hash of the names, computed by this program.
+        problem: A sentence on what is wrong with the answer; None for a right answer.
     """
 
     topics: int | None
@@ -45,13 +45,13 @@ class AnswerVerdict(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What a listing says, before it is verified.
+    """The contents of a received listing that is not verified yet.
 
     Attributes:
-        topics_hash: The server's hash; None without one.
-        changed: False if the request's hash is still right.
+        topics_hash: The hash that the server sent; None if it sent none.
+        changed: False if the server says that the request's hash is still right.
         topics: The number of names.
-        names: The first names, as many as were wanted.
+        names: The first names of the listing, at most as many as the caller wanted.
     """
 
     topics_hash: str | None = None
@@ -61,14 +61,14 @@ class Told(NamedTuple):
 
 
 class SharedAnswer:
-    """The longest answer that any client has received to a list request.
+    """The longest answer that any client has received to one kind of list request.
 
     Equal answers to other clients share its bytes.
 
     Attributes:
-        known: Results of reading the bytes, by length and kind of result.
-        full: The same question without a hash: the answer has all names.
-        reference: The first right verdict; later verdicts have to agree.
+        known: Results of parsing the bytes, by number of bytes and kind of result.
+        full: The answer to the same request without a hash, which has all names.
+        reference: The verdict on the first right answer; later verdicts have to agree with it.
     """
 
     def __init__(self, expectation: Namespace) -> None:
@@ -80,13 +80,13 @@ class SharedAnswer:
 
 
 class AnswerBody:
-    """The bytes of one client's answer after the request id.
+    """The bytes of one client's list answer after the request id.
 
     Equal answers share the bytes in memory.
 
     Args:
-        shared: The longest answer to the same question.
-        asked_hash: Hash in the request; the answer may say that the hash is still right.
+        shared: The longest answer to the same request.
+        asked_hash: The request's hash; the answer may say that this hash is still right.
     """
 
     __slots__ = ("_verdict", "asked_hash", "own", "shared", "size_bytes")
@@ -119,10 +119,10 @@ class AnswerBody:
         return bytes(self.shared.data[: self.size_bytes] if self.own is None else self.own)
 
     def told(self, names_wanted: int = 0, matching: TopicsPattern | None = None) -> Told:
-        """Parse the complete answer; empty if the bytes are no list of topics.
+        """Parse the complete answer; the result is empty if the bytes are not a list of topics.
 
         Args:
-            names_wanted: The most names to return.
+            names_wanted: The largest number of names to return.
             matching: Selects the names to return.
         """
         wanted = names_wanted, "" if matching is None else matching.text
@@ -143,7 +143,7 @@ class AnswerBody:
         return self._verdict
 
     def _read(self, wanted: Hashable, read: Callable[[bytes], Any]) -> Any:  # noqa: ANN401
-        """Parse the answer with ``read``, once for all equal answers."""
+        """Parse the answer with ``read``, only once for all equal answers."""
         if self.own is not None:
             return read(bytes(self.own))
         known, key = self.shared.known, (self.size_bytes, wanted)
@@ -153,7 +153,7 @@ class AnswerBody:
 
 
 class AnswerChecker:
-    """All list answers that one task received, for verification after the run."""
+    """All list answers that one task received, kept for verification after the run."""
 
     def __init__(self) -> None:
         # By namespace and kind of question.
@@ -183,7 +183,7 @@ class AnswerChecker:
         return AnswerBody(shared, asked_hash)
 
     def submit(self, body: AnswerBody) -> AnswerBody:
-        """Keep a complete answer for later verification; verify it now if too much is kept."""
+        """Keep a complete answer to verify it later; verify it now if too many bytes are kept."""
         if body.own is not None:
             self._pending_bytes += len(body.own)
             if self._pending_bytes > PENDING_LIMIT_BYTES:
@@ -213,7 +213,7 @@ def _told(data: bytes, names_wanted: int, matching: TopicsPattern | None) -> Tol
 
 
 def _unchanged(told: Told, asked_hash: str, full: SharedAnswer) -> AnswerVerdict:
-    """Verify an answer that has no names because the client's hash is still right."""
+    """Verify an answer without names, which says that the hash in the client's request is right."""
     known = full.reference.hash if full.reference is not None else full.expectation.hash
     problem = None
     if told.topics:
@@ -224,7 +224,7 @@ def _unchanged(told: Told, asked_hash: str, full: SharedAnswer) -> AnswerVerdict
 
 
 def _verified(data: bytes, shared: SharedAnswer) -> AnswerVerdict:
-    """Verify a full listing, and that it agrees with earlier answers to the same request."""
+    """Verify a full listing, and check that it agrees with earlier answers to the same request."""
     verdict = verify_answer(data, shared.expectation)
     if verdict.problem is not None or shared.expectation.changes:
         return verdict
@@ -240,7 +240,7 @@ def _verified(data: bytes, shared: SharedAnswer) -> AnswerVerdict:
 
 
 def verify_answer(body: bytes, expectation: Namespace) -> AnswerVerdict:
-    """Verify a listing: its hash, and the expected number and hash of its names.
+    """Verify a listing: its own hash, and the number and hash that its names should have.
 
     The bytes are a CommandGetTopicsOfNamespaceResponse after the request id.
     """

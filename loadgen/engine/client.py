@@ -1,4 +1,4 @@
-"""A client of a load, which sends and times requests, verifies answers and writes rows.
+"""A client of a load: it sends and times requests, verifies answers and writes rows.
 
 Its group's behaviour decides which requests it sends.
 
@@ -57,15 +57,15 @@ class LoadClient(RowWriter):
         context: The state that the clients of the task share.
 
     Attributes:
-        random: Returns numbers from 0 to 1; the client's only source of chance.
-        started: Moment of the start, in seconds since the agreed start of the run.
+        random: Returns numbers from 0 to 1; the only random source of the client.
+        started: Moment when the client started, in seconds since the agreed start of the run.
         service: Connection to the service URL.
-        times_out_late: The client library checks the age of requests once per timeout.
-        on_pushed: Called with commands that answer no request, and the payload.
-        on_lost: Called with a lost connection, before the connection's requests fail.
-        settled: Set once the client is back or has given up: a queued client may start.
-        stalled: The client reads no bytes now.
-        ended: The client makes no further connection.
+        times_out_late: Whether the client library checks the age of requests only once per timeout.
+        on_pushed: Called with a command that answers no request, and its payload.
+        on_lost: Called with a lost connection, before that connection's requests fail.
+        settled: Set once the client is back or has given up, so that a queued client may start.
+        stalled: True while the client reads no bytes.
+        ended: True if the client may make no further connection.
     """
 
     def __init__(self, plan: ClientPlan, context: TaskContext) -> None:
@@ -91,7 +91,7 @@ class LoadClient(RowWriter):
     async def until(self, moment: float) -> None:
         """Wait until a moment, in seconds since the run's start.
 
-        Records how late the client woke up.
+        Records how much later than that the client woke up.
         """
         # The loop's clock has steps of a millisecond, the run's clock is exact.
         while (wait := moment - self.now()) > ON_TIME_SECONDS:
@@ -113,7 +113,7 @@ class LoadClient(RowWriter):
                 each.cancel()
 
     async def ticks(self, every: float) -> AsyncIterator[float]:
-        """Yield the moments, ``every`` seconds apart, at which the client is to send a request.
+        """Yield each moment at which the client is to send a request, ``every`` seconds apart.
 
         Each moment is yielded when due, whether or not earlier requests have ended. Without an
         interval the schedule has one moment.
@@ -131,7 +131,7 @@ class LoadClient(RowWriter):
     # -- work ---------------------------------------------------------------------------------
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Run a coroutine beside the behaviour; it is cancelled when the client ends."""
+        """Run a coroutine beside the client's behaviour; it is cancelled when the client ends."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._spawned_ended)
@@ -143,9 +143,9 @@ class LoadClient(RowWriter):
             self.context.failures.append(error)
 
     def back(self) -> None:
-        """Record that the client is back: it has been served completely.
+        """Record that the client is back, which means that it has been served completely.
 
-        Only the first call counts.
+        Calls after the first one do nothing.
         """
         if not self.settled.is_set():
             self.event("back", self.now() - self.started)
@@ -163,7 +163,7 @@ class LoadClient(RowWriter):
     # -- requests -----------------------------------------------------------------------------
 
     def to(self, broker: BrokerAddress) -> Link:
-        """Return the link to a broker; behind a proxy each broker has its own tunnel."""
+        """Return the client's link to a broker; behind a proxy each broker has its own tunnel."""
         if not broker.through_proxy and broker.netloc == self.context.connector.service:
             return self.service
         if broker not in self._brokers:
@@ -184,13 +184,14 @@ class LoadClient(RowWriter):
         """Send a request, connecting first if needed, and return the answer or the failure.
 
         Args:
-            link: The connection.
-            operation: The operation's name in the row.
+            link: The link to the server, which connects if necessary.
+            operation: The name of the operation in the row that records the request.
             frame: Returns the frame for a request id.
-            due: The scheduled moment; now for a request without a schedule.
-            selection: The wanted names of a listing.
-            request_id: The id, unless the client chooses: a message's sequence id.
-            item: The subject in the row, such as a topic.
+            due: The scheduled moment; None for a request without a schedule: the current moment.
+            selection: The names that a list request asks for.
+            request_id: The id that the client itself chooses, such as a message's sequence id; by
+                default the connection chooses.
+            item: The subject of the request in the row, such as a topic.
         """
         row, answer = self.begin_row(operation, due, item), CUT
         try:
@@ -234,7 +235,7 @@ class LoadClient(RowWriter):
         matching: TopicsPattern | None = None,
         due: float | None = None,
     ) -> Answer:
-        """List the topics of the client's namespace; the answer's value is a :class:`Told`."""
+        """List the topics in the client's namespace; the answer's value is a :class:`Told`."""
         chosen = tuple(sorted(properties.items())) if properties else ()
         key = f"{pattern or ''} {[*chosen]}" if pattern or chosen else ""
         frame = lambda number: list_frame(number, self.namespace, pattern, topics_hash, chosen)  # noqa: E731
@@ -244,7 +245,7 @@ class LoadClient(RowWriter):
         )
 
     async def look_up(self, topic: str, due: float | None = None) -> Answer:
-        """Look up the broker of a topic or pattern; the answer's value is a BrokerAddress.
+        """Ask which broker serves a topic or pattern; the answer's value is a BrokerAddress.
 
         Redirects are followed as in official clients, each with a row.
         """
@@ -268,7 +269,7 @@ class LoadClient(RowWriter):
     async def open(
         self, topic: str, operation: str, frame: Callable[[int], bytes], item: str = ""
     ) -> tuple[Link, Answer]:
-        """Look up a topic and send a request to its broker; return the link and the answer."""
+        """Look up a topic's broker and send it a request; return the link to it and the answer."""
         found = await self.look_up(topic)
         if found.failed is not None:
             return self.service, found
@@ -276,13 +277,13 @@ class LoadClient(RowWriter):
         return link, await self.request(link, operation, frame, item=item)
 
     async def names_now(self, pattern: str | None) -> set[str] | None:
-        """List the topics of the client's namespace for a check, which is not recorded as a row.
+        """List the topics of the client's namespace for a check; no row records this request.
 
         Args:
-            pattern: The full pattern; None for all topics.
+            pattern: The full topics pattern; None for all topics.
 
         Returns:
-            The names; None without an answer.
+            The topic names; None if no answer arrived.
         """
         row = self._row("check", -math.inf)  # Due before all counted requests.
         frame = partial(list_frame, namespace=self.namespace, pattern=pattern)
@@ -294,16 +295,16 @@ class LoadClient(RowWriter):
 
     @property
     def links(self) -> list[Link]:
-        """The links to the service URL and to all brokers."""
+        """The client's links to the service URL and to all brokers."""
         return [self.service, *self._brokers.values()]
 
     def connection_lost(self, link: Link, reason: str) -> None:
-        """Record the loss of a connection; called before the connection's requests fail."""
+        """Record the loss of a connection; to be called before its requests fail."""
         self.event("connection-lost", text=reason)
         self.on_lost(link)
 
     def _arm(self) -> None:
-        """Set timers for when the client is to drop its connections or stop reading from them."""
+        """Set timers that make the client drop its connections or stop reading from them."""
         clock, read, now = self.context.clock, self.group.read, self.now()
         moments: list[tuple[float, Callable[[], None]]] = [
             (moment - now, self.drop) for moment in self.plan.drops if moment >= self.started
@@ -315,7 +316,7 @@ class LoadClient(RowWriter):
             self._timers.append(clock.call_at(clock.now() + max(0.0, wait), action))
 
     def drop(self) -> None:
-        """Close all connections, as the scenario plans; the client may reconnect."""
+        """Close all connections, as the scenario plans; the client may connect again."""
         for link in self.links:
             link.drop()
 
@@ -328,7 +329,7 @@ class LoadClient(RowWriter):
     # -- the task's side ----------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Perform the behaviour, beginning now."""
+        """Run the behaviour of the client's group, beginning now."""
         self.context.totals.clients[f"{self.group.name} started"] += 1
         self._arm()
         try:

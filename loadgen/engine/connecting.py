@@ -1,4 +1,4 @@
-"""Connecting of clients: address resolution, the limit of open files, the handshake."""
+"""Connecting of clients: address resolution, open-file limit, CONNECT handshake."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def parse_service_url(service_url: str) -> tuple[str, int]:
     """Return the host and port of ``pulsar://host[:port]`` or ``pulsar+ssl://host[:port]``.
 
     Raises:
-        ValueError: Another scheme, several hosts, no host, or an invalid port.
+        ValueError: The URL has another scheme, several hosts, no host, or an invalid port.
     """
     with suppress(ConnectError):
         host, port = server_address(service_url, tls=service_url.startswith(f"{TLS_SCHEME}:"))
@@ -46,7 +46,7 @@ ServerAddress = tuple[socket.AddressFamily, tuple[str, int]]
 
 
 def raise_open_file_limit(connections: int) -> None:
-    """Raise this process's limit of open files to what its connections need.
+    """Raise this process's limit of open files to the number that its connections need.
 
     Raises:
         LoadgenError: The hard limit is too low.
@@ -65,12 +65,12 @@ def raise_open_file_limit(connections: int) -> None:
 
 
 class Connector:
-    """Connects the clients of a task, only as many at a time as a listen backlog holds.
+    """Connects a task's clients, at a time at most as many as a listen backlog holds.
 
-    Mutable state: resolved addresses.
+    Mutable state: the resolved addresses of servers.
 
     Attributes:
-        service: ``host:port`` of the service URL.
+        service: ``host:port`` in the service URL.
     """
 
     def __init__(self) -> None:
@@ -80,10 +80,10 @@ class Connector:
         self._tls: ssl.SSLContext | None = None
 
     async def resolve(self, service_url: str, connections: int = 1) -> None:
-        """Resolve the server's address, and raise the limit of open files for the connections.
+        """Resolve the server's address, and raise the limit of open files to fit the connections.
 
         Raises:
-            LoadgenError: The name is unknown, a file of certificates cannot be used, or the hard
+            LoadgenError: The host name is unknown, a certificate file cannot be used, or the hard
                 limit of open files is too low.
         """
         raise_open_file_limit(connections)
@@ -104,7 +104,7 @@ class Connector:
         receive_buffer_bytes: int,
         other: str | None = None,
     ) -> str | None:
-        """Connect a client to the service URL or to ``other``; return why that failed, or None."""
+        """Connect a client to the service URL or to ``other``; return the reason of a failure."""
         try:
             async with self._places:
                 await self._connect(client, receive_buffer_bytes, other)
@@ -116,7 +116,7 @@ class Connector:
         """Open a client's connection, and wait until the server has answered CONNECT.
 
         Raises:
-            OSError: No connection; a TimeoutError without CONNECTED in time.
+            OSError: The connection failed; a TimeoutError if CONNECTED did not arrive in time.
             ConnectFailedError: The server did not answer CONNECT with CONNECTED.
         """
         netloc = self.service if other is None else other
@@ -155,7 +155,7 @@ async def _resolved(host: str, port: int) -> ServerAddress:
 
 
 def connect_failure(error: Exception) -> str:
-    """Return, in words, why a connection could not be made."""
+    """Return the reason, in words, why a connection could not be made."""
     if isinstance(error, TimeoutError) and not error.errno:
         return f"no CONNECTED within {CONNECT_TIMEOUT_SECONDS:g} s"
     if isinstance(error, ssl.SSLError):

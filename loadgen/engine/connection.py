@@ -1,4 +1,4 @@
-"""A client's connection, which matches answers to requests and reads at a set speed.
+"""A client's connection, which matches answers to requests and reads at a limited speed.
 
 Reading is paused and resumed by an exact token budget, and a read never exceeds the budget, so the
 server meets a reader of exactly that speed. Sockets and virtual time share the class and differ in
@@ -50,11 +50,11 @@ _REFUSING = (Type.LOOKUP_RESPONSE, Type.SEND_ERROR, Type.ERROR)
 
 
 class BrokerAddress(NamedTuple):
-    """The address of a topic's broker, from the answer to a lookup.
+    """The address of the broker that serves a topic, taken from a lookup's answer.
 
     Attributes:
         url: ``pulsar://host:port``.
-        through_proxy: Whether the client connects by a tunnel of the service URL's proxy.
+        through_proxy: Whether the client connects through a tunnel of the service URL's proxy.
     """
 
     url: str
@@ -67,13 +67,13 @@ class BrokerAddress(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """Which names a list request asks for, and which of them the caller wants.
+    """The names that a list request asks for, and those among them that the caller wants.
 
     Attributes:
         key: Pattern and properties of the request; empty for all names.
-        asked_hash: The hash in the request.
-        names_wanted: The most names to return; further names are only counted.
-        matching: Selects the names to return: a broker may leave the pattern to the client.
+        asked_hash: The topics hash that the request contains.
+        names_wanted: The largest number of names to return; further names are only counted.
+        matching: Selects the names to return, because a broker may leave that to the client.
     """
 
     key: str = ""
@@ -83,7 +83,7 @@ class Selection(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """A request under way: the future of its answer, its row, and the wanted names."""
+    """A request under way: the future of its answer, its row, and the names that it asks for."""
 
     answer: asyncio.Future[Any]
     row: RequestRow
@@ -94,23 +94,23 @@ EVERYTHING = Selection()
 
 
 class LoadConnection(asyncio.BufferedProtocol):
-    """A client's connection to a server.
+    """A simulated client's connection to a server.
 
-    Mutable state: the transport, requests under way, the reading speed.
+    Mutable state: the transport, the requests under way, and the reading speed.
 
     Bound: the requests that the client has under way.
 
     Args:
         plan: The client's plan; answers are compared with the plan's namespace.
         context: The state that the clients of the task share.
-        on_ended: Called once, after the handshake, with the reason of the connection's end.
-        on_pushed: Called with commands that answer no request, and the payload.
+        on_ended: Called once after the handshake, with the reason why the connection ended.
+        on_pushed: Called with a command that answers no request, and its payload.
         tunnel_to: ``host:port`` of the broker at the end of a proxy's tunnel.
 
     Attributes:
-        handshake: Future of the server's version.
+        handshake: Future of the server's version, which CONNECTED contains.
         features: The server's features, after the handshake.
-        budget: Bytes that may be read now; None: unlimited.
+        budget: The budget of bytes that may be read now; None: reading is not limited.
     """
 
     def __init__(
@@ -141,12 +141,12 @@ class LoadConnection(asyncio.BufferedProtocol):
 
     @property
     def usable(self) -> bool:
-        """True if a request can be sent now."""
+        """True if a request can be sent on the connection now."""
         return not self._closed and self.handshake.done() and self._open is not None
 
     @property
     def _open(self) -> asyncio.Transport | None:
-        """The transport; None if it is closing or not yet connected."""
+        """The transport of the connection; None if it is closing or not yet connected."""
         transport = self._transport
         return None if transport is None or transport.is_closing() else transport
 
@@ -160,7 +160,7 @@ class LoadConnection(asyncio.BufferedProtocol):
     ) -> asyncio.Future[Any]:
         """Send a request; the future's result is the answer, or a :class:`Failed`.
 
-        The row records the moment of the answer's first byte, and the bytes.
+        The row records the moment of the answer's first byte, and the answer's size.
         """
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting[request_id] = Waiting(answer, row, selection)
@@ -168,13 +168,13 @@ class LoadConnection(asyncio.BufferedProtocol):
         return answer
 
     def forget(self, request_id: int) -> None:
-        """Stop waiting for the answer to a request."""
+        """Stop waiting for the answer to a request with the given id."""
         self._waiting.pop(request_id, None)
 
     # -- reading ------------------------------------------------------------------------------
 
     def stall(self, stalled: bool) -> None:
-        """Stop reading from the socket, or resume reading."""
+        """Stop reading from the connection, or resume reading."""
         self._stalled = stalled
         self.context.unread.forget(self)
         if stalled and (transport := self._open) is not None:
@@ -198,12 +198,12 @@ class LoadConnection(asyncio.BufferedProtocol):
     # -- called by the transport --------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Send CONNECT, once the transport is connected."""
+        """Send CONNECT as soon as the transport is connected."""
         self._transport = cast("asyncio.Transport", transport)
         self._transport.write(self._connect_frame)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return a buffer of the size that may be read now, ignoring the loop's size hint."""
+        """Return a buffer for the bytes that may be read now, whatever size the loop suggests."""
         if self.budget is None:
             return self.context.scratch
         allowed = self.budget.available_bytes(self.context.time.monotonic())
@@ -225,7 +225,7 @@ class LoadConnection(asyncio.BufferedProtocol):
 
     @property
     def bytes_wanted(self) -> int:
-        """The number of bytes that must arrive before waking the reader is worthwhile."""
+        """The number of received bytes from which on it is worthwhile to wake the reader."""
         return self._stream.wanted
 
     def received(self, chunk: memoryview) -> None:
@@ -251,7 +251,7 @@ class LoadConnection(asyncio.BufferedProtocol):
     # -- frames that arrive -------------------------------------------------------------------
 
     def receive(self, received: Listing | pb.BaseCommand, payload: bytes = b"") -> None:
-        """Handle a received listing or command."""
+        """Process a complete listing or command, as the answer to a request if it is one."""
         if isinstance(received, Listing):
             self._listed(*received)
         elif received.type == Type.PING:
@@ -314,7 +314,7 @@ class LoadConnection(asyncio.BufferedProtocol):
     # -- the end ------------------------------------------------------------------------------
 
     def drop(self, reason: str) -> None:
-        """Close the connection, failing the requests under way with ``reason``."""
+        """Close the connection; the requests under way fail with ``reason``."""
         self._over(reason)
         self.close()
 

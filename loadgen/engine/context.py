@@ -1,4 +1,4 @@
-"""The state that the clients of a task share, such as clock, connector, rows and totals."""
+"""The state that the clients of a task share, such as its clock, connector, rows and totals."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class RunTime:
 
 @dataclass(frozen=True, slots=True)
 class TaskContext:
-    """The state that the clients of a task share.
+    """The state that the clients of one task share.
 
     Time and transport are those of sockets by default; virtual time and tests replace both.
 
@@ -59,10 +59,10 @@ class TaskContext:
         warm_up: Requests due earlier do not count in totals and figures.
         end: Requests due at this moment or later are not sent.
         authentication: Credentials for CONNECT and for challenges; None: no credentials.
-        lags: How late the first client of each scheduled moment was, in seconds, by moment.
-        failures: Errors of this program in behaviours; any ends the run.
-        scratch: Read buffer of all connections of a loop. One is enough: a loop fills the buffer
-            and hands it over within a single step.
+        lags: Delay of the first client of each scheduled moment, in seconds, by moment.
+        failures: Errors in this program's behaviours; a single one ends the run.
+        scratch: Read buffer of all connections of an event loop. One is enough: a loop fills the
+            buffer and hands it over within a single step.
     """
 
     service_url: str

@@ -1,13 +1,14 @@
 """The control channel between a run's tasks and the driver, the process that started them.
 
-It carries the agreed start, totals, an early end and each task's final facts.
+It carries the agreed start of the run, totals, the request to end early, and each task's final
+facts.
 
-Each task opens a TCP connection to the driver, wherever the task runs; messages are JSON, an object
-a line. A task identifies itself with a secret of the run, from the task's plan. Before the start
-the driver reads each task's clock several times: the answer with the shortest round trip gives the
-clock's offset, so that all tasks begin simultaneously whatever their clocks show. Totals are sent
-once a second; results do not depend on totals. A task ends with a message of facts: without facts
-the driver counts the task as lost.
+Each task opens a TCP connection to the driver, wherever the task runs; messages are JSON, one
+object per line. A task identifies itself with a secret of the run, from the task's plan. Before the
+start the driver reads each task's clock several times: the answer with the shortest round trip
+gives the clock's offset, so that all tasks begin simultaneously whatever their clocks show. Tasks
+send totals once a second; the results of the run do not depend on totals. A task ends with a
+message of facts: without facts the driver counts the task as lost.
 """
 
 from __future__ import annotations
@@ -51,13 +52,13 @@ class ControlAddress(BaseModel):
 
 
 class Start(NamedTuple):
-    """The start of the run that driver and tasks agreed on.
+    """The start of the run, as agreed between the driver and its tasks.
 
     Attributes:
-        own_epoch_seconds: On the task's wall clock.
-        epoch_seconds: On the driver's.
-        ahead_seconds: How far the task's clock is ahead of the driver's; ``doubt_seconds``: the
-            uncertainty.
+        own_epoch_seconds: The start on the task's wall clock, in seconds of the epoch.
+        epoch_seconds: The start on the driver's wall clock.
+        ahead_seconds: How far the task's clock is ahead of the driver's, with an uncertainty of
+            ``doubt_seconds``.
     """
 
     own_epoch_seconds: float
@@ -67,13 +68,13 @@ class Start(NamedTuple):
 
 
 class Control:
-    """A task's end of the control channel, for a task without a driver.
+    """A stand-in for the control channel, for a task that has no driver.
 
-    The task starts on its own and never ends early.
+    The task starts when it is ready, and never ends early.
 
     Args:
-        on_start: Called with the start, in seconds of the epoch.
-        lead_seconds: From the call to the start.
+        on_start: Called with the moment of the start, in seconds of the epoch.
+        lead_seconds: Seconds from the call of :meth:`start` to the run's start.
     """
 
     def __init__(
@@ -85,23 +86,23 @@ class Control:
         self._lead_seconds = lead_seconds
 
     def listen(self, stop: Callable[[], None]) -> None:
-        """Register a function that is called when the driver ends the run early."""
+        """Ignore ``stop``, which a driver's request to end early would call."""
 
     async def start(self, wall: Callable[[], float]) -> Start:
-        """Report that all clients are connected, and wait for the run's agreed start.
+        """Return a start ``lead_seconds`` from now; a :class:`ControlClient` waits for the driver.
 
         Args:
             wall: Reads the task's wall clock.
 
         Raises:
-            LoadgenError: The driver is gone, or refuses the task's clock.
+            LoadgenError: With a driver: it is gone, or refuses the task's clock.
         """
         t0 = wall() + self._lead_seconds
         self._on_start(t0)
         return Start(t0, t0)
 
     def report(self, totals: Totals) -> None:
-        """Send the task's totals to the driver, or drop them if too many bytes are unsent."""
+        """Ignore the task's totals, which a :class:`ControlClient` sends to the driver."""
 
 
 def line(**told: Any) -> bytes:  # noqa: ANN401 - what JSON has
@@ -110,16 +111,16 @@ def line(**told: Any) -> bytes:  # noqa: ANN401 - what JSON has
 
 
 def proof(key: str, nonce: str, task: int) -> str:
-    """Return an HMAC by which a task proves to the driver that it knows the run's secret."""
+    """Return an HMAC with which a task proves to the driver that it has the run's secret."""
     return hmac.digest(key.encode(), f"{nonce} {task}".encode(), "sha256").hex()
 
 
 class ControlClient(Control):
-    """A task's end of the control channel, over TCP.
+    """A task's end of the control channel: a TCP connection to the driver.
 
-    Mutable state: the connection, and what the driver has sent.
+    Mutable state: the connection, and the messages that the driver has sent.
 
-    Create within the task's loop; the other methods need a connection.
+    Create it within the task's event loop. :meth:`connect` must be called before other methods.
     """
 
     _reader: asyncio.StreamReader
@@ -172,7 +173,7 @@ class ControlClient(Control):
             told = json.loads(await self._reader.readline())
         except (OSError, ValueError):
             raise LoadgenError(
-                f"the driver at {host}:{port} does not let task {self._task} in: it has another "
+                f"the driver at {host}:{port} does not admit task {self._task}: it has another "
                 "run, or the connection broke"
             ) from None
         if "refused" in told:
@@ -185,7 +186,7 @@ class ControlClient(Control):
             self._writer.write(line(**told))
 
     def listen(self, stop: Callable[[], None]) -> None:
-        """Listen to the driver, and call ``stop`` when it ends the run early."""
+        """Receive the driver's messages, and call ``stop`` when the driver ends the run early."""
         self._listening = asyncio.get_running_loop().create_task(self._listen(stop))
 
     async def _listen(self, stop: Callable[[], None]) -> None:
@@ -218,7 +219,7 @@ class ControlClient(Control):
             self._send(totals=TOTALS.dump_python(totals, mode="json"))
 
     def end(self, facts: dict[str, Any]) -> None:
-        """Send the task's final facts to the driver, once all rows are written."""
+        """Send the task's final facts to the driver, after all rows are written."""
         self._send(facts=facts)
 
     async def close(self) -> None:

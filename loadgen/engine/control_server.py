@@ -1,7 +1,7 @@
-"""The driver's end of the control channel, which sets the start and adds up tasks' totals.
+"""The driver's end of the control channel: it sets the start and adds up the tasks' totals.
 
-If a task is lost after the start the remaining tasks end early, because their load is no longer the
-document's. A task is admitted only once, so a load is never offered twice.
+If a task is lost after the start, the remaining tasks end early, because their load is no longer
+that of the document. A task is admitted only once, so a load is never offered twice.
 """
 
 from __future__ import annotations
@@ -54,16 +54,16 @@ _BACKLOG, _MORE_STRANGERS = 1_024, 16
 class ControlServer:
     """The driver's end of the control channel: a thread that serves all tasks of a run.
 
-    Bound: a connection for each task, plus as many and a few of strangers, closed after ten
-    seconds or by the next connection.
+    Bound: a connection for each task. Unidentified connections are as many and a few more; each is
+    closed after ten seconds, or when it is the oldest of too many.
 
     Args:
         tasks: The number of tasks.
-        observer: Called with the totals of all tasks, from the thread.
+        observer: Called from the thread with the sum of all tasks' totals.
         on_agreed: Called once with the agreed start, in seconds of the epoch.
 
     Attributes:
-        agreed: Whether the start is agreed.
+        agreed: Whether the start of the run is agreed.
     """
 
     def __init__(
@@ -101,10 +101,10 @@ class ControlServer:
 
         Args:
             host: The driver's host, as seen from tasks.
-            port: 0: any free port.
-            bind: The address to listen on; empty: the host.
-            carried: Values sent to each proven task, such as credentials: a plan is
-                written to files on the way.
+            port: The port to listen on; 0: any free port.
+            bind: The address to listen on; empty: that of ``host``.
+            carried: Values sent to each identified task, such as credentials, which must not be in
+                a task's plan because a plan is written to files on the way.
 
         Raises:
             LoadgenError: The address cannot be used, or the carried values are too large.
@@ -112,8 +112,8 @@ class ControlServer:
         self._carried = carried or {}
         if (size := len(line(welcome=self._carried))) > LARGEST_LINE_BYTES:
             raise LoadgenError(
-                f"credentials and trusted certificates have {size:,} bytes, and tasks can be told "
-                f"{LARGEST_LINE_BYTES:,}: name a smaller file of certificates"
+                f"credentials and trusted certificates have {size:,} bytes, and a task is sent "
+                f"at most {LARGEST_LINE_BYTES:,}: name a smaller file of certificates"
             )
         try:
             listener = socket.create_server((bind or host, port), backlog=_BACKLOG)
@@ -131,13 +131,13 @@ class ControlServer:
                 self._loop.call_soon_threadsafe(self._tell_all, {"stop": True})
 
     def rest(self, error: LoadgenError) -> tuple[list[Any], str]:
-        """End the remaining tasks after a failure; return their facts, and which tasks were lost.
+        """End the remaining tasks after a failure; return their facts, and words on the lost tasks.
 
         Args:
-            error: The failure of the run.
+            error: The failure that ends the run.
 
         Raises:
-            LoadgenError: The given error: no load was offered yet, or no task is left.
+            LoadgenError: The given error, because no load was offered yet or no task is left.
         """
         give_up = time.monotonic() + LAST_SECONDS
         if self.agreed:
@@ -174,7 +174,7 @@ class ControlServer:
         """Serve a task's connection until it ends; close it if the peer is no task of the run.
 
         Raises:
-            ValueError: An invalid message; other errors of ``_ENDS`` end the connection likewise.
+            ValueError: A message is invalid; other errors of ``_ENDS`` also end the connection.
         """
         self._strangers[writer] = None
         if len(self._strangers) > self._tasks + _MORE_STRANGERS:
@@ -205,7 +205,7 @@ class ControlServer:
         """Authenticate a connection, and return the number of its task.
 
         Raises:
-            ValueError: A stranger.
+            ValueError: The peer is not a task of this run.
         """
         nonce = secrets.token_hex(16)
         writer.write(line(nonce=nonce))
@@ -236,7 +236,7 @@ class ControlServer:
     async def _clock_of(
         self, task: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> tuple[float, float]:
-        """Return the shortest round trip to a task, and how far its clock is ahead, in seconds."""
+        """Return the shortest round trip to a task, and its clock's lead, both in seconds."""
         readings = []
         for _ in range(_READINGS):
             asked, began = time.time(), time.monotonic()  # The wall clock may be set in between.
@@ -280,7 +280,7 @@ class ControlServer:
 
 
 def _refusal(task: int, doubt_seconds: float, ahead_seconds: float) -> str:
-    """Return why a task's clock is unusable; empty if it is usable."""
+    """Return the reason why a task's clock is unusable; empty if the clock is usable."""
     if abs(ahead_seconds) > MOST_SKEW_SECONDS:
         way = "ahead of" if ahead_seconds > 0 else "behind"
         return (

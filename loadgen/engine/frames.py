@@ -1,4 +1,4 @@
-"""The frames that clients send, and the header in each published message."""
+"""Frames that the load's clients send, and the header in each message that they publish."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def connect_frame(
     """Return the frame of a CONNECT command.
 
     Args:
-        tunnel_to: ``host:port`` of a broker, for a proxy's tunnel.
-        authentication: The credentials.
+        tunnel_to: ``host:port`` of the broker to which a proxy opens a tunnel.
+        authentication: The credentials of the client.
 
     Raises:
         UsageError: The credentials cannot be read.
@@ -122,7 +122,7 @@ def list_frame(
 
 
 def request_frame(command: Request) -> Callable[[int], bytes]:
-    """Return a function that sets a command's request id and returns its frame."""
+    """Return a function that returns a command's frame, given the request id."""
 
     def frame(request_id: int) -> bytes:
         command.request_id = request_id
@@ -132,11 +132,11 @@ def request_frame(command: Request) -> Callable[[int], bytes]:
 
 
 class Message(NamedTuple):
-    """The header in a message's payload: the client, the message's number, and when it was due.
+    """The header in a message's payload: its client, its number, and when it was due.
 
     Attributes:
-        client: Number of the publishing client.
-        number: Number among the client's messages, from 1: the sequence id.
+        client: Number of the client that published the message.
+        number: Number of the message among the client's messages, from 1; also the sequence id.
         due: When the message was due, in seconds since the agreed start.
     """
 
@@ -148,7 +148,7 @@ class Message(NamedTuple):
 def message_frame(message: Message, size_bytes: int, keys: int) -> bytes:
     """Return the frame of a SEND command with a message of ``size_bytes``.
 
-    Its partition key is one of ``keys`` different ones.
+    The partition key of the message is one of ``keys`` different ones.
     """
     send = pb.CommandSend(producer_id=PRODUCER_ID, sequence_id=message.number, num_messages=1)
     metadata = pb.MessageMetadata(
@@ -162,11 +162,11 @@ def message_frame(message: Message, size_bytes: int, keys: int) -> bytes:
 
 
 def read_message(tail: bytes, size_bytes: int) -> Message | None:
-    """Parse the header of a received message; None if the message is damaged.
+    """Parse the header in a received message's payload; None if the message is damaged.
 
     Args:
-        tail: Checksum, metadata and payload.
-        size_bytes: Size of a whole payload.
+        tail: The received checksum, metadata and payload.
+        size_bytes: The size of an undamaged payload.
     """
     if not verify_checksum(tail):
         return None

@@ -1,4 +1,4 @@
-"""A client's lasting link to a server, which connects when needed, also after a loss."""
+"""A client's link to a server, which connects on demand, also after a lost connection."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ CLOSED = "the connection was closed after the handshake"
 
 
 class Answer(NamedTuple):
-    """How a request ended: with an answer, or with a failure.
+    """The outcome of a request: an answer or a failure.
 
     Attributes:
-        value: The answer; None without an answer.
-        failed: The reason of the failure.
+        value: The answer; None after a failure.
+        failed: The reason of the failure; None with an answer.
     """
 
     value: Any = None
@@ -35,14 +35,14 @@ CUT = Answer(failed=Failed(Unanswered.TIMED_OUT, RUN_ENDED))
 
 
 class Patience:
-    """The timeouts of a client's requests, with a single timer for all of them.
+    """The timeouts of a client's requests, which share a single timer.
 
-    Mutable state: deadlines in the order of sending, and the timer. Bound: the requests that
-    the client has under way.
+    Mutable state: deadlines in the order of sending, and the timer. Bound: the requests that the
+    client has under way.
 
     Args:
         clock: Arms the timer.
-        failed: The result of requests that time out.
+        failed: The result that requests get when they time out.
     """
 
     def __init__(self, clock: Clock, failed: Failed) -> None:
@@ -52,7 +52,7 @@ class Patience:
         self._timer: TimerHandle | None = None
 
     def add(self, waiting: asyncio.Future[Any], end: float) -> None:
-        """Set the time at which a request times out; requests that have ended do not time out."""
+        """Set the time at which a request times out; no effect on a request that has ended."""
         while self._waiting and self._waiting[0][1].done():
             self._waiting.popleft()
         self._waiting.append((end, waiting))
@@ -76,13 +76,13 @@ class Patience:
 
 
 class Link:
-    """A client's lasting link to a server, which connects when needed, also after a loss.
+    """A client's link to a server, which connects on demand, also after a lost connection.
 
-    Mutable state: the connection, and the attempt under way.
+    Mutable state: the connection, and the connection attempt under way.
 
     Args:
-        client: The client.
-        broker: The broker; None for the service URL.
+        client: The client that owns the link.
+        broker: The broker to connect to; None for the server of the service URL.
     """
 
     def __init__(self, client: Any, broker: BrokerAddress | None) -> None:  # noqa: ANN401
@@ -94,7 +94,7 @@ class Link:
         self.lost = asyncio.Event()
 
     async def ready(self) -> str | None:
-        """Connect unless already connected; return why that failed, or None."""
+        """Connect unless already connected; return the reason of a failure, or None."""
         if self.connection is not None:
             return None
         if self._making is None:
@@ -132,18 +132,18 @@ class Link:
             self._client.connection_lost(self, reason)
 
     def drop(self) -> None:
-        """Close the connection by the client's own decision; it counts as lost."""
+        """Close the connection by the client's own decision; the connection counts as lost."""
         if self.connection is not None:
             self.connection.drop("dropped by the client")
 
     def close(self) -> None:
-        """Close the connection for good, without counting it as lost."""
+        """Close the connection for good; the connection does not count as lost."""
         connection, self.connection = self.connection, None
         if connection is not None:
             connection.close()
 
     def patience_end(self) -> float:
-        """Return when a request sent now times out, on the run's clock."""
+        """Return the moment when a request sent now times out, on the run's clock."""
         client = self._client
         seconds: float = client.group.timeout
         end: float = client.context.clock.now() + seconds

@@ -1,11 +1,11 @@
-"""Limits of how fast a client reads: an exact token bucket, one token per byte.
+"""Limits of a client's reading speed: an exact token bucket, with one token per byte.
 
-Over sockets a connection takes from the budget before each read. In virtual time the reads of a
-whole stretch are computed in a step, by the same budget.
+Over sockets a connection takes tokens from the budget before each read. In virtual time the reads
+of a whole stretch are computed in one step, by the same budget.
 
-Over any stretch of time a reader takes at most ``rate * time`` bytes and a burst of at most
-two quanta. The next read makes up for late timers, up to one quantum, so that the average is the
-rate and not a little less.
+Over any stretch of time a reader takes at most ``rate * time`` bytes and a burst of at most two
+quanta. After a timer that fired late, the next read makes up for it by up to one quantum, so that
+the average is the rate and not a little less.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _FUZZ = 1e-9
 
 
 def quantum_bytes(rate_bytes_per_second: float) -> int:
-    """Return the most bytes that a client of this reading speed reads at a time."""
+    """Return the largest number of bytes that a client of a given reading speed reads at once."""
     quantum = int(rate_bytes_per_second * _QUANTUM_SECONDS)
     return min(max(quantum, _SMALLEST_QUANTUM_BYTES), LARGEST_QUANTUM_BYTES)
 
 
 class ReadBudget(TokenBucket):
-    """A token bucket of the bytes that a reader may read now.
+    """A token bucket that limits the number of bytes that a reader may read now.
 
     Args:
-        rate_bytes_per_second: The reading speed; readers without a limit have no budget.
+        rate_bytes_per_second: The reading speed; unlimited readers have no budget.
         now_seconds: The moment from which tokens accrue.
     """
 
@@ -42,13 +42,13 @@ class ReadBudget(TokenBucket):
         self.tokens = float(self._quantum)
 
     def available_bytes(self, now_seconds: float) -> int:
-        """Return the number of bytes that may be read at ``now_seconds``; 0 means to wait."""
+        """Return the number of bytes that may be read at ``now_seconds``; 0 means to pause."""
         return min(int(self.refill(now_seconds) + _FUZZ), LARGEST_QUANTUM_BYTES)
 
     def pause_seconds(self, now_seconds: float) -> float:
-        """Return for how many seconds to pause reading.
+        """Return the number of seconds for which the reader has to pause.
 
-        That is 0 while half of a quantum, the most bytes of a read, may be read.
+        That is 0 while half of a quantum (the largest number of bytes of a read) may be read.
 
         With less left, the pause lasts for a whole quantum: tokens accrue continuously, and reading
         byte by byte would be wasteful.
@@ -64,27 +64,28 @@ class ReadBudget(TokenBucket):
 class Reader:
     """A reader in virtual time that reads all bytes immediately.
 
-    Offsets count from the stream's beginning.
+    Offsets count bytes from the stream's beginning; ``visible`` is the end of the bytes that can be
+    read.
     """
 
     def read_by(self, now: float, read: int, visible: int) -> int:
-        """Return how many bytes are read until ``now``, if ``visible`` has been constant so far."""
+        """Return the number of bytes read by ``now``, if ``visible`` has been constant so far."""
         return visible
 
     def moment_of(self, offset: int, now: float, read: int, visible: int) -> float | None:
-        """Return when the byte at ``offset`` is read; None if that needs more visible bytes."""
+        """Return when the byte at ``offset`` is read; None if it is beyond the visible bytes."""
         return now if offset <= visible else None
 
 
 class Never(Reader):
-    """A reader in virtual time that reads nothing."""
+    """A reader in virtual time that never reads."""
 
     def read_by(self, now: float, read: int, visible: int) -> int:
-        """Return how many bytes are read until ``now``: only those already read."""
+        """Return the number of bytes read by ``now``, which never increases."""
         return read
 
     def moment_of(self, offset: int, now: float, read: int, visible: int) -> float | None:
-        """Return when the byte at ``offset`` is read: never, so None."""
+        """Return None, because the byte at ``offset`` is never read."""
         return None
 
 
@@ -92,9 +93,9 @@ UNLIMITED, NEVER = Reader(), Never()
 
 
 class Paced(ReadBudget, Reader):
-    """A reader in virtual time that reads at the speed of a ReadBudget.
+    """A reader in virtual time that reads at the speed that a ReadBudget allows.
 
-    Many reads are computed by one division.
+    A single division computes many reads.
     """
 
     def __init__(self, rate: float, now: float) -> None:
@@ -103,7 +104,7 @@ class Paced(ReadBudget, Reader):
         self._resumes = now  # The next read comes no earlier.
 
     def read_by(self, now: float, read: int, visible: int) -> int:
-        """Return how many bytes are read until ``now``, if ``visible`` has been constant so far."""
+        """Return the number of bytes read by ``now``, if ``visible`` has been constant so far."""
         while read < visible and self._resumes <= now + _FUZZ:
             read += self._step(max(self._resumes, self._since), read, visible)
             if self.tokens < 1 and self._resumes <= now:
@@ -126,7 +127,7 @@ class Paced(ReadBudget, Reader):
         return size
 
     def moment_of(self, offset: int, now: float, read: int, visible: int) -> float | None:
-        """Return when the byte at ``offset`` is read; None if that needs more visible bytes."""
+        """Return when the byte at ``offset`` is read; None if it is beyond the visible bytes."""
         if offset > visible:
             return None
         kept = self.tokens, self._since, self._resumes

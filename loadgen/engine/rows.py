@@ -1,6 +1,6 @@
-"""The rows in which a task records requests and events, and the reasons of failures.
+"""The rows in which a task records its clients' requests and events, and masked failure reasons.
 
-A thousand refusals for a single cause carry a thousand request ids, ports and sizes; masked, they
+A thousand refusals for a single cause contain a thousand request ids, ports and sizes; masked, they
 become one reason with a count.
 """
 
@@ -36,7 +36,7 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 class Outcome(StrEnum):
-    """The ways in which a request ends."""
+    """The possible outcomes of a request."""
 
     ANSWERED = "answered"
     REFUSED = "refused"
@@ -47,11 +47,11 @@ class Outcome(StrEnum):
 
 
 class Failed(NamedTuple):
-    """Why a request got no answer.
+    """The failure of a request: a code, and a reason in words.
 
     Attributes:
-        failure: The server's error code, or the kind of failure without a code.
-        reason: In words, masked so that reasons can be counted.
+        failure: The server's error code; without one, the kind of failure.
+        reason: The reason in words, masked so that equal reasons can be counted.
     """
 
     failure: Failure
@@ -60,19 +60,19 @@ class Failed(NamedTuple):
 
 @dataclass(slots=True)
 class RequestRow:
-    """The record of a request; times are seconds since the run's agreed start.
+    """The record of one request; times are in seconds since the run's agreed start.
 
     Attributes:
         operation: ``list``, ``watch``, ``lookup``, ``publish``, ...
-        due: Scheduled moment of sending.
-        sent: None for a request that was not sent.
+        due: The scheduled moment of sending.
+        sent: When the request was sent; None if it was not sent.
         first_byte: When the answer's first byte was read.
         done: When the answer's last byte was read, or the request ended otherwise.
-        outcome: None while under way.
-        bytes: Of the answer.
-        topics: Number of names in the answer, once verified.
-        item: The subject, for operations with many: a message's number, a topic.
-        answer: A listing, for verification when the run is over.
+        outcome: How the request ended; None while it is under way.
+        bytes: Size of the answer in bytes.
+        topics: Number of topic names in the answer, once verified.
+        item: The subject of the request, such as a message's number or a topic.
+        answer: The received listing, for verification when the run is over.
     """
 
     client: int
@@ -95,13 +95,13 @@ class RequestRow:
 
 @dataclass(slots=True)
 class EventRow:
-    """The record of something that happened to a client, other than a request.
+    """The record of a client's event that is not a request, such as a reconnection.
 
     Attributes:
         at: Seconds since the agreed start.
-        what: ``back``, ``gave-up``, ``reconnected``, ...
-        value: The event's number.
-        text: The event's words.
+        what: The kind of event: ``back``, ``gave-up``, ``reconnected``, ...
+        value: A number that belongs to the event, such as seconds; None if it has none.
+        text: Words that belong to the event, such as a reason; empty if it has none.
     """
 
     at: float
@@ -116,9 +116,9 @@ class EventRow:
 
 @dataclass(slots=True)
 class Rows:
-    """All rows of a task, in the order in which requests and events began.
+    """All rows of one task, in the order in which the requests and events began.
 
-    Bound: the requests that a document may have.
+    Bound: the number of requests that a document may have.
     """
 
     # Without repr: asyncio logs a finished task together with the result.
@@ -130,9 +130,9 @@ class Rows:
 
 
 def refusal_reason(error: int, message: str) -> str:
-    """Return ``<ServerError name>: <message>``, with placeholders for parts that vary.
+    """Return a refusal as ``<ServerError name>: <message>``, with placeholders for varying parts.
 
-    Of a JSON message only ``errorMsg`` is kept.
+    Of a JSON message only the value of ``errorMsg`` is kept.
     """
     known = pb.ServerError.DESCRIPTOR.values_by_number.get(error)
     # Codes newer than ours keep the number.
@@ -141,7 +141,7 @@ def refusal_reason(error: int, message: str) -> str:
 
 
 def masked(text: str) -> str:
-    """Replace addresses, identifiers and numbers in a reason with placeholders."""
+    """Replace the addresses, identifiers and numbers in a failure's reason by placeholders."""
     text = _ADDRESS.sub("<address>", text)
     text = _HEXADECIMAL.sub("<id>", text)
     return _NUMBER.sub("<n>", text)

@@ -1,4 +1,4 @@
-"""Measurement of a task: the event loop's lag, and its use of the processor and files."""
+"""Measurement of a task: its event loop's lag, processor time and open files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TaskWatch:
 
     Mutable state: the measurements since the run's start.
 
-    Bound: twenty figures a second of the run.
+    Bound: twenty measurements for each second of the run.
     """
 
     def __init__(self, clock: Clock, run_time: RunTime) -> None:
@@ -40,13 +40,13 @@ class TaskWatch:
         self._due_seconds = math.inf
 
     def begin(self) -> None:
-        """Begin measuring at the run's start, or now if the start is past."""
+        """Begin measuring at the run's start, or now if the start has passed."""
         self._descriptors = _open_descriptors()
         self._due_seconds = max(0.0, self._time.seconds())
         self._arm()
 
     def end(self, lags: Sequence[float]) -> dict[str, Any]:
-        """Return the task's measurements.
+        """Stop measuring, and return the task's measurements.
 
         ``lags`` are the delays of scheduled requests, in seconds.
         """
@@ -81,9 +81,9 @@ class TaskWatch:
         self._arm()
 
     def _note(self, now_seconds: float) -> None:
-        """Record by how much a probe of the event loop was late.
+        """Record the delay of a probe of the event loop.
 
-        Later probes keep their schedule.
+        The schedule of later probes stays the same.
         """
         self._loop_lags.append(max(0.0, now_seconds - self._due_seconds))
         self._due_seconds += PROBE_SECONDS
@@ -94,7 +94,7 @@ def _p99(values: Sequence[float]) -> float:
 
 
 def _open_descriptors() -> int:
-    """Return the number of this process's open files; 0 if the system does not tell."""
+    """Return the number of this process's open files; 0 if the system does not provide it."""
     with suppress(OSError):
         return len(os.listdir(_OPEN_FILES))
     return 0

@@ -1,4 +1,4 @@
-"""The totals of a running task, only for display and Prometheus.
+"""Running totals of a task's requests, used only for display and Prometheus.
 
 The results of a run are computed from its rows.
 
@@ -36,12 +36,12 @@ def bucket_of(seconds: float) -> int:
 
 
 def seconds_of(bucket: int) -> float:
-    """Return the longest latency that a bucket counts; the last bucket is open-ended."""
+    """Return the longest latency that a bucket counts; the last bucket has no upper end."""
     return _ENDS[bucket]
 
 
 def percentile(counts: Sequence[int], share: float) -> float | None:
-    """Return the upper end of the bucket that contains a percentile; None without counts."""
+    """Return the upper end of the latency bucket with a percentile; None without counts."""
     below = [*accumulate(counts)]
     return seconds_of(bisect_left(below, share * below[-1])) if below[-1] else None
 
@@ -50,8 +50,8 @@ def nearest_rank(ordered: Sequence[float], share: float) -> float:
     """Return a percentile of sorted values by the nearest-rank method.
 
     Args:
-        ordered: At least one value.
-        share: From 0 to 1.
+        ordered: The sorted values, at least one.
+        share: The percentile as a share from 0 to 1.
     """
     rank = math.ceil(round(share * len(ordered), 9))
     return ordered[max(rank, 1) - 1]
@@ -59,15 +59,16 @@ def nearest_rank(ordered: Sequence[float], share: float) -> float:
 
 @dataclass
 class Totals:
-    """Counts of requests, connections and bytes, of a task or of a whole run.
+    """Counts of the requests, connections and bytes of one task or of a whole run.
 
     Attributes:
         phase: ``connect``, ``warm-up``, ``measure``, ``hold`` or ``drain``.
-        connected: Connections after the handshake.
-        bytes: Bytes read.
-        ended: Requests that ended, by ``group operation outcome``.
-        clients: Clients that started, were back and gave up, by ``group what``.
-        latencies: Answers of each group by bucket of the time since they were due.
+        connected: Connections that have completed the handshake.
+        bytes: Number of bytes read.
+        ended: Number of ended requests, by ``group operation outcome``.
+        clients: Number of clients that started, were back and gave up, by ``group what``.
+        latencies: For each group, the number of answers in each bucket of the time since they were
+            due.
     """
 
     phase: str = "connect"
@@ -79,7 +80,7 @@ class Totals:
     latencies: dict[str, _Latencies] = Field(default_factory=dict)
 
     def end(self, row: RequestRow) -> None:
-        """Count a request that has ended."""
+        """Count a request that has ended, and its latency if it was answered."""
         self.ended[f"{row.group} {row.operation} {row.outcome}"] += 1
         if row.outcome is Outcome.ANSWERED and row.done is not None:
             counts = self.latencies.setdefault(row.group, [0] * BUCKETS)
@@ -91,7 +92,7 @@ class Totals:
         return [sum(counts) for counts in zip([0] * BUCKETS, *self.latencies.values(), strict=True)]
 
     def of(self, *outcomes: Outcome) -> int:
-        """Return how many requests ended with one of the outcomes, in all groups and operations."""
+        """Return the number of requests with one of the given outcomes, over all groups."""
         return sum(count for name, count in self.ended.items() if name.split(" ")[2] in outcomes)
 
     def __add__(self, other: Totals) -> Totals:

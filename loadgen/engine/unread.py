@@ -1,9 +1,9 @@
 """Detection that a server has closed a connection from which the client does not read.
 
-A reset shows immediately, whatever lies unread. A plain close does not: the FIN waits in the
-server's kernel behind the unread bytes, perhaps for hours. On the loopback the server's end is a
-socket of this machine and stops being established, which is visible. Elsewhere the close stays
-unknown.
+A reset shows immediately, however many bytes are unread. A plain close does not: the FIN waits in
+the server's kernel behind the unread bytes, perhaps for hours. On the loopback the server's end is
+a socket of this machine and stops being established, which is visible. On other networks the close
+is not detected.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _HANG_UP = getattr(select, "POLLRDHUP", select.POLLHUP)
 
 
 class UnreadConnections:
-    """Watches those connections of a task that are not read, for the server's close.
+    """Detects when a server closes one of a task's connections that the client does not read.
 
-    Mutable state: the connections.
+    Mutable state: the watched connections.
     """
 
     def __init__(self) -> None:
@@ -43,9 +43,9 @@ class UnreadConnections:
         self._looking: asyncio.Task[None] | None = None
 
     def watch(self, name: Hashable, connection: Any, on_closed: Callable[[], object]) -> None:  # noqa: ANN401
-        """Call ``on_closed`` once the server has closed a connection.
+        """Call ``on_closed`` as soon as the server has closed a connection.
 
-        :meth:`forget` ends this.
+        :meth:`forget` ends the watching.
         """
         self._watched[name] = connection, on_closed
         if self._looking is None or self._looking.done():
@@ -98,7 +98,7 @@ def established_sockets() -> set[str]:
 def _kernels(address: tuple[Any, ...]) -> str:
     """Convert an address to the notation of ``/proc/net/tcp``.
 
-    Its words are in native byte order.
+    That file has the words of an address in native byte order.
     """
     packed = socket.inet_pton(socket.AF_INET6 if ":" in address[0] else socket.AF_INET, address[0])
     words = struct.unpack(f"={len(packed) // 4}I", packed)

@@ -1,4 +1,4 @@
-"""Recording of a client's requests and events as rows, and a count of requests under way."""
+"""Recording of a client's requests and events as rows, and counting of requests under way."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OUTCOMES: dict[Failure, Outcome] = {
 
 
 class RowWriter:
-    """Records a client's requests and events.
+    """Records the requests and events of one client as rows.
 
     Mutable state: the number of requests under way.
 
@@ -46,13 +46,13 @@ class RowWriter:
         self._idle = asyncio.Event()
 
     def event(self, what: str, value: float | None = None, text: str = "") -> None:
-        """Record an event of the client."""
+        """Record an event of the client, such as a reconnection."""
         row = EventRow(self.now(), *self._whose, self.namespace, what, value, text)
         self.context.rows.events.append(row)
         self.context.totals.clients[f"{self.group.name} {what}"] += 1
 
     def begin_row(self, operation: str, due: float | None = None, item: str = "") -> RequestRow:
-        """Begin to record a request; :meth:`end_row` completes the row."""
+        """Begin a row that records a request; :meth:`end_row` completes the row."""
         row = self._row(operation, self.now() if due is None else due, item)
         self.context.rows.requests.append(row)
         self._under_way += 1
@@ -68,7 +68,7 @@ class RowWriter:
 
     @contextmanager
     def not_idle(self) -> Iterator[None]:
-        """Keep the run from ending during a ``with`` block, for at most the drain's length."""
+        """Keep the run from ending during a ``with`` block, at most for the length of the drain."""
         self._under_way += 1
         try:
             yield
@@ -76,7 +76,7 @@ class RowWriter:
             self._finished()
 
     def end_row(self, row: RequestRow, failed: Failed | None = None, wrong: str = "") -> None:
-        """Complete a request's row: answered, failed, or answered wrongly for a reason."""
+        """Complete the row of a request that was answered, failed, or was answered wrongly."""
         row.done = self.now()
         if failed is not None:
             row.outcome = _OUTCOMES.get(failed.failure, Outcome.REFUSED)
@@ -90,7 +90,7 @@ class RowWriter:
         self._finished()
 
     async def finish(self) -> None:
-        """Wait until no request is under way."""
+        """Wait until the client has no request under way."""
         while self._under_way:
             self._idle.clear()
             await self._idle.wait()

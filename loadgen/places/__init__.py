@@ -1,1 +1,1 @@
-"""Runs of scenarios from start to end, and the folders that they write."""
+"""Places where scenarios run (worker processes, Spark, virtual time), and the run directories."""

@@ -1,8 +1,9 @@
-"""The directory of a run: which files it may hold, and how a new run replaces an older one.
+"""The directory of a run: the files that it may contain, and how a new run replaces an old one.
 
 A run is written to a folder within the directory, and moved up when complete, so a failed run
-leaves an older run of the same name unchanged. A store cannot rename: a run there is written in
-place after the older run is deleted, and counts as a run once ``run.json`` exists.
+leaves an older run of the same name unchanged. In an object store nothing can be renamed: a run
+there is written in place after the older run is deleted, and counts as a run once ``run.json``
+exists.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ _OF_A_RUN = {RUN_NAME, *TABLES, *MADE_OF_A_RUN, _UNFINISHED}
 
 
 def require_directory_name(name: str) -> None:
-    """Refuse a name for a run that cannot be the name of a directory.
+    """Check that the name of a run can be the name of a directory.
 
     Raises:
-        UsageError: The name cannot be a directory's.
+        UsageError: The name cannot be the name of a directory.
     """
     unfit = "/" in name or name.startswith(".") or not name.isprintable()
     if not name or unfit or len(name.encode(errors="surrogateescape")) > _LONGEST_NAME_BYTES:
@@ -52,15 +53,15 @@ def require_directory_name(name: str) -> None:
 
 @contextmanager
 def run_directory(directory: Path) -> Iterator[Path]:
-    """Make a run's directory, and yield the folder to which the run is written.
+    """Create a run's directory, and yield the folder to which the run is to be written.
 
-    At the end of the ``with`` block the files replace those of an older run.
+    At the end of the ``with`` block the new files replace those of an older run.
 
-    A failed run leaves only the servers' logs; a Ctrl-C before the first figures leaves no logs
-    either.
+    A failed run leaves only the servers' logs. A Ctrl-C before the first figures does not even
+    leave the logs.
 
     Raises:
-        UsageError: The directory cannot be made, or holds a file that no run has written.
+        UsageError: The directory cannot be created, or contains a file that no run has written.
         LoadgenError: The run cannot be written.
     """
     unfinished = directory / _UNFINISHED

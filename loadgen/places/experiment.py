@@ -1,4 +1,4 @@
-"""The execution of a scenario from start to end, which writes the run directory."""
+"""The execution of a scenario from start to end, with its results in a run directory."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def experiment(document: Document, options: RunOptions) -> Path:
     """Run a scenario, replacing an older run of the same name; return the run directory.
 
     Raises:
-        UsageError: The options do not fit each other, the document or this machine.
+        UsageError: The options do not fit each other, the scenario or this machine.
         LoadgenError: A server cannot be started or reached, or the run failed.
         CutError: The run was cut in virtual time.
         KeyboardInterrupt: A Ctrl-C before the end of any request.
@@ -118,7 +118,7 @@ def _told(
     shocks: Sequence[Mapping[str, Any]],
     **early: str | None,
 ) -> dict[str, Any]:
-    """Return the contents of run.json that the run determines, such as tasks and shocks.
+    """Return the part of run.json that comes from the run itself, such as tasks and shocks.
 
     The caller adds the scenario and the facts about this machine.
 
@@ -163,7 +163,7 @@ def _in_virtual_time(document: Document, options: RunOptions, folder: Path) -> d
 
 
 def _over_sockets(document: Document, options: RunOptions, folder: Path) -> dict[str, Any]:
-    """Run clients over sockets, against named servers or servers that are started for the run."""
+    """Run a scenario's clients over sockets, against running servers or servers started for it."""
     if not options.elsewhere:
         raise_open_file_limit(-(-document.connections // (options.tasks or 1)))
     with ExitStack() as stack:
@@ -277,7 +277,7 @@ async def check_reachable(service_url: str) -> str:
 
 
 def _version(package: str) -> str:
-    """Return a package's version, or a note if it is not installed."""
+    """Return the version of a package, or a note if the package is not installed."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -296,9 +296,9 @@ def _machine() -> dict[str, Any]:
 
 
 def read_server_facts(process: str, admin_url: str) -> dict[str, Any]:
-    """Read a server's version, and its settings named in ``INFO_KEYS``, from its web port.
+    """Read a server's version and its settings in ``INFO_KEYS`` from the server's web port.
 
-    Never raises: missing values are unknown.
+    Never raises: a version or setting that cannot be read is left out or None.
     """
     url = admin_url.rstrip("/")
     facts = facts_of_page(_text(f"{url}/metrics/"))
@@ -312,7 +312,7 @@ def read_server_facts(process: str, admin_url: str) -> dict[str, Any]:
 
 
 def facts_of_page(page: str) -> dict[str, Any]:
-    """Return the server's version and settings that a page of Prometheus metrics states."""
+    """Return the server's version and settings as stated in a page of Prometheus metrics."""
     found = {name: dict(LABEL.findall(labels)) for name, labels in _INFO.findall(page)}
     version = found.get("pulsar_version_info", {}).get("version")
     own = found.get(METRIC, {})

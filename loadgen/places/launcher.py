@@ -35,8 +35,9 @@ class ServerFiles:
     """An operator's configuration files, whose keys override those of a scenario.
 
     Attributes:
-        broker: The file of ``--broker-conf``.
-        proxy: The file of ``--proxy-conf``; given, the run has a proxy.
+        broker: The configuration file named by ``--broker-conf``.
+        proxy: The configuration file named by ``--proxy-conf``; if it is given, the run has a
+            proxy.
     """
 
     broker: OwnServer = field(default_factory=lambda: OwnServer("broker"))
@@ -68,11 +69,12 @@ class ServerFiles:
 
 @dataclass(frozen=True)
 class RunningServers:
-    """A run's own servers, ready for clients, and their namespaces.
+    """The servers that a run started, ready for clients, and their namespaces.
 
     Attributes:
-        by_role: The servers.
-        namespaces: The namespaces that clients list, with the contents of right listings.
+        by_role: The server processes, by role.
+        namespaces: The namespaces that clients list, each with the size and hash of a right
+            listing.
     """
 
     by_role: Mapping[str, RestartableServer]
@@ -80,7 +82,7 @@ class RunningServers:
 
     @property
     def service_url(self) -> str:
-        """The service URL that clients connect to: the proxy's if there is one, or the broker's."""
+        """The service URL for clients: that of the proxy, or of the broker without a proxy."""
         return self.by_role.get("proxy", self.by_role["broker"]).server.service_url
 
     @property
@@ -95,11 +97,11 @@ class RunningServers:
 
 
 def known_namespaces(topics: Topics, corpus: Path | None = None) -> tuple[Namespace, ...]:
-    """Return the namespaces of a run, with the size and hash of their listings where known.
+    """Return the namespaces of a run, each with the size and hash of its listing where known.
 
     Args:
-        topics: The document's topics.
-        corpus: The folder of topics generated for the run's own servers.
+        topics: The topics as the scenario states them.
+        corpus: The folder of topics that were generated for the run's own servers.
 
     Raises:
         UsageError: A folder or list of topics cannot be used.
@@ -116,10 +118,10 @@ def known_namespaces(topics: Topics, corpus: Path | None = None) -> tuple[Namesp
 
 
 def _corpus_here(topics: Topics) -> Path | None:
-    """Return the local folder of topics that servers are to import; None if there is none.
+    """Return the local folder of topics that the servers are to import; None if there is none.
 
     Raises:
-        UsageError: The topics are in a store.
+        UsageError: The topics are in an object store.
     """
     corpus = None if topics.corpus is None else placed(Path(topics.corpus))
     if isinstance(corpus, StoredPath):
@@ -139,14 +141,14 @@ def running_servers(
 ) -> Iterator[RunningServers]:
     """Start a scenario's servers for a ``with`` block, and stop them at its end.
 
-    Only their logs stay.
+    Only the servers' logs stay.
 
-    The proxy stops first, so that it never misses the broker.
+    The proxy is stopped before the broker, so the proxy never runs without its broker.
 
     Args:
-        document: Provides servers and topics.
-        logs: The folder of the logs.
-        files: An operator's, with precedence over the document's keys.
+        document: The scenario, which states servers and topics.
+        logs: The folder to which the logs are written.
+        files: An operator's configuration files, with precedence over the scenario's keys.
         say: Called with each step's description.
 
     Raises:

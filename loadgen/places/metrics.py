@@ -27,7 +27,7 @@ _CLIENT_EVENTS = "What happened to clients: started, back, refused, lost, connec
 
 
 class RunCollector(Collector):
-    """A Prometheus collector of a run's latest totals, labeled with run, scenario and group.
+    """A Prometheus collector of a running load's latest totals, labeled with run and scenario.
 
     Groups and operations come from the document, so the number of series is small.
     """
@@ -37,7 +37,7 @@ class RunCollector(Collector):
         self.totals = Totals()
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the run's metrics."""
+        """Yield the current metrics of the run."""
         names, totals = ["run", "scenario"], self.totals
         for name, about, labels, counts in (
             ("loadgen_requests", "Requests that ended.", _OF_REQUESTS, totals.ended),
@@ -68,11 +68,11 @@ class RunCollector(Collector):
 def exported(
     run: str, scenario: str, port: int | None, observer: Callable[[Totals], None]
 ) -> Iterator[Callable[[Totals], None]]:
-    """Serve a run's metrics at a loopback port during a ``with`` block.
+    """Serve a run's metrics on a loopback port during a ``with`` block.
 
-    Yields a function that takes new totals.
+    Yields a function to call with new totals, which also passes them to ``observer``.
 
-    Without a port no page is served; port 0 is any free port. The observer gets all totals, too.
+    With ``port`` None no page is served; port 0 is any free port.
 
     Raises:
         UsageError: The port cannot be used.
@@ -86,7 +86,7 @@ def exported(
     try:
         server, thread = start_http_server(port, "127.0.0.1", registry)
     except OSError as error:
-        raise UsageError(f"--metrics-port {port} cannot be had: {error.strerror}") from None
+        raise UsageError(f"--metrics-port {port} cannot be used: {error.strerror}") from None
 
     def take(totals: Totals) -> None:
         collector.totals = totals

@@ -2,7 +2,7 @@
 
 Limits, frame sizes, watermarks and other settings of topic listings are kept. Settings that tie a
 server to its cluster are set aside: listeners and addresses, metadata store, security. The server
-reads the file itself, and overrides replace the settings set aside, so no secret of the file
+reads the file itself, and overrides replace the settings set aside, so no secret in the file
 appears on a command line.
 """
 
@@ -74,13 +74,13 @@ def local_proxy(broker_service_url: str, broker_web_url: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class OwnServer:
-    """A server's configuration, as an operator's file states it.
+    """A server's configuration, as the operator's file states it.
 
     Attributes:
         role: ``broker`` or ``proxy``.
-        file: The file; None: Pulsar's defaults.
-        keys: Keys and values of the file.
-        lines: The line of each key.
+        file: The configuration file; None for Pulsar's defaults.
+        keys: The keys in the file, with their values.
+        lines: The line number of each key.
     """
 
     role: str
@@ -89,9 +89,9 @@ class OwnServer:
     lines: Mapping[str, int] = field(default_factory=dict, repr=False)
 
     def over(self, keys: Mapping[str, str], local: Mapping[str, str]) -> dict[str, str]:
-        """Return the settings that override the file.
+        """Return the settings that override those in the file.
 
-        They are ``keys`` of the scenario that the file does not set, and the loopback's addresses.
+        They are the scenario's ``keys`` that the file does not set, and addresses on the loopback.
         """
         profile = self.keys.get(_PROFILE_KEY, keys.get(_PROFILE_KEY))
         return {
@@ -103,29 +103,29 @@ class OwnServer:
 
     @property
     def _overridden(self) -> dict[str, str]:
-        """The keys that every run sets to its own values, whatever the file says."""
+        """The configuration keys that every run sets to its own values, whatever the file says."""
         local = local_broker() if self.role == "broker" else local_proxy("", "")
         return {**_LOCAL_OF[self.role], **local}
 
     def set_aside(self) -> list[str]:
-        """Return the keys of the file that a run on the loopback cannot use."""
+        """Return the keys in the file that a run on the loopback cannot use."""
         said, ours = self.keys, self._overridden
         return [key for key in said if said[key].strip() not in ("", ours.get(key, said[key]))]
 
     def checked(self) -> CheckedKeys:
-        """Check the file's values that a run uses, as the server does when it starts."""
+        """Check the file's values that a run uses, like the server does when it starts."""
         overridden = {*self._overridden, _PROFILE_KEY}
         return known_keys(self.role).check(
             {k: v for k, v in self.keys.items() if k not in overridden}
         )
 
     def require(self, problems: Sequence[str]) -> None:
-        """Refuse the file if it has problems.
+        """Raise an error if the file has problems.
 
         Each problem is a sentence that begins with its key.
 
         Raises:
-            UsageError: The list is not empty; names the file, and the line of each problem.
+            UsageError: ``problems`` is not empty; the message has the file and each problem's line.
         """
         if problems:
             lines = self.lines
@@ -136,7 +136,7 @@ class OwnServer:
             raise UsageError(f"--{self.role}-conf {self.file}: {'; '.join(said)}")
 
     def _without_our_keys(self) -> dict[str, str]:
-        """Return empty values for Floodgate's keys, which the profile ``pulsar`` does not have."""
+        """Return empty values for Floodgate's own keys, which profile ``pulsar`` does not have."""
         ours = (known.key for known in known_keys(self.role) if known.key.startswith(_OUR_PREFIX))
         return {key: "" for key in ours if key in self.keys and key != _PROFILE_KEY}
 
@@ -145,7 +145,7 @@ def read_own_server(role: str, file: Path | None) -> OwnServer:
     """Read an operator's configuration file; without a file the server has Pulsar's defaults.
 
     Raises:
-        UsageError: The file cannot be read, or has wrong values; names all.
+        UsageError: The file cannot be read, or has wrong values; the message names all of them.
     """
     if file is None:
         return OwnServer(role)

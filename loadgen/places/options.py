@@ -35,26 +35,27 @@ class RunOptions:
 
     Attributes:
         out: The directory of run directories.
-        name: The run directory's name; the document's if empty.
-        label: Title in reports; the document's title, or name, if empty.
-        service_url: Of running servers; empty: start the document's servers.
-        admin_urls: Sampled web ports of running servers, ``http://host:port`` by role.
+        name: The name of the run directory; empty: the scenario's name.
+        label: The run's title in reports; empty: the scenario's title or name.
+        service_url: The service URL of running servers; empty: start the scenario's servers.
+        admin_urls: Web ports of running servers to sample, ``http://host:port`` by role.
         pids: Process ids of running servers by role, on this machine.
-        files: An operator's configuration files, over the keys of started servers.
-        tasks: Processes, or Spark tasks, that share the clients; None: two, if there are clients.
-        place: Where tasks run; None: in processes, or in Spark if a master is given.
-        master: Spark's master; None for a local session with a slot for each task.
-        spark: A running session to use instead of starting a session.
-        drain: Seconds for requests under way at the end, in place of the document's.
+        files: An operator's configuration files, which override the keys of started servers.
+        tasks: Number of processes, or of Spark tasks, that share the clients; None: two, or one for
+            a single client.
+        place: Where the tasks run; None: in processes, or in Spark if a master is given.
+        master: The Spark master; None for a local session with a slot for each task.
+        spark: A running Spark session to use instead of starting one.
+        drain: Seconds for requests under way at the end; overrides the scenario's value.
         abort_early: Called with totals; returns an expectation that can no longer be met, which
-            ends the run.
-        interrupts: Polled for the number of user interrupts of a run in Spark, as by Ctrl-C.
-        metrics_port: Port of the run's metrics during the run.
-        may_go_on: Polled in virtual time; False cuts the run: ``CutError``.
+            ends the run early.
+        interrupts: Polled for the number of times that the user interrupted a run in Spark.
+        metrics_port: Loopback port that serves the run's metrics during the run.
+        may_go_on: Polled in virtual time; if it returns False, the run is cut with ``CutError``.
         on_progress: Called about once a second with totals, from another thread.
-        on_samples: Called once with the samples of servers.
-        on_simulation: Called once, in virtual time, with a function that returns seconds and
-            totals.
+        on_samples: Called once with the samples of the servers' metrics.
+        on_simulation: Called once, in virtual time, with a function that returns the run's seconds
+            and totals.
         say: Called with each step's description before clients start.
     """
 
@@ -83,16 +84,16 @@ class RunOptions:
 
     @property
     def elsewhere(self) -> bool:
-        """True if tasks run on a Spark cluster, whose hosts have their own ports and limits."""
+        """True if tasks run on hosts of a Spark cluster, which have their own ports and limits."""
         master = self.spark.sparkContext.master if self.spark else self.master
         return self.place == "spark" and not is_local(master)
 
 
 def resolved(document: Document, options: RunOptions) -> tuple[Document, RunOptions]:
-    """Check a scenario and options; return both with all defaults filled in.
+    """Check a scenario and its options; return both with all defaults filled in.
 
     Raises:
-        UsageError: The options do not fit.
+        UsageError: The options do not fit the scenario.
     """
     place = options.place or ("spark" if options.master or options.spark else "processes")
     clients = sum(group.count for group in document.clients)
@@ -121,10 +122,10 @@ def resolved(document: Document, options: RunOptions) -> tuple[Document, RunOpti
 
 
 def require_service_url(option: str, url: str) -> None:
-    """Refuse an option's value that is no service URL of a broker or proxy.
+    """Check that the value of an option is the service URL of a broker or proxy.
 
     Raises:
-        UsageError: The value is no such address.
+        UsageError: The value is not a service URL.
     """
     try:
         parse_service_url(url)
@@ -147,7 +148,8 @@ def _check_named_servers(document: Document, options: RunOptions) -> None:
     for role in ("broker", "proxy"):
         if getattr(options.files, role).file is not None:
             raise UsageError(
-                f"--{role}-conf is for a scenario's own {role}: leave out --service-url, or it"
+                f"--{role}-conf is for a scenario's own {role}: leave out --service-url, or "
+                f"--{role}-conf"
             )
     require_own(document.shocks, options.admin_urls.get("broker", ""))
     for group in document.clients:

@@ -1,7 +1,7 @@
-"""Tasks in worker processes of this machine, which need neither Spark nor Java.
+"""Tasks of a run in worker processes on this machine, which need neither Spark nor Java.
 
-Each worker sends its facts to the driver over a pipe once its rows are written, or an error caused
-by the user. All other messages use the control channel.
+Each worker sends its facts to the driver over a pipe once its rows are written, or an error that
+the user caused. All other messages use the control channel.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def run_task(plan: TaskPlan) -> TaskFacts:
 
     Raises:
         LoadgenError: The driver or the server's name is unknown, this process may not open enough
-            files, or the rows cannot be written: the run's folder does not exist.
+            files, or the run's folder does not exist so that rows cannot be written.
     """
     if "://" not in plan.directory and not os.path.isdir(plan.directory):
         raise LoadgenError(
@@ -77,7 +77,7 @@ def run_in_processes(
     After the agreed start, the first Ctrl-C requests the tasks to end.
 
     Returns:
-        The facts of tasks, and a text of the lost tasks; empty if none is lost.
+        The facts of the tasks, and words on the lost tasks; empty if no task was lost.
 
     Raises:
         LoadgenError: A worker reported an error, or ended without a report.
@@ -101,9 +101,9 @@ def run_in_processes(
 
 
 def as_they_come(workers: Mapping[Connection, BaseProcess]) -> list[Any]:
-    """Return the message that each worker sends.
+    """Wait for one message from each worker process, and return all messages.
 
-    A worker's death is noticed immediately.
+    The end of a worker without a message is noticed immediately.
 
     Raises:
         LoadgenError: A worker sent an error, or ended without a report.
@@ -126,7 +126,7 @@ def as_they_come(workers: Mapping[Connection, BaseProcess]) -> list[Any]:
 
 @contextmanager
 def _worker(plan: TaskPlan) -> Iterator[tuple[Connection, BaseProcess]]:
-    """Start a worker process for a ``with`` block, and kill it at the end if it still runs."""
+    """Start a worker process for a ``with`` block; kill it at the end if it still runs."""
     spawn = get_context("spawn")
     ours, theirs = spawn.Pipe()
     process = spawn.Process(

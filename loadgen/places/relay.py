@@ -1,7 +1,7 @@
-"""A relay between clients and a server, which can cut or slow down the link.
+"""A relay between clients and a server that can cut or slow down the network link.
 
-The relay runs in a thread of this process, and only for documents with such a shock, because
-relayed bytes are slower than the loopback. Connections to brokers' own addresses bypass the relay.
+The relay runs in a thread of this process, and only for scenarios with such a shock, because
+relaying is slower than the loopback. Connections to the brokers' own addresses bypass the relay.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _HOST = "127.0.0.1"
 
 
 class Relay:
-    """A relay that runs in a thread during a ``with`` block.
+    """A TCP relay that runs in a thread during a ``with`` block, and can cut or slow the link.
 
     Mutable state: whether the link is cut, and the link's speed.
 
-    Bound: a chunk and a kernel's buffer for each direction of a connection.
+    Bound: a chunk and a kernel buffer for each direction of a connection.
 
     Args:
-        service_url: The destination.
-        connections: The most simultaneous connections.
+        service_url: The URL of the server to which the relay connects.
+        connections: The largest number of simultaneous connections.
 
     Attributes:
         service_url: The relay's own address, within the block.
@@ -41,7 +41,7 @@ class Relay:
 
     def __init__(self, service_url: str, connections: int) -> None:
         if not service_url.startswith("pulsar:"):
-            raise UsageError(f"a link by TLS ({service_url}) is neither cut nor slowed")
+            raise UsageError(f"a TLS link ({service_url}) can be neither cut nor slowed")
         raise_open_file_limit(2 * connections)
         self._target = parse_service_url(service_url)
         self._whole, self._end = asyncio.Event(), ExitStack()
@@ -71,7 +71,7 @@ class Relay:
         self._rate = rate
 
     async def _serve(self, listens: socket.socket) -> None:
-        """Accept connections until the block ends."""
+        """Accept clients' connections until the ``with`` block ends."""
         self._whole.set()
         listening = await asyncio.start_server(self._pass_on, sock=listens, limit=_CHUNK_BYTES)
         try:
@@ -100,7 +100,7 @@ class Relay:
             writer.transport.close()
 
     async def _turn(self, size: int) -> None:
-        """Wait until the link's speed allows ``size`` more bytes to pass."""
+        """Wait until the link, which may be cut or slow, lets ``size`` more bytes pass."""
         await self._whole.wait()
         if self._rate:
             self._free_at = max(self._free_at, self._loop.time()) + size / self._rate

@@ -1,10 +1,10 @@
-"""Sampling of servers' metrics and memory during a run, four times a second.
+"""Sampling of the servers' metrics and memory during a run, four times a second.
 
-Each server has a thread of its own, so that a slow server does not delay the other, away from the
-loop that times clients. Kept samples: the topic-list limiter's, connections, pending outbound
-bytes, memory, CPU and descriptors; for processes with known ids a further thread reads the last
-three from the kernel, because ``/proc`` answers immediately and a busy server late. A label
-``cluster`` is dropped, other labels stay in the name.
+Each server is sampled in a thread of its own, so that a slow server does not delay the samples of
+another one, nor the event loop that times clients. Kept samples: the topic-list limiter's,
+connections, pending outbound bytes, memory, CPU and descriptors. For processes with known ids a
+further thread reads the last three from the kernel, because ``/proc`` answers immediately and a
+busy server only after a delay. The label ``cluster`` is dropped, other labels stay in the name.
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ _USER_TIME, _SYSTEM_TIME = 11, 12
 
 
 class Samples:
-    """The metrics of several servers, sampled over time.
+    """The metrics of several servers, each sampled over time.
 
-    Mutable state: the points of each metric, by process.
+    Mutable state: the points of each metric, by server process.
 
     Attributes:
-        seen_at_the_end: Processes last sampled after all clients had left.
+        seen_at_the_end: Names of servers that were last sampled after all clients had left.
     """
 
     def __init__(self, processes: Iterable[str]) -> None:
@@ -87,11 +87,11 @@ class Samples:
 
     @property
     def processes(self) -> tuple[str, ...]:
-        """The names of the sampled servers."""
+        """The names of the sampled servers, such as ``broker``."""
         return tuple(self._series)
 
     def add(self, process: str, at: float, samples: Mapping[str, float]) -> None:
-        """Add metrics of a server, sampled at a moment of the clock in seconds."""
+        """Add a server's metrics, sampled at the moment ``at`` in seconds of the samples' clock."""
         series = self._series[process]
         for metric, value in samples.items():
             moments, values = series.setdefault(metric, (array("d"), array("d")))
@@ -101,21 +101,21 @@ class Samples:
             values.append(value)
 
     def series(self, process: str, metric: str) -> tuple[list[float], list[float]]:
-        """Return the times and values of a server's metric; empty lists if it was never sampled."""
+        """Return the times and values of a server's metric; empty if it was never sampled."""
         moments, values = self._series[process].get(metric, ((), ()))
         return list(moments), list(values)
 
     def figures(self, process: str) -> dict[str, float]:
-        """Return the latest value of each metric of a server that has a common name.
+        """Return the latest values of a server's metrics, by their common names.
 
-        Such a name is ``heap.used``, for example.
+        Such a name is ``heap.used``; metrics without a common name are left out.
         """
         series = [*self._series[process].items()]
         latest = {figure_of(metric): values[-1] for metric, (_, values) in series}
         return {figure: value for figure, value in latest.items() if figure is not None}
 
     def holds_memory(self, process: str) -> bool:
-        """Return whether a server's limiters account for the memory of any list now."""
+        """Return True if a server's limiters currently account for the memory of a topic list."""
         figures = self.figures(process)
         return any(figures.get(f"{kind}.used") for kind in ("heap", "direct"))
 
@@ -123,7 +123,7 @@ class Samples:
         """Write all samples to the table ``samples`` of a run directory.
 
         Args:
-            directory: The run's.
+            directory: The run directory.
             run: The run's name.
             t0: The agreed start on the samples' clock.
             t0_epoch_seconds: The agreed start on the wall clock.
@@ -145,11 +145,11 @@ class Samples:
 class ServerWatch(Samples):
     """Samples servers during a ``with`` block; times are those of ``time.perf_counter``.
 
-    Mutable state: the kernel's books of each process with a known id, until the process ends.
+    Mutable state: the kernel's figures of each process with a known id, until the process ends.
 
     Args:
         admin_urls: The servers' web ports, by process (``broker`` or ``proxy``).
-        pids: Ids of processes on this machine, whose memory is read from the kernel.
+        pids: Ids of server processes on this machine, whose memory is read from the kernel.
     """
 
     def __init__(self, admin_urls: Mapping[str, str], pids: Mapping[str, int]) -> None:
@@ -171,7 +171,7 @@ class ServerWatch(Samples):
         self._threads.append(threading.Thread(target=self._read_books, name="books", daemon=True))
 
     def __enter__(self) -> ServerWatch:
-        """Sample each server once, so that a wrong address is noticed; then keep sampling.
+        """Sample each server once, so that a wrong address is detected; then sample in threads.
 
         Raises:
             UsageError: A page, or a process's memory, cannot be read.
@@ -199,7 +199,7 @@ class ServerWatch(Samples):
             thread.join()
 
     def restarted(self, process: str, pid: int) -> None:
-        """Read a server's memory from the process that replaced it."""
+        """Read a server's memory from the new process that replaced the old one."""
         if process in self._numbered:
             self._books[process] = KernelBooks(process, pid)
 
@@ -227,7 +227,7 @@ class ServerWatch(Samples):
             time.sleep(SAMPLE_SECONDS)
 
     def _scrape(self, process: str, patience: float = REQUEST_TIMEOUT_SECONDS) -> float:
-        """Sample a server's metrics page; return how many seconds the page took."""
+        """Sample a server's metrics page; return the number of seconds until it was read."""
         begun = time.perf_counter()
         url = f"{self._admin_urls[process].rstrip('/')}/metrics/"
         page = self._pages.read(url, patience, LARGEST_PAGE_BYTES)
@@ -240,9 +240,9 @@ class ServerWatch(Samples):
 
 
 def kept_samples(page: str) -> Iterator[tuple[str, float]]:
-    """Yield name and value of each sample in a Prometheus page that a run keeps.
+    """Yield the name and value of each sample in a Prometheus page that a run is to keep.
 
-    NaN is skipped.
+    Samples with the value NaN are skipped.
     """
     for line in page.splitlines():
         found = _SAMPLE.match(line) if is_kept(line) else None
@@ -251,21 +251,21 @@ def kept_samples(page: str) -> Iterator[tuple[str, float]]:
 
 
 def is_kept(name: str) -> bool:
-    """Return whether a run keeps a metric, passed as a name or as a line of a Prometheus page."""
+    """Return True if a run keeps a metric, given its name or its line in a Prometheus page."""
     return name.startswith(_KEPT) and not name.startswith(_LABELS_ONLY)
 
 
 def other_labels(labels: Iterable[tuple[str, str]]) -> str:
-    """Return a series' labels except ``cluster``, in the notation of Prometheus."""
+    """Return the labels of a series except ``cluster``, in Prometheus notation."""
     others = [f'{name}="{value}"' for name, value in labels if name != "cluster"]
     return "{" + ",".join(others) + "}" if others else ""
 
 
 class KernelBooks:
-    """What the kernel knows about a local process: memory, processor time and open files.
+    """The kernel's figures of a local process: memory, processor time and open files.
 
     Args:
-        process: Name in messages, ``broker`` or ``proxy``.
+        process: Name of the server in messages, ``broker`` or ``proxy``.
         pid: The process id.
     """
 
@@ -275,7 +275,7 @@ class KernelBooks:
         self._directory = proc / str(pid)
 
     def reset_high_water_mark(self) -> None:
-        """Make the kernel record the peak of the process's memory anew, from now on.
+        """Make the kernel record the process's peak memory from now on, forgetting earlier peaks.
 
         Raises:
             UsageError: The process does not exist, or belongs to another user.
@@ -288,10 +288,10 @@ class KernelBooks:
     def samples(self) -> dict[str, float]:
         """Return the process's memory, its peak, processor time and open files.
 
-        The keys are the names of Prometheus' process metrics.
+        The keys are the names of Prometheus's standard process metrics.
 
         Raises:
-            UsageError: The process has ended.
+            UsageError: The process has ended, or cannot be read.
         """
         try:
             status = (self._directory / "status").read_text()

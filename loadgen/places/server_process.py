@@ -1,9 +1,9 @@
 """The broker and proxy as child processes, which are started, restarted and always stopped.
 
-A server lives inside a ``with`` block, and stops at the block's end: normal, by an error, by Ctrl-C
-or SIGTERM. With ``setpriv`` the kernel stops the server even if this process is killed. Servers
-run in sessions of their own, so that Ctrl-C in a terminal reaches only this process, which then
-stops the servers in order.
+A server lives inside a ``with`` block. It stops at the block's end, which may be normal or caused
+by an error, by Ctrl-C or SIGTERM. With ``setpriv`` the kernel stops the server even if this process
+is killed. Servers run in sessions of their own, so that Ctrl-C in a terminal reaches only this
+process, which then stops the servers in order.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ _READY_LINE = re.compile(r"^READY (broker|proxy) (pulsar(?:\+ssl)?://\S+) (https
 
 @dataclass(frozen=True)
 class ServerLaunch:
-    """How to start a server: its module, settings, arguments and log file.
+    """The parts of a command that starts a server: module, settings, arguments and log file.
 
     Attributes:
         module: ``broker`` or ``proxy``.
         settings: Configuration keys, each passed as ``--set key=value``.
-        arguments: Further arguments.
-        log: The file that gets standard error.
+        arguments: Further arguments of the command line.
+        log: The file to which the server's standard error is written.
     """
 
     module: str
@@ -77,9 +77,9 @@ class ServerProcess:
 
 
 class ServerStartError(LoadgenError):
-    """A server did not start.
+    """A broker or proxy process did not start.
 
-    The message has the server's own sentences, or the end of its log.
+    The message has the sentences that the server printed, or the end of its log.
     """
 
 
@@ -97,7 +97,7 @@ def running_server(
 
 
 def stop(process: subprocess.Popen[bytes], seconds: float = STOP_SECONDS) -> None:
-    """Terminate a process, which may drain first; kill it if it does not end in time."""
+    """Terminate a process, which may finish its work first; kill it if it does not end in time."""
     process.terminate()
     try:
         process.wait(seconds)
@@ -114,7 +114,7 @@ def stop(process: subprocess.Popen[bytes], seconds: float = STOP_SECONDS) -> Non
 def termination_interrupts() -> AbstractContextManager[None]:
     """Make SIGTERM and SIGHUP raise KeyboardInterrupt within a ``with`` block.
 
-    Thus every block ends properly.
+    Thus every ``with`` block is left properly.
     """
     return signals_taken(_interrupt, signal.SIGTERM, signal.SIGHUP)
 
@@ -126,7 +126,7 @@ def _interrupt(number: int, frame: object) -> NoReturn:
 def start(launch: ServerLaunch, log: int) -> subprocess.Popen[bytes]:
     """Start a server process; the caller has to stop it.
 
-    ``log`` is the file descriptor of its standard error.
+    ``log`` is the file descriptor to which the server writes its standard error.
     """
     # The kernel ends the server when this process is killed.
     setpriv = shutil.which("setpriv")
@@ -144,7 +144,7 @@ def start(launch: ServerLaunch, log: int) -> subprocess.Popen[bytes]:
 def await_ready(
     process: subprocess.Popen[bytes], launch: ServerLaunch, seconds: float
 ) -> ServerProcess:
-    """Wait until a server prints that it is ready, and parse that line.
+    """Wait until a server prints that it is ready, and parse the addresses in that line.
 
     Raises:
         ServerStartError: The server ended, or timed out, before it was ready.
@@ -163,7 +163,7 @@ def await_ready(
 def _start_error(
     process: subprocess.Popen[bytes], launch: ServerLaunch, line: str, seconds: float
 ) -> str:
-    """Return why a server did not start: its own sentences, or the end of its log."""
+    """Return the reason why a server did not start: its own sentences, or the end of its log."""
     with suppress(subprocess.TimeoutExpired):
         process.wait(0 if line else 1)
     status = process.returncode
@@ -187,9 +187,9 @@ def log_tail(path: Path) -> str:
 
 
 def _last_sentences(path: Path) -> list[str]:
-    """Return the lines after the last log record; empty if they are a stack trace.
+    """Return the lines after the last record in a log; empty if they are a stack trace.
 
-    Source: server.command_line, on usage errors.
+    The server prints such lines on usage errors (server.command_line).
     """
     said = _LOG_RECORD.split(path.read_text(errors="replace"))[-1].splitlines()
     return [] if any(line.startswith("Traceback ") for line in said) else said
@@ -198,10 +198,10 @@ def _last_sentences(path: Path) -> list[str]:
 class RestartableServer:
     """A server process that can be restarted on the same ports.
 
-    Mutable state: the process, replaced by a restart.
+    Mutable state: the server process, which a restart replaces.
 
     Attributes:
-        server: Process id and addresses, once the server is ready.
+        server: Process id and addresses of the server, once it is ready.
     """
 
     server: ServerProcess
@@ -216,7 +216,7 @@ class RestartableServer:
         launch.log.write_bytes(b"")
 
     def start(self) -> None:
-        """Start the server, and return once it is ready.
+        """Start the server process, and return once the server is ready.
 
         Raises:
             ServerStartError: The server did not become ready.
@@ -228,7 +228,7 @@ class RestartableServer:
         """Kill the server, start a new process on the same ports, and return once it is ready.
 
         Args:
-            away: Called in between; returns at the moment of the start.
+            away: Called after the kill; it returns when the new process is to be started.
 
         Raises:
             ServerStartError: The server did not become ready again.
@@ -244,11 +244,11 @@ class RestartableServer:
             self.start()
 
     def stop(self) -> None:
-        """Terminate the server, which may drain first."""
+        """Terminate the server, which may finish its work first."""
         self._end(signal.SIGCONT)  # A paused process would not end.
 
     def close(self) -> None:
-        """Stop the server for good, so that it cannot be restarted."""
+        """Stop the server for good: it cannot be restarted afterwards."""
         self.stop()
         self._thread.shutdown()
         self.stop()  # An interrupted start has a process by now.

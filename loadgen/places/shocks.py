@@ -1,4 +1,4 @@
-"""Execution of a scenario's shocks during the run, such as restarts of servers."""
+"""Execution of the shocks that a scenario plans during the run, such as restarts of servers."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _ADMIN_SECONDS = 10.0
 
 
 class Shocks:
-    """The shocks of a run, which threads perform during a ``with`` block.
+    """The shocks of a run, performed by threads during a ``with`` block.
 
-    Mutable state: past and coming shocks.
+    Mutable state: the shocks performed so far.
 
     Args:
-        shocks: In any order.
-        servers: The run's own servers; None for running servers.
+        shocks: The planned shocks, in any order.
+        servers: The servers that the run started; None if the servers ran before.
         relay: The link to the service URL, for shocks of the link.
-        admin_url: The address for changes of keys.
-        watch: Notified of a server's new process.
+        admin_url: The URL of the web port at which configuration keys are changed.
+        watch: Notified when a server has a new process.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Shocks:
         self._performed: list[Future[dict[str, Any] | None]] = []
 
     def agreed(self, t0_epoch_seconds: float) -> None:
-        """Schedule the shocks, now that the run's start is agreed; later calls do nothing."""
+        """Schedule the shocks for the run's agreed start; later calls do nothing."""
         if not self._performed:
             submit = self._threads.submit
             self._performed = [
@@ -76,10 +76,10 @@ class Shocks:
     def happened(self, *, interrupted: bool) -> list[dict[str, Any]]:
         """Return each performed shock with its start and end, in seconds since the run's start.
 
-        Call it after the ``with`` block.
+        It is called after the ``with`` block.
 
         Args:
-            interrupted: Whether the run ended early: then later shocks are omitted.
+            interrupted: Whether the run ended early, so that later shocks did not happen.
 
         Raises:
             LoadgenError: A server did not become ready again, or the run was over before a shock.
@@ -101,7 +101,7 @@ class Shocks:
         return told(shock, begun - t0_epoch_seconds, time.time() - t0_epoch_seconds)
 
     def _act(self, shock: Shock) -> Callable[[], object] | None:
-        """Perform a shock; return a function that ends it, or None if it has no length."""
+        """Perform a shock; return a function that ends it, or None for a shock without a length."""
         servers, relay = self._servers, self._relay
         if shock.set is not None:
             asyncio.run(_change(self._admin_url, shock.set))
@@ -120,7 +120,7 @@ class Shocks:
 
 
 def told(shock: Shock, at: float, ready_seconds: float) -> dict[str, Any]:
-    """Describe a performed shock, with its start and end in seconds since the run's start."""
+    """Describe a performed shock, including its start and end in seconds since the run's start."""
     return {"at": at, "what": shock.words, "ready_seconds": ready_seconds}
 
 
@@ -136,7 +136,7 @@ def require_own(shocks: Sequence[Shock], admin_url: str) -> None:
     """Refuse shocks of servers that the run does not start itself.
 
     Raises:
-        UsageError: Such a shock exists, or a change of a key has no ``--admin-url``.
+        UsageError: Such a shock exists, or a change of a configuration key has no ``--admin-url``.
     """
     for shock in shocks:
         if shock.role or shock.cut or shock.slow:

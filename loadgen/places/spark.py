@@ -1,4 +1,4 @@
-"""Tasks in a barrier stage of Spark, which starts all of them simultaneously or none.
+"""Tasks of a run in a barrier stage of Spark, which starts all of them at once or none.
 
 Traps of barrier stages, and the remedies:
 
@@ -47,7 +47,7 @@ _TOO_FEW_SLOTS = "SPARK-24819"
 
 
 def driver_address(session: SparkSession) -> tuple[str, int, str]:
-    """Return the host and port at which executors reach this process, and the address to listen on.
+    """Return the driver's host and port as executors reach them, and the address to listen on.
 
     Raises:
         UsageError: The port is invalid.
@@ -66,12 +66,12 @@ def run_in_spark(
     control: ControlServer,
     interrupts: Callable[[], int] = lambda: 0,
 ) -> tuple[list[TaskFacts], str]:
-    """Run all tasks of a run in a barrier stage of Spark.
+    """Run all tasks of a load in one barrier stage of Spark.
 
-    The first Ctrl-C requests the tasks to end, and so does the first of ``interrupts``.
+    The first Ctrl-C, or the first of ``interrupts``, requests the tasks to end.
 
     Returns:
-        The facts of tasks, and a text of the lost tasks; empty if none is lost.
+        The facts of the tasks, and words on the lost tasks; empty if no task was lost.
 
     Raises:
         LoadgenError: The session has too few slots, or the stage failed.
@@ -108,9 +108,9 @@ def run_in_spark(
 
 
 def _slots(context: SparkContext) -> int:
-    """Return how many tasks Spark can run in parallel.
+    """Return the number of tasks that Spark can run in parallel.
 
-    The setting spark.default.parallelism may differ.
+    The setting spark.default.parallelism may have another value.
     """
     scheduler = context._jsc.sc()
     profile = scheduler.resourceProfileManager().defaultResourceProfile()
@@ -118,9 +118,9 @@ def _slots(context: SparkContext) -> int:
 
 
 def _reason(text: str) -> str:
-    """Return why a stage failed, without Spark's list of retries.
+    """Return the reason why a Spark stage failed, without Spark's list of retries.
 
-    If an executor was lost, only that is told.
+    If an executor was lost, the reason names only that.
     """
     gone = re.search(
         r"ExecutorLostFailure \(executor \S+ .*|Python worker exited unexpectedly.*", text
@@ -129,7 +129,7 @@ def _reason(text: str) -> str:
 
 
 def run_partition(plans: Iterator[str]) -> Iterator[str]:
-    """Run the only task plan of a partition, and yield the task's facts as JSON."""
+    """Run the single task plan in a Spark partition, and yield the task's facts as JSON."""
     # Drained before any work: Spark feeds the iterator from a thread of its own.
     for plan in list(plans):
         yield _run_task(plan)

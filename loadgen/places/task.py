@@ -1,7 +1,7 @@
-"""A task of a run, which connects its clients, starts them when agreed, and drains.
+"""One task of a run: it connects its clients, starts them when agreed, and lets them finish.
 
-A task runs on an event loop of its own, in a worker process, in a Spark task or in virtual time;
-the place decides only how the start is agreed and the connections' transport.
+A task runs on an event loop of its own, in a worker process, in a Spark task or in virtual time.
+These places differ only in how the start is agreed and in the connections' transport.
 """
 
 from __future__ import annotations
@@ -35,18 +35,19 @@ _PHASES = ("warm-up", "measure", "hold")
 
 
 class TaskPlan(BaseModel):
-    """What a task needs to know: the scenario, and which of the clients are the task's.
+    """The input of a task: the scenario, and which of the run's clients belong to the task.
 
-    They are every ``tasks``-th client of the run, from number ``task``.
+    The task has every ``tasks``-th client of the run, beginning with number ``task``.
 
-    Sent as JSON, with only the parts of the run that the task's clients need.
+    The plan is sent as JSON, with only the parts of the run that the task's clients need.
 
     Attributes:
-        namespaces: Of the task's clients, by index in the whole run.
-        of_namespaces: Number of namespaces of the whole run.
-        loopback: Whether the server is on the loopback, so that many clients need many sources.
+        namespaces: Namespaces of the task's clients, by their index in the whole run.
+        of_namespaces: Number of namespaces in the whole run.
+        loopback: Whether the server is on the loopback, so that many clients need many source
+            addresses.
         control: The address of the driver; None for a task without a driver.
-        directory: Where the rows are written.
+        directory: The directory to which the task writes its rows.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -78,7 +79,7 @@ class TaskPlan(BaseModel):
         return plan.model_copy(update={"namespaces": {each: namespaces[each] for each in own}})
 
     def _places(self, group: Group) -> Iterator[tuple[int, int]]:
-        """Yield the task's clients: each one's index in the group, and its namespace's index."""
+        """Yield the index of each of the task's clients in its group, and its namespace's index."""
         begin, end = group.namespaces or (0, self.of_namespaces)
         first = self._first_client(group)
         for index in range((self.task - first) % self.tasks, group.count, self.tasks):
@@ -89,7 +90,7 @@ class TaskPlan(BaseModel):
         return sum(each.count for each in groups[: groups.index(group)])
 
     def clients(self) -> Iterator[ClientPlan]:
-        """Yield the plans of all clients of the task."""
+        """Yield a plan for each client of the task."""
         document = self.document
         for number, group in enumerate(document.clients):
             starts = start_moments(group, document.seed + number)
@@ -112,24 +113,25 @@ class TaskPlan(BaseModel):
 
 
 class TaskFacts(BaseModel):
-    """What a task measures about itself, such as delays and processor time.
+    """Measurements that a task makes of itself, such as delays and processor time.
 
     Attributes:
-        start_error_seconds: The longest delay between a scheduled moment of starts and the first
-            client's start: how late the task itself was.
-        client_start_error_seconds: The longest delay of the first request of any client. With 500
-            due at the same moment the last waits for the rest, and for the processor if
+        start_error_seconds: The longest delay between a moment at which clients are to start and
+            the first client's start: how late the task itself was.
+        client_start_error_seconds: The longest delay of any client's first request. With 500
+            clients due at the same moment the last one waits for the rest, and for the processor if
             a server that answers the first requests shares it.
         t0_epoch_seconds: The agreed start on the driver's wall clock.
         clock_ahead_seconds: How far the wall clock of the task's host is ahead of the driver's,
             which is corrected; known within ``clock_doubt_seconds``.
         interrupted: Whether the task ended early, so that requests under way have no row.
-        requests: Number of ended requests.
-        moments: Number of awaited moments of the schedule.
-        lag_p99_seconds: 99th percentile of the moments' delays.
-        loop_lag_p99_seconds: The same of the event loop, probed twenty times a second.
+        requests: Number of requests that ended.
+        moments: Number of scheduled moments that clients awaited.
+        lag_p99_seconds: 99th percentile of the delays of these moments.
+        loop_lag_p99_seconds: 99th percentile of the event loop's delays, probed twenty times a
+            second.
         cpu_seconds: Processor time of the process, in ``measured_seconds`` since the start.
-        descriptors: The most open files of the process.
+        descriptors: The largest number of open files of the process.
     """
 
     task: int
@@ -151,21 +153,21 @@ class TaskFacts(BaseModel):
 
 
 class TaskResult(NamedTuple):
-    """The result of a task: its facts, and the rows of requests and events."""
+    """The result of a task: its measurements, and the rows of requests and events."""
 
     facts: TaskFacts
     rows: Rows
 
 
 class Task:
-    """A task of a run: it runs a share of the clients on one event loop.
+    """A task of a run, which runs a share of the clients on one event loop.
 
     Mutable state: the clients, and the progress of the run.
 
     Args:
         plan: The task's share of the run.
-        control: The task's end of the channel to the driver.
-        ground: Connector, time and clock, for a task without sockets.
+        control: The task's end of the control channel to the driver.
+        ground: Connector, time and clock to use instead of those for sockets.
     """
 
     def __init__(
@@ -191,11 +193,12 @@ class Task:
         self._watch = TaskWatch(self.context.clock, self.context.time)
 
     async def run(self) -> TaskResult:
-        """Connect the clients, agree on the start, run the clients, and drain.
+        """Connect the clients, agree on the start with the driver, and run the clients to the end.
 
         Raises:
-            LoadgenError: The server's name is unknown, or this process may not open enough files.
-            UsageError: Credentials cannot be read.
+            LoadgenError: The server's host name is unknown, or this process may not open enough
+                files.
+            UsageError: The credentials cannot be read.
         """
         self._control.listen(self.interrupt)
         reporting = asyncio.get_running_loop().create_task(self._report_progress())
@@ -220,9 +223,9 @@ class Task:
         return TaskResult(self._facts.model_copy(update=watched), self.context.rows)
 
     def interrupt(self) -> None:
-        """End the run early.
+        """End the run early: no new request begins.
 
-        No request begins any more; a request under way after the drain has no row.
+        A request that is still under way after the drain has no row.
         """
         self._facts.interrupted = True
         self._stop.set()
@@ -230,9 +233,9 @@ class Task:
     # -- before the start ---------------------------------------------------------------------
 
     async def _connect_all(self) -> None:
-        """Connect the clients whose start is scheduled.
+        """Connect the clients whose start is scheduled, before the run starts.
 
-        Clients that cannot connect now try again with their first request.
+        A client that cannot connect tries again with its first request.
         """
         plan = self.plan
         # The task's most simultaneous connections, if the server is a proxy.
@@ -257,7 +260,7 @@ class Task:
     # -- from the start to the end --------------------------------------------------------------
 
     async def _course(self) -> None:
-        """Start all clients on time, and wait through the phases of the run, the drain included."""
+        """Start all clients on time, and wait for the end of each phase of the run."""
         phases, loop = self.plan.document.phases, asyncio.get_running_loop()
         beside = [loop.create_task(each) for each in (self._start_all(), self._end_when_settled())]
         try:
@@ -283,9 +286,9 @@ class Task:
             await clock_sleep(self.context.clock, left_seconds)
 
     async def _start_all(self) -> None:
-        """Start each client on time.
+        """Start each client at its scheduled moment.
 
-        Clients without a scheduled start wait until another one has ended.
+        Clients without a scheduled start wait until another client has ended.
         """
         for client in self._clients:
             if client.plan.start is None:
@@ -307,7 +310,7 @@ class Task:
             client.spawn(self._make_place(client))
 
     async def _make_place(self, client: LoadClient) -> None:
-        """Wait until a client is done, end it, and start the group's next client."""
+        """Wait until a client is served or fails, start its group's next client, and end it."""
         await client.settled.wait()
         waiting = self._places[client.group.name]
         if waiting and not self._stop.is_set():
@@ -324,7 +327,7 @@ class Task:
             self._stop.set()
 
     async def _end_when_settled(self) -> None:
-        """End the run early once all clients have been served completely or have given up."""
+        """End the run early once every client has been served completely or has given up."""
         document = self.plan.document
         if document.phases.hold or any(each.lasts for each in document.clients):
             return
@@ -334,7 +337,7 @@ class Task:
         self._stop.set()
 
     async def _drain(self) -> None:
-        """Stop new requests, and wait for requests under way, at most for the drain's length."""
+        """Begin no new requests, and wait for those under way, at most for the drain's length."""
         self.context.totals.phase = "drain"
         self._stop.set()
         for client in self._clients:  # Within one turn: in the next a client could begin a request.

@@ -52,10 +52,10 @@ class VirtualRun:
     """The result of a run in virtual time.
 
     Attributes:
-        facts: Of the only task.
-        rows: Requests and events.
-        samples: The servers' samples, on a clock with the run's beginning at ``t0``.
-        servers: Versions and settings, by role.
+        facts: The measurements of the run's only task.
+        rows: The rows of requests and events.
+        samples: The samples of the servers, on a clock that shows ``t0`` when the run begins.
+        servers: The version and settings of each server, by role.
     """
 
     facts: TaskFacts
@@ -66,11 +66,11 @@ class VirtualRun:
 
 
 def require_virtual(document: Document) -> None:
-    """Refuse a scenario that cannot run in virtual time, or not be measured there.
+    """Check that a scenario can run, and its expectations be measured, in virtual time.
 
     Raises:
-        UsageError: A behaviour, a shock of servers or links, topics that are in files or too many,
-            or an expectation of processes.
+        UsageError: The scenario has a behaviour, a shock of servers or links, or an expectation of
+            processes that has no simulation; or its topics are in files, or too many.
     """
     for obstacle in (*_of_clients(document), *_of_servers(document)):
         raise UsageError(obstacle)
@@ -109,14 +109,14 @@ def run_in_virtual_time(
     """Run a scenario with servers and clients in this process, without sockets.
 
     Args:
-        document: The servers already include the keys of an operator's files.
-        run: The run's name.
+        document: The scenario; its servers already include the keys of an operator's files.
+        run: The name of the run.
         on_begun: Called with a thread-safe function that returns the run's seconds and totals.
-        may_go_on: Polled; False cuts the run.
+        may_go_on: Polled during the run; if it returns False, the run is cut.
 
     Raises:
-        CutError: The run was cut.
-        UsageError: See :func:`require_virtual`.
+        CutError: The run was cut, because ``may_go_on`` returned False.
+        UsageError: The scenario cannot run in virtual time; see :func:`require_virtual`.
         LoadgenError: A server refuses its configuration.
     """
     require_virtual(document)
@@ -182,10 +182,10 @@ async def _simulated(
 async def _all_restarted(
     restarts: Sequence[Shock], restarting: Sequence[asyncio.Task[None]], ended: float
 ) -> None:
-    """Wait until every restarted server is running again.
+    """Wait until each server that a shock restarts is running again.
 
     Raises:
-        LoadgenError: The run was over before a restart.
+        LoadgenError: The run ended before a planned restart.
     """
     for shock in restarts:
         if shock.at > ended:
@@ -196,7 +196,7 @@ async def _all_restarted(
 
 
 async def _sample(servers: VirtualServers, clock: VirtualClock, samples: Samples) -> None:
-    """Sample the servers' metrics four times a second of virtual time, in long runs less often."""
+    """Sample the servers' metrics four times a second of virtual time, less often in long runs."""
     interval = SAMPLE_SECONDS
     for count in itertools.count(1):
         _look(servers, clock, samples)
@@ -214,9 +214,9 @@ def _look(servers: VirtualServers, clock: VirtualClock, samples: Samples) -> Non
 
 @contextmanager
 def _interruptible(may_go_on: Callable[[], bool]) -> Iterator[Callable[[], bool]]:
-    """Make Ctrl-C end the event loop between two events, not inside an asyncio task.
+    """Make Ctrl-C end the event loop between two events instead of inside an asyncio task.
 
-    asyncio's own handler would cancel a single task, and the rest would end in virtual time.
+    asyncio's own handler would cancel one task only, and the others would continue to their end.
     """
     interrupts: list[int] = []
 
@@ -246,11 +246,11 @@ def _told(registry: Any) -> Iterator[tuple[str, float]]:  # noqa: ANN401 - of th
 
 
 def _escaped(text: str) -> str:
-    """Escape a label's value as Prometheus' text format does."""
+    """Escape the value of a label as Prometheus's text format requires."""
     return text.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
 
 
 def _facts_of(service: Any) -> dict[str, Any]:  # noqa: ANN401 - broker or proxy
-    """Return a simulated server's version and settings, in the form in which HTTP has them."""
+    """Return a simulated server's version and settings, in the form that HTTP would return."""
     info = server_info(service.config)
     return {"version": FLOODGATE_VERSION, "settings": {key: info[key] for key in INFO_KEYS}}

@@ -1,1 +1,1 @@
-"""The plan of a load: what each client does and when, as values and pure functions."""
+"""The plan of a load as values and pure functions: what each client does, and when."""

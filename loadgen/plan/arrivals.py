@@ -1,4 +1,7 @@
-"""Arrivals: when each client of a group starts, which the seed alone decides before the run."""
+"""Arrivals of a group's clients: their start times, which only the seed decides.
+
+They are computed before the run.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ class Ramp(Part):
         return [self._moment(client) for client in range(clients)]
 
     def _moment(self, client: int) -> float:
-        """Return when the client of a number starts, in seconds."""
+        """Return the start time of the client with a given number, in seconds."""
         first, last, seconds = self.first, self.last, self.over
         during = (first + last) / 2 * seconds
         if client > during:
@@ -102,8 +105,8 @@ class Trace(Part):
     """Clients start at the times recorded in a log.
 
     Attributes:
-        at: Moments in ascending order, from 0; a document may name a ``file`` instead,
-            with a moment (seconds, or a time in ISO 8601) at the beginning of each line.
+        at: Moments in ascending order, from 0. A document may name a ``file`` instead, whose lines
+            begin with a moment: seconds, or a time in ISO 8601.
     """
 
     kind: Literal["trace"]
@@ -116,14 +119,14 @@ class Trace(Part):
         return self
 
     def moments(self, clients: int, seed: int) -> list[float]:
-        """Return when each client starts, in seconds; a log with too few times is repeated."""
+        """Return when each client starts, in seconds; a log with fewer times is repeated."""
         length = len(self.at)
         span = self.at[-1] + (self.at[-1] / (length - 1) if length > 1 else 0.0)
         return [client // length * span + self.at[client % length] for client in range(clients)]
 
 
 class Concurrency(Part):
-    """A constant number of clients runs: when one is done or has failed, the next starts.
+    """A constant number of clients runs at a time: when one ends or fails, the next starts.
 
     A closed load: a slow server slows the load down, so latencies are service times.
     """
@@ -132,9 +135,9 @@ class Concurrency(Part):
     count: Count
 
     def moments(self, clients: int, seed: int) -> list[float]:
-        """Return 0 for each of the first clients, which start immediately.
+        """Return a start time of 0 for each of the clients that start immediately.
 
-        Each later client starts when another has ended, so its start is not known.
+        Each later client starts when another one has ended, so its start is not known in advance.
         """
         return [0.0] * min(clients, self.count)
 

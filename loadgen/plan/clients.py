@@ -1,6 +1,7 @@
 """Clients, phases and start times of a run, computed from the scenario and its seed alone.
 
-Client *i* has the same group, namespace, start and chance over any number of tasks, in any place.
+Client *i* has the same group, namespace, start and random numbers in any place and with any number
+of tasks.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ class Phases(Part):
 
     Attributes:
         warm_up: Requests due in this phase do not count in figures.
-        measure: The measured time. A run whose clients all end of their own accord, or
-            are back, ends earlier, unless there is a hold.
+        measure: The measured time. Without a hold the run ends earlier if all clients have ended of
+            their own accord, or are back.
         hold: Further measured time, whether or not all clients are back.
-        drain: Requests under way may end; no request begins.
+        drain: Time in which requests under way may end; no new request begins.
     """
 
     warm_up: Moment = 0.0
@@ -47,7 +48,7 @@ class Phases(Part):
 
     @property
     def end(self) -> float:
-        """The time after which no request begins, in seconds since the run's start."""
+        """The time from which on no request begins, in seconds since the run's start."""
         return self.warm_up + self.measure + self.hold
 
 
@@ -56,8 +57,8 @@ class Namespace(BaseModel):
 
     Attributes:
         name: ``tenant/namespace``.
-        topics: Number of listed names, or None when unknown.
-        hash: Pulsar's topics hash of the names, or None when unknown.
+        topics: Number of topic names in a listing; None if unknown.
+        hash: Pulsar's topics hash of these names; None if unknown.
         changes: Whether topics are created or deleted during the run: then two lists may
             differ and both be right.
     """
@@ -72,16 +73,16 @@ class Namespace(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ClientPlan:
-    """What one client of a run needs to know, such as its group, namespace and start.
+    """The plan of one client of a run, such as its group, namespace and start.
 
     Attributes:
-        number: Number in the run, from 0.
-        index: Number in the group, from 0.
-        start: Seconds since the agreed start; None: as soon as another client
-            of the group has ended (``concurrency``).
-        seed: Of the client's random choices.
-        drops: Moments of lost connections, up to the end of the run.
-        source_address: Local address to connect from, or None for the kernel's choice.
+        number: Number of the client in the run, from 0.
+        index: Number of the client in its group, from 0.
+        start: Seconds since the agreed start. None means that the client starts as soon as another
+            client of the group has ended (``concurrency``).
+        seed: Seed of the client's random choices.
+        drops: Moments when the client loses its connections, up to the end of the run.
+        source_address: Local address to connect from; None for the kernel's choice.
     """
 
     number: int
@@ -95,9 +96,9 @@ class ClientPlan:
 
 
 def start_moments(group: Group, seed: int) -> list[float]:
-    """Return when the clients of a group start, in seconds, shuffled by the seed.
+    """Return the start times of a group's clients, in seconds, shuffled by the seed.
 
-    Clients without a moment wait for a free place.
+    Clients that have no start time wait until another client has ended.
     """
     moments = [group.after + each for each in group.arrive.moments(group.count, seed)]
     if not isinstance(group.arrive, Concurrency):
@@ -108,7 +109,7 @@ def start_moments(group: Group, seed: int) -> list[float]:
 def drop_moments(group: Group, end: float, seed: int) -> tuple[float, ...]:
     """Return the times at which a client drops its connections, up to the run's end.
 
-    In seconds since the run's start.
+    They are in seconds since the run's start.
     """
     wanted = group.drop
     chance = random.Random(seed + 1)
@@ -123,15 +124,15 @@ def drop_moments(group: Group, end: float, seed: int) -> tuple[float, ...]:
 
 
 def source_address(client: int) -> str | None:
-    """Return the loopback address that a client connects from; None lets the kernel choose."""
+    """Return the loopback address from which a client connects; None for the kernel's choice."""
     group = client // CLIENTS_PER_SOURCE_ADDRESS
     return str(_FIRST_EXTRA_SOURCE + (group - 1)) if group else None
 
 
 class Chance:
-    """A generator of random numbers from 0 to 1 with only 16 bytes of state.
+    """A generator of random numbers from 0 to 1, with a state of only 16 bytes.
 
-    Python's own generator has 2,500 bytes, too many for each of many clients.
+    Python's own generator has a state of 2,500 bytes, too many for each of many clients.
 
     Source: SplitMix64, in the public domain.
     """

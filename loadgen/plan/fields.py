@@ -31,17 +31,17 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 
 
 class Part(BaseModel):
-    """The base of all pydantic models of a document: immutable, and without unknown keys."""
+    """Base class of all pydantic models of a document: immutable, and without unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
 
 
 class Spoken:
-    """A type that documents write as text such as ``30s`` or as a number.
+    """A field type whose values documents write as text such as ``30s``, or as a number.
 
     Args:
-        schema: JSON schema of the texts.
-        read: Returns the value of a text, and other values unchanged.
+        schema: JSON schema of the text form.
+        read: Converts a text to the value, and returns other values unchanged.
     """
 
     def __init__(self, schema: dict[str, Any], read: Callable[[Any], Any]) -> None:
@@ -59,14 +59,14 @@ class Spoken:
 
 
 def _number(value: Any) -> Any:  # noqa: ANN401 - not checked yet
-    """Refuse true and false, which Python counts as the numbers 1 and 0."""
+    """Refuse the values true and false, which Python counts as the numbers 1 and 0."""
     if isinstance(value, bool):
         raise ValueError("must be a number or a text")  # noqa: TRY004 - pydantic passes it on
     return value
 
 
 def _unit(form: str, said: str, number: Callable[..., float]) -> Spoken:
-    """Return the type of numbers that may have a unit, such as ``30s``."""
+    """Return the field type of numbers that may be written with a unit, such as ``30s``."""
     expression = re.compile(rf"(\d+(?:\.\d+)?)\s*{form}")
 
     def read(value: Any) -> Any:  # noqa: ANN401
@@ -79,7 +79,7 @@ def _unit(form: str, said: str, number: Callable[..., float]) -> Spoken:
 
 
 def _size(said: str, suffix: str = "") -> Spoken:
-    """Return the type of sizes in bytes, or of speeds in bytes a second."""
+    """Return the field type of sizes in bytes, or of speeds in bytes a second."""
 
     def read(value: Any) -> Any:  # noqa: ANN401
         if not isinstance(value, str):
@@ -94,10 +94,10 @@ def _size(said: str, suffix: str = "") -> Spoken:
 
 
 def _expression(pattern: str) -> str:
-    """Return the pattern if a broker can compile it, by RE2 or by a backtracking engine.
+    """Check that a broker can compile a pattern, by RE2 or a backtracking engine; return it.
 
     Raises:
-        ValueError: The pattern is no regular expression.
+        ValueError: The pattern is not a regular expression.
     """
     options = re2.Options()
     options.log_errors = False
@@ -108,7 +108,7 @@ def _expression(pattern: str) -> str:
             regex.compile(pattern)
         except regex.error as error:
             raise ValueError(
-                f"no broker has this regular expression: {error}; all topics are .*"
+                f"no broker can compile this regular expression: {error}; .* is all topics"
             ) from None
     return pattern
 

@@ -1,7 +1,7 @@
-"""The base class of groups of clients, with what all behaviours have in common.
+"""The base class of groups of clients, which has the keys that all behaviours share.
 
-A behaviour is a subclass with fields and a coroutine, ``client``, which each client runs, over
-sockets and in virtual time.
+A behaviour is a subclass with further fields and a coroutine, ``client``, which each client runs,
+over sockets and in virtual time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LEAST_BUFFER = 1152
 
 
 def _some(rate: float) -> float:
-    """Refuse a reading speed of 0, which could mean no limit or no reading."""
+    """Refuse a reading speed of 0, which could mean either no limit or no reading."""
     if not rate:
         raise ValueError(
             "must be more than 0: leave it out (or say null) to read as fast as it comes; "
@@ -41,8 +41,8 @@ class Reader(Part):
     """How clients read from their connections: speed, buffer and pauses.
 
     Attributes:
-        rate: Bytes a second; None is unlimited.
-        buffer: SO_RCVBUF of each connection; 0 leaves the kernel's.
+        rate: Bytes a second that each client reads at most; None is unlimited.
+        buffer: Size of each connection's receive buffer (SO_RCVBUF); 0 keeps the kernel's default.
         never: Clients read no bytes after the handshake.
         stall_at, stall: Delay from the client's start until reading stops, and for how long.
     """
@@ -55,7 +55,7 @@ class Reader(Part):
 
 
 def _once_or_rarely(period: float) -> float:
-    """Refuse a period of drops too short for clients to reconnect in between."""
+    """Refuse a period of connection drops in which clients could not reconnect."""
     if 0 < period < _SHORTEST_PERIOD:
         raise ValueError(f"must be 0 (once) or at least {_SHORTEST_PERIOD:g}")
     return period
@@ -66,9 +66,9 @@ class Drops(Part):
 
     Attributes:
         at: The first time, counted from the agreed start of the run.
-        every: Period of repetition; 0 is once.
+        every: Time between two drops; 0 drops the connections only once.
         jitter: Share of a period by which each client is earlier or later, at random.
-        share: Share of the group's clients.
+        share: Share of the group's clients that drop their connections.
     """
 
     at: Moment
@@ -81,14 +81,15 @@ class Group(Part):
     """A group of clients with the same behaviour.
 
     Attributes:
-        name: In reports and expectations.
+        name: Name of the group in reports and expectations.
         count: Number of clients.
-        namespaces: Numbers of the run's namespaces, first and past the last; None is all.
-            Client *i* of the group has number *i* modulo their count.
+        namespaces: The range of the run's namespaces that the clients use: number of the first, and
+            number after the last; None is all. Client *i* of the group uses namespace *i* modulo
+            their count.
         arrive: When each client starts.
-        after: Added to all start moments.
-        read: The way of reading.
-        drop: Planned losses of connections.
+        after: Seconds that are added to the start moments of all clients.
+        read: How the clients read from their connections.
+        drop: When the clients drop their connections; None is never.
         timeout: Seconds that a client waits for an answer.
     """
 
@@ -117,9 +118,9 @@ class Group(Part):
 
     @property
     def connections_each(self) -> int:
-        """The most connections that one client has at the same time, if the server is a proxy.
+        """The largest number of connections that one client has at a time, if it uses a proxy.
 
-        Connections to brokers pass a proxy in tunnels.
+        Each connection to a broker is a tunnel through the proxy.
         """
         return 2 if self.opens else 1
 
@@ -128,7 +129,7 @@ class Group(Part):
         return index % namespaces
 
     def requests_each(self, seconds: float) -> float:
-        """Estimate how many requests one client sends in ``seconds``."""
+        """Return an estimate of the number of requests that one client sends in ``seconds``."""
         every = getattr(self, "every", 0.0)
         return max(1, math.ceil(seconds / every)) if every else 1.0
 
@@ -139,16 +140,16 @@ class Group(Part):
 
     @property
     def countable(self) -> bool:
-        """True if the number of requests is known before the run."""
+        """True if the number of the clients' requests is known before the run."""
         return False
 
     async def ready(self, me: Any) -> None:  # noqa: ANN401 - a LoadClient, of a higher floor
         """Connect a client before the run starts.
 
-        Work that would block the event loop during the run is done here, too.
+        This is also the place for work that would block the event loop during the run.
         """
         await me.service.ready()
 
     async def client(self, me: Any) -> None:  # noqa: ANN401 - a LoadClient, of a higher floor
-        """Run a client until it is done; cancelled when the run ends."""
+        """Run a client until it is done; the run's end cancels it."""
         raise NotImplementedError

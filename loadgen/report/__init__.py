@@ -1,1 +1,1 @@
-"""HTML pages about one or several runs, with tables and charts."""
+"""HTML pages and SVG pictures of one or several runs, with tables and charts."""

@@ -1,7 +1,7 @@
-"""Charts and their axes as data, which :mod:`loadgen.report.drawing` draws as SVG.
+"""Charts and their axes as plain data, which :mod:`loadgen.report.drawing` draws as SVG.
 
-A description is a :class:`Chart` (lines, areas and dots over two axes) or :class:`Bars`.
-Colours are CSS classes: a style sheet makes them light, dark and print.
+A chart is a :class:`Chart` (lines, areas and dots over two axes) or a :class:`Bars`. Colours are
+CSS classes: a style sheet defines them for light and dark pages and for print.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ COLOURS = 6
 
 @dataclass(frozen=True)
 class Series:
-    """A line, area or cloud of dots in a chart; a point that is not finite is a gap.
+    """A line, area or cloud of dots in a chart; a point whose value is not finite is a gap.
 
     Attributes:
         colour: A class of the style sheet: ``c0`` to ``c5``, ``good``, ``bad``, ``soft``, ``ink``.
-        words: Words after the name in the legend: a peak, a count.
-        dash: The number of the dashes.
-        between: A band around the line: x, lowest, highest.
+        words: Words after the name in the legend, such as a peak or a count.
+        dash: Number of the dash pattern.
+        between: A band around the line, as points with x, the lowest and the highest value.
     """
 
     name: str
@@ -53,12 +53,12 @@ class Chart:
     """A chart with one or several series over two axes.
 
     Attributes:
-        x: Unit of the horizontal axis; ``percentile`` is the scale of HdrHistogram's plots, where
-            x is ``-log10(1 - share)``.
-        limits: Values with their names.
-        bands: Shaded spans of x with their names.
+        x: Unit of the horizontal axis; ``percentile`` is the scale of HdrHistogram's plots, on
+            which x is ``-log10(1 - share)``.
+        limits: Values at which horizontal lines mark a limit, with their names.
+        bands: Shaded spans of the horizontal axis, with their names.
         marks: Moments of events with their names.
-        span: The least span of the horizontal axis.
+        span: The smallest span of the horizontal axis, as its two ends.
         x_title, y_title: The title along each axis, with a unit if the labels have no unit.
         key: The name of the chart among charts of its kind.
     """
@@ -80,9 +80,9 @@ class Chart:
 
     @property
     def axes(self) -> tuple[Axis, Axis]:
-        """The horizontal and the vertical axis.
+        """The horizontal and the vertical axis of the chart.
 
-        They span all points and bands, and limits that are not far above the points.
+        They span all points and bands. They also span limits, except those far above the points.
         """
         points = [p for each in self.series for p in each.points if math.isfinite(p[1])]
         xs = [*(x for x, _ in points), *(self.span or ())] or [0.0, 1.0]
@@ -106,7 +106,7 @@ class Bar(NamedTuple):
     """A horizontal bar of colored parts beside each other, each with a value.
 
     Attributes:
-        words: Below its name.
+        words: Text below the name of the bar.
     """
 
     name: str
@@ -130,9 +130,9 @@ def colour_of(number: int) -> str:
 
 
 def thin(points: Sequence[Point], limit: int) -> list[Point]:
-    """Return about ``limit`` points of a line, the lowest and highest of each of its stretches.
+    """Return about ``limit`` points of a line: the lowest and highest point of each stretch.
 
-    A peak of a single sample stays visible, unlike with a plain stride.
+    So a peak of a single sample stays visible, which would be lost if every n-th point were kept.
     """
     if len(points) <= limit:
         return list(points)
@@ -145,13 +145,16 @@ def thin(points: Sequence[Point], limit: int) -> list[Point]:
 
 
 def stretches(points: Iterable[Point]) -> list[list[Point]]:
-    """Return the parts of a line that lie between its gaps."""
+    """Return the pieces into which its gaps divide a line."""
     parts = groupby(points, key=lambda point: all(map(math.isfinite, point)))
     return [list(part) for whole, part in parts if whole]
 
 
 def drawable(series: Series, *, log: bool) -> Series:
-    """Return a series without points that cannot be drawn or told apart, keeping its gaps."""
+    """Return a series with only as many points as can be drawn, keeping its gaps.
+
+    On a logarithmic axis, points that are not positive are left out.
+    """
     parts = stretches(series.points)
     dotted = series.look in ("dots", "rings")
     if log and not dotted:  # zero has no place on a logarithmic axis
@@ -166,7 +169,7 @@ def drawable(series: Series, *, log: bool) -> Series:
 
 
 def with_gaps(points: Sequence[Point]) -> list[Point]:
-    """Return a line's points with a gap wherever four usual steps pass without a point."""
+    """Return a line's points, with a gap wherever no point follows within four usual steps."""
     steps = [later[0] - earlier[0] for earlier, later in pairwise(points)]
     found = list(points[:1])
     for number, (step, point) in enumerate(zip(steps, points[1:], strict=True)):
@@ -178,7 +181,7 @@ def with_gaps(points: Sequence[Point]) -> list[Point]:
 
 
 def peak_words(points: Iterable[Point], unit: Unit, noun: str = "") -> str:
-    """Return words with the highest value of a line, for a chart's legend."""
+    """Return words on the highest value of a line, for a chart's legend."""
     found = [y for _, y in points if math.isfinite(y)]
     return f"at most {in_words(unit, max(found), noun)}" if found else "nothing"
 
@@ -192,7 +195,7 @@ _PERCENTILES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 
 
 class Axis(NamedTuple):
-    """A chart's axis: the values at both ends, and the labels."""
+    """The axis of a chart: the values at its two ends, and its labels."""
 
     low: float
     high: float
@@ -200,7 +203,7 @@ class Axis(NamedTuple):
     log: bool = False
 
     def share(self, value: float) -> float:
-        """Return where a value lies on the axis, from 0 at the low end to 1 at the high end."""
+        """Return a value's position on the axis, from 0 at the low end to 1 at the high end."""
         low, high = self.low, self.high
         if self.log:
             value, low, high = (math.log10(max(each, 1e-12)) for each in (value, low, high))
@@ -208,9 +211,9 @@ class Axis(NamedTuple):
 
 
 def linear_axis(high: float, unit: Unit, *, low: float = 0.0, exact: bool = False) -> Axis:
-    """Return an axis with round labels.
+    """Return a linear axis whose labels are round numbers.
 
-    It ends at a label unless its ends are to be ``exact``.
+    The axis ends at labels, unless its ends are to be ``exact``.
     """
     one = MB_BYTES if unit is Unit.BYTES and high >= MB_BYTES else 1.0
     step = round_step(max(high - low, 1e-9) / one / _TICKS) * one
@@ -225,7 +228,7 @@ def linear_axis(high: float, unit: Unit, *, low: float = 0.0, exact: bool = Fals
 
 
 def logarithmic_axis(values: Sequence[float], unit: Unit) -> Axis:
-    """Return a logarithmic axis around positive values, of at most six powers of ten."""
+    """Return a logarithmic axis that spans positive values, with at most six powers of ten."""
     top = math.ceil(round(math.log10(max(values, default=1.0)), 9))
     bottom = math.floor(round(math.log10(min(values, default=0.1)), 9))
     bottom = max(min(bottom, top - 1), top - 6)
@@ -234,7 +237,7 @@ def logarithmic_axis(values: Sequence[float], unit: Unit) -> Axis:
 
 
 def percentile_axis(high: float) -> Axis:
-    """Return an axis of percentiles, with equal space between 0, 90, 99 and 99.9 %.
+    """Return an axis of percentiles, with equal distances between 0, 90, 99 and 99.9 %.
 
     Source: the scale of HdrHistogram's percentile plots.
     """
@@ -244,16 +247,16 @@ def percentile_axis(high: float) -> Axis:
 
 
 def round_step(at_least: float) -> float:
-    """Return the least of 1, 2, 5, 10, 20, ... that is at least ``at_least``.
+    """Return the smallest of 1, 2, 5, 10, 20, ... that is at least ``at_least``.
 
-    Smaller ones, such as 0.1, 0.2 and 0.5, are included.
+    Smaller numbers of this kind, such as 0.1, 0.2 and 0.5, are included.
     """
     power = 10.0 ** math.floor(math.log10(at_least))
     return next(step * power for step in _STEPS if step * power >= at_least * (1 - 1e-9))
 
 
 def tick_label(value: float, unit: Unit) -> str:
-    """Return the shortest text of a round value, as a label on an axis."""
+    """Return the shortest text of a round value, for a label on an axis."""
     if unit is Unit.SHARE:
         return f"{value * 100:.4g} %"
     if not value:

@@ -1,4 +1,4 @@
-"""Drawing of charts as SVG, for the HTML page of a run and as files for documents."""
+"""Drawing of charts as SVG, for the HTML page of a run and as files to use in documents."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _USE = re.compile(r"var\(--(\w+)\)")
 
 
 def render(drawn: Chart | Bars) -> str:
-    """Return a chart as an ``svg`` element, whose colors the page's style sheet defines."""
+    """Return a chart as an ``svg`` element, whose colours the style sheet of the page defines."""
     height, body = _drawn(drawn)
     return _svg(drawn.width, height, drawn.title, body)
 
 
 def picture(drawn: Sequence[Chart | Bars], columns: int = 2, gap: int = 28) -> str:
-    """Return charts as an SVG file with its own style sheet, ``columns`` of them side by side."""
+    """Return charts as one SVG file with its own style sheet, ``columns`` charts side by side."""
     columns, parts, y = min(columns, len(drawn)), [], 8
     for begin in range(0, len(drawn), columns):
         row = [_drawn(each) for each in drawn[begin : begin + columns]]
@@ -49,14 +49,14 @@ def picture(drawn: Sequence[Chart | Bars], columns: int = 2, gap: int = 28) -> s
 
 
 def sheet(name: str) -> str:
-    """Return the text of one of the style sheets in this folder."""
+    """Return the text of a style sheet in this folder, given its file name."""
     return (files(__package__) / name).read_text(encoding="utf-8")
 
 
 def _style() -> str:
-    """Return the style sheet of an SVG file, with colors for light and dark.
+    """Return the style sheet of an SVG file, with colours for light and dark pages.
 
-    It lacks rules that only browsers understand.
+    It lacks the rules that only browsers understand.
     """
     rules = sheet("chart.css")
     found = {name: (light, dark) for name, light, dark in _COLOUR.findall(sheet("report.css"))}
@@ -112,7 +112,7 @@ def _chart(chart: Chart) -> tuple[int, str]:
 
 
 class _Plot(NamedTuple):
-    """The rectangle in which series are drawn, and its two axes."""
+    """The rectangle of a chart in which its series are drawn, with the two axes."""
 
     x_axis: Axis
     y_axis: Axis
@@ -123,7 +123,7 @@ class _Plot(NamedTuple):
 
     @property
     def edge(self) -> float:
-        """The horizontal position of the picture's right edge."""
+        """The horizontal position of the whole picture's right edge."""
         return self.left + self.width + _RIGHT
 
     def x(self, value: float) -> float:
@@ -140,7 +140,7 @@ class _Plot(NamedTuple):
 
 
 def _legend(edge: int, series: Sequence[Series], top: float) -> tuple[str, float]:
-    """Return the legend as SVG, and the vertical position where it ends."""
+    """Return a chart's legend as SVG, and the vertical position at which the legend ends."""
     parts, x, y = [], 0.0, top + 12.0
     for each in series:
         words = f"{each.name}: {each.words}" if each.words else each.name
@@ -217,7 +217,7 @@ def _dash(series: Series) -> str:
 
 
 def _dots(points: Iterable[Point], look: str) -> str:
-    """Draw dots or rings as a single path, because thousands of circles would make a large page."""
+    """Draw a series' dots or rings as one path: thousands of circles would make a large page."""
     path = "".join(f"M{_n(x)} {_n(y)}h.1" for x, y in points)
     hole = f'<path class="hole" d="{path}"/>' if look == "rings" else ""
     return f'<path class="dots" d="{path}"/>{hole}'
@@ -243,9 +243,9 @@ def _limit(plot: _Plot, value: float, label: str) -> str:
 
 
 def _mark_rows(chart: Chart, x: Axis) -> list[int]:
-    """Return the row in which each event's words are written above the plot.
+    """Return, for each event, the row above the plot in which the event's words are written.
 
-    Words of earlier events are higher, so that no line crosses words.
+    Words of earlier events are in higher rows, so that no line crosses words.
     """
     begins: list[float] = []
     rows = []
@@ -287,7 +287,7 @@ def _bars(drawn: Bars) -> tuple[int, str]:
 
 
 def _paragraph(edge: int, y: float, words: str, css: str = "", x: float = 0.0) -> tuple[str, float]:
-    """Wrap words into lines that end at ``edge``; return them, and the last line's position."""
+    """Wrap words into lines that end at ``edge``; return the lines and the last one's position."""
     letters = int((edge - x) / (_LETTER * (_BOLD if css == "title" else 1)))
     lines = textwrap.wrap(words, letters, max_lines=_MOST_LINES, placeholder=" …")
     text = "".join(_text(x, y + n * _LINE, line, css) for n, line in enumerate(lines))
@@ -303,7 +303,7 @@ def _text(x: float, y: float, words: str, css: str = "", anchor: str = "start") 
 
 
 def _safe(words: str) -> str:
-    """Escape a text for XML, replacing characters that XML forbids by spaces."""
+    """Escape a text for XML; characters that XML forbids become spaces."""
     return escape("".join(each if each.isprintable() else " " for each in words))
 
 

@@ -1,4 +1,4 @@
-"""HTML pages of one run or of several side by side, and SVG pictures of their charts.
+"""HTML pages on one run or on several side by side, and SVG pictures of their charts.
 
 A page is an HTML file without scripts that needs no network; a picture is an SVG file. The
 sections of a page depend on the tables of the run: a section without rows is left out.
@@ -57,7 +57,7 @@ def write_page(path: Path, page: str) -> None:
 
 
 def write_run(run: Results) -> Verdict:
-    """Judge a finished run, and write its HTML page and all other files made from its tables.
+    """Judge a finished run, and write its HTML page and all other files derived from its tables.
 
     Raises:
         UsageError: An expectation of the document cannot be understood.
@@ -69,7 +69,7 @@ def write_run(run: Results) -> Verdict:
 
 
 def run_page(run: Results, title: str | None = None) -> str:
-    """Return the HTML page of a run; all texts of the run are escaped."""
+    """Return the HTML page on one run; all texts that come from the run are escaped."""
     verdict = verdict_of(run)
     leads = filter(None, (_lead(run), survival(run)))
     body = [
@@ -89,13 +89,13 @@ def comparison_page(
     notes: Sequence[str] = (),
     judged: tuple[bool, str] | None = None,
 ) -> str:
-    """Return an HTML page that compares runs: a column for each, and overlaid charts.
+    """Return an HTML page that compares runs: a table with a column for each, overlaid charts.
 
     Args:
-        runs: At least two, each opened alone.
+        runs: At least two runs, each opened alone.
         title: The heading of the page.
         notes: Sentences at the top, such as the results of a comparison.
-        judged: Whether all runs together are fine, and a sentence; None without a verdict.
+        judged: Whether all runs together are fine, and a sentence on that; None without a verdict.
     """
     labels = labels_of(runs)
     body = [f"<p>{escape(note)}</p>" for note in notes]
@@ -112,7 +112,7 @@ def comparison_page(
 
 
 def _page(title: str, body: Sequence[str], judged: tuple[bool, str] | None) -> str:
-    """Return an HTML page, whose headline is the verdict if there is one."""
+    """Return a whole HTML page; its headline is the verdict, or the title without a verdict."""
     style, headline = sheet("report.css") + sheet("chart.css"), f"<h1>{escape(title)}</h1>"
     if judged is not None:
         fine, words = judged
@@ -124,7 +124,7 @@ def _page(title: str, body: Sequence[str], judged: tuple[bool, str] | None) -> s
 
 
 def _lead(run: Results) -> str:
-    """Return a sentence with a run's description, its place and when it started."""
+    """Return the opening words on a run: its description, clients, requests, start and place."""
     told = " ".join(str(run.document.get("description") or "").split())
     where = str(run.run.get("place") or "")
     facts = [
@@ -137,7 +137,7 @@ def _lead(run: Results) -> str:
 
 
 def _checks(verdict: Verdict) -> str:
-    """Return the findings of a verdict as HTML: the failed checks, then those that hold."""
+    """Return the findings of a verdict as HTML: the failed checks first, then the passed ones."""
     failed, held = verdict.failed, [each for each in verdict.findings if each.fine]
     apart = f'<section class="failed"><h2>Failed</h2>{_findings(failed)}</section>'
     words = f"What holds: {plural(len(held), 'check')}"
@@ -160,15 +160,15 @@ def _findings(findings: Sequence[Finding]) -> str:
 
 
 def picture_of(runs: Sequence[Results], names: Sequence[str], columns: int = 2) -> str:
-    """Return the named charts of runs as one SVG file.
+    """Return the charts of the given names as one SVG file, for one run or several overlaid runs.
 
     Args:
-        runs: A run, or several runs to be overlaid.
-        names: Kinds of charts, ``servers``, or single charts, ``servers.resident``.
+        runs: One run, or several runs to overlay.
+        names: Kinds of charts, such as ``servers``, or single charts, such as ``servers.resident``.
         columns: The number of charts beside each other.
 
     Raises:
-        UsageError: A chart of that name does not exist, or has no data in these runs.
+        UsageError: No chart has that name, or the chart has no data in these runs.
     """
     drawn: list[Chart | Bars] = []
     for name in names:

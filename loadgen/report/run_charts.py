@@ -1,7 +1,6 @@
-"""The charts of one run or of several overlaid runs, made from queries of their tables.
+"""The charts of one run, or of several overlaid runs, drawn from queries of their tables.
 
-``CHARTS`` has the kinds of charts by their names on pages and in pictures; an empty chart is left
-out.
+``CHARTS`` has each kind of chart by its name on pages and in pictures; an empty chart is left out.
 """
 
 from __future__ import annotations
@@ -65,14 +64,14 @@ _MOST_LINES, _MOST_BARS, _MOST_MARKS = 8, 12, 12
 
 
 def title_of(run: Results) -> str:
-    """Return the title of a run, or its name if it has no title."""
+    """Return the title of a run or, if it has none, its name."""
     return str(run.run.get("title") or "").rstrip(".") or str(run.run["run"])
 
 
 def labels_of(runs: Sequence[Results]) -> list[str]:
     """Return a different label for each run: its title, or its name if titles are equal.
 
-    Runs of equal names, from several places, are numbered.
+    Runs that have equal names, because they are in different folders, are numbered.
     """
     titles = [title_of(run) for run in runs]
     names = [
@@ -86,12 +85,12 @@ def labels_of(runs: Sequence[Results]) -> list[str]:
 
 
 class _Line(NamedTuple):
-    """Query rows that make one line of a chart, about a group, an operation or a run.
+    """The query rows that make up one line of a chart, about a group, an operation or a run.
 
     Attributes:
         run: The number of the run.
         place: The number of the line among the run's lines in the chart.
-        label: The label of the run; empty if the run is alone.
+        label: The label of the run; empty if only one run is drawn.
     """
 
     run: int
@@ -102,7 +101,7 @@ class _Line(NamedTuple):
 
     @property
     def total(self) -> int:
-        """The number of requests or clients that the rows count."""
+        """The number of requests or clients that the line's rows count."""
         return int(self.rows[0].get("total", 0))
 
     @property
@@ -114,7 +113,7 @@ class _Line(NamedTuple):
     ) -> Series:
         """Return the line as a series of a chart.
 
-        It has the color of its run or, if there is only one run, its own color.
+        The line has the colour of its run or, if there is only one run, a colour of its own.
         """
         name = ", ".join(filter(None, (self.label, self.name)))
         own = colour or colour_of(self.run if self.label else self.place)
@@ -123,9 +122,9 @@ class _Line(NamedTuple):
 
 
 def _lines(runs: Sequence[Results], question: str, **parameters: Any) -> dict[str, list[_Line]]:  # noqa: ANN401
-    """Query the lines of all charts of a kind, for each run.
+    """Query the lines of all charts of one kind, for each run; return the lines by chart.
 
-    Charts of the most requests come first.
+    Charts that show the most requests come first.
     """
     alone, charts = len(runs) == 1, dict[str, list[_Line]]()
     for number, (run, label) in enumerate(zip(runs, labels_of(runs), strict=True)):
@@ -141,7 +140,7 @@ def _lines(runs: Sequence[Results], question: str, **parameters: Any) -> dict[st
 
 
 def requests(runs: Sequence[Results]) -> Iterator[Drawn]:
-    """Yield charts of the requests due in each second, one per operation, split by outcome."""
+    """Yield, for each operation, a chart of the requests due in each second, by outcome."""
     width, alone = round_step(max(_end(runs) / _BUCKETS, 1e-3)), len(runs) == 1
     for operation, lines in _lines(runs, "requests", width=width).items():
         look: Look = "area" if alone else "step"
@@ -161,7 +160,8 @@ def each_request(runs: Sequence[Results]) -> Iterator[Drawn]:
 
     Of many requests only the slowest are drawn.
 
-    Answers are solid, other outcomes rings, so that colour is not the only difference.
+    Answered requests are solid dots and others are rings, so that colour is not the only
+    difference.
     """
     width = _end(runs) / _MOMENTS or 1.0
     for operation, lines in _lines(runs, "each", width=width).items():
@@ -181,11 +181,11 @@ def each_request(runs: Sequence[Results]) -> Iterator[Drawn]:
 
 
 def distribution(runs: Sequence[Results]) -> Iterator[Drawn]:
-    """Yield charts of response times by percentile, one per operation.
+    """Yield, for each operation, a chart of response times by percentile.
 
-    Each group has a line, or each run if there are several.
+    A chart has a line for each group or, if there are several runs, for each run.
 
-    A request without an answer has an infinite time: the line ends there.
+    A request without an answer has an infinite time, at which the line ends.
     """
     question = "by-group-operation" if len(runs) == 1 else "by-operation"
     p99 = [{row["part"]: row["p99"] for row in run.query(question)} for run in runs]
@@ -207,7 +207,7 @@ def distribution(runs: Sequence[Results]) -> Iterator[Drawn]:
 
 
 def back(runs: Sequence[Results]) -> Iterator[Drawn]:
-    """Yield a chart of how many clients of each group had been served completely, over time."""
+    """Yield a chart of the number of each group's clients that had been served, over time."""
     found = _lines(runs, "back").get("back", [])
     if len(found) > _MOST_LINES:
         found = [each for each in found if each.rows[0]["discovers"]]
@@ -252,7 +252,7 @@ def servers(runs: Sequence[Results]) -> Iterator[Drawn]:
 
 
 def outcomes(runs: Sequence[Results]) -> Iterator[Drawn]:
-    """Yield bars with the outcomes of requests, of each group or of each run."""
+    """Yield a chart of bars with the requests' outcomes, one bar for each group or each run."""
     bars = []
     for run, label in zip(runs, labels_of(runs), strict=True):
         for row in run.query("by-group" if len(runs) == 1 else "all"):
@@ -288,7 +288,7 @@ def _end(runs: Sequence[Results]) -> float:
 
 
 def _over_time(runs: Sequence[Results], chart: Chart) -> Chart:
-    """Return a chart with the runs' time as horizontal axis, where phases and shocks are marked."""
+    """Return a chart over the runs' time, on which phases and shocks are marked."""
     end, phases, at = _end(runs), runs[0].document.get("phases") or {}, 0.0
     bands = []
     for name in ("warm_up", "measure", "hold", "drain"):
@@ -311,12 +311,13 @@ def _over_time(runs: Sequence[Results], chart: Chart) -> Chart:
 def sweep_chart(
     title: str, along: str, lines: Iterable[tuple[str, Sequence[tuple[float, Sequence[float]]]]]
 ) -> Chart:
-    """Return the chart of a sweep: a metric's median and range, by the varied value.
+    """Return the chart of a sweep: a figure's median and range for each value of a setting.
 
     Args:
         title: The name of the figure.
-        along: The varied path.
-        lines: The name of each combination of other paths, and values with their measurements.
+        along: The ``--set`` path of the setting on the horizontal axis.
+        lines: For each combination of the other settings: its name, and each value on the
+            horizontal axis with the measurements made there.
     """
     series = []
     for number, (name, measured) in enumerate(lines):

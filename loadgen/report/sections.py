@@ -1,6 +1,6 @@
-"""The sections of an HTML page: charts and tables of runs, grouped by subject.
+"""The sections of an HTML page: charts and tables about runs, grouped by subject.
 
-All texts are escaped; a number's unit follows from the column.
+All texts are escaped. The unit of a number follows from the name of its column.
 """
 
 from __future__ import annotations
@@ -76,13 +76,13 @@ _SECTIONS = (
 
 
 def section(heading: str, body: str, hint: str = "") -> str:
-    """Return a section as HTML; ``body`` is HTML, too."""
+    """Return a section of a page as HTML; ``body`` must be HTML, too."""
     told = f'<p class="hint">{escape(hint)}</p>' if hint else ""
     return f"<section><h2>{escape(heading)}</h2>{told}{body}</section>"
 
 
 def sections(runs: Sequence[Results]) -> list[str]:
-    """Return all sections of a page as HTML, except those that would be empty."""
+    """Return all sections of a page on runs as HTML, leaving out empty ones."""
     found = []
     if len(runs) == 1 and (body := _prometheus(runs[0])):
         found.append(section("What Prometheus shows", body, _SCRAPED))
@@ -96,9 +96,9 @@ def sections(runs: Sequence[Results]) -> list[str]:
 
 
 def _prometheus(run: Results) -> str:
-    """Return HTML on what Prometheus would show of a run: peaks in scrapes, and shipped alerts.
+    """Return HTML on what Prometheus would show of a run: scraped peaks, and shipped alerts.
 
-    Empty without samples.
+    The result is empty if the run has no samples.
     """
     seen = [*seen_rows(seen_by_scrapes(run))]
     if not seen or not SHIPPED_RULES.exists():
@@ -111,7 +111,7 @@ def _prometheus(run: Results) -> str:
 
 
 def _drawn(charts: Sequence[Chart | Bars]) -> str:
-    """Return charts as HTML, beside each other; empty if there is none."""
+    """Return charts as HTML, side by side; empty if there is no chart."""
     narrow = (render(replace(each, width=_PAGE_WIDTH)) for each in charts[:_MOST_CHARTS])
     figures = "".join(f"<div>{each}</div>" for each in narrow)
     more = len(charts) - _MOST_CHARTS
@@ -120,7 +120,7 @@ def _drawn(charts: Sequence[Chart | Bars]) -> str:
 
 
 def _asked(run: Results, name: str) -> str:
-    """Return a shipped query's title and rows as an HTML table; empty if it returns no row."""
+    """Return the title and rows of a shipped query as an HTML table; empty if there is no row."""
     question = (QUERIES if name in QUERIES else QUESTIONS)[name]
     rows = run.sql(question.sql)
     if name == "servers":  # Each row has a unit of its own.
@@ -138,7 +138,7 @@ def _asked(run: Results, name: str) -> str:
 
 
 def ask(run: Results) -> str:
-    """Return HTML with the columns of a run's tables, and examples of queries."""
+    """Return HTML that lists the columns of a run's tables and shows example queries."""
     place = run.directory
     tables = "".join(
         f"<li><code>{name}</code>: <code>{', '.join(schema.names)}</code></li>"
@@ -156,7 +156,7 @@ def ask(run: Results) -> str:
 
 
 def origin(run: Results) -> str:
-    """Return HTML with the scenario, servers, versions and machine of a run."""
+    """Return HTML on what produced a run: the scenario, servers, versions and machine."""
     told = dict(run.run)
     told.pop("missed", None)  # Already among the findings.
     document, written, tasks = (told.pop(each, None) for each in ("document", "written", "tasks"))
@@ -173,7 +173,7 @@ def origin(run: Results) -> str:
 
 
 def beside(runs: Sequence[Results], labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Return a table that compares runs: a row for each metric, a column for each run."""
+    """Return the rows of a table that compares runs: one row per figure, one column per run."""
     told: dict[tuple[str, Unit], dict[str, float]] = {}
     for run, label in zip(runs, labels, strict=True):
         summary = summary_of(run, verdict_of(run)).model_dump(mode="json")
@@ -209,10 +209,10 @@ _LONG = 40
 def table(
     rows: Sequence[Mapping[str, Any]], hidden: Iterable[str] = (), most: int = _MOST_ROWS
 ) -> str:
-    """Return rows as an HTML table; columns in ``hidden`` are left out if they are empty.
+    """Return rows as an HTML table; empty columns that ``hidden`` names are left out.
 
-    A number in a column without a unit is a count; the noun is the column's name or in the head.
-    Of many rows the first are shown.
+    A number in a column without a unit is a count; its noun is the column's name or is in the head.
+    If there are many rows, only the first are shown.
     """
     if not rows:
         return "<p>None.</p>"
@@ -238,14 +238,14 @@ def table(
 
 
 def folded(summary: str, body: str, *, opened: bool = False) -> str:
-    """Return HTML that is unfolded by a click on its summary; ``body`` is HTML."""
+    """Return HTML that a click on its summary line unfolds; ``body`` must be HTML."""
     return f"<details{' open' * opened}><summary>{escape(summary)}</summary>{body}</details>"
 
 
 def flat(document: object) -> list[dict[str, str]]:
-    """Return a JSON object as rows of a dotted path and a text.
+    """Return a JSON object as rows, each with a dotted path and a value as text.
 
-    Of long lists only the first items are returned.
+    Of a long list only the first items are returned.
     """
     rows = []
     for name, value in paths(document, most=_ITEMS_SHOWN):

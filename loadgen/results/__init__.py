@@ -1,1 +1,1 @@
-"""Results of runs: tables in files, queries of them, figures, and verdicts."""
+"""The results of runs: tables in files, queries of these tables, figures and verdicts."""

@@ -1,7 +1,7 @@
 """``loadgen sql``: runs a user's SQL query on the tables of one or several runs.
 
-No statement can write a file or read a foreign file: statements are single queries, and DuckDB may
-open the files of the runs alone.
+A query cannot write a file or read a foreign file: only single SELECT statements are accepted, and
+DuckDB may open only the files of the runs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _RESERVED = re.compile(r"(?<![\".\w])group\b(?!\s+by)", re.IGNORECASE)
 
 
 class Rows(NamedTuple):
-    """The rows that a query returned; ``more`` is true if further rows were cut off."""
+    """The rows that a query returned; ``more`` is true if the query had further rows."""
 
     columns: Sequence[str]
     rows: Sequence[tuple[Any, ...]]
@@ -42,11 +42,11 @@ class Rows(NamedTuple):
 
 
 def run_sql(directories: Sequence[Path], text: str, most: int = MOST_ROWS) -> Rows:
-    """Run an SQL query on runs, or a shipped query, by its name, on each run in turn.
+    """Run an SQL query on several runs together, or a shipped query, given by name, on each run.
 
     Raises:
-        RunDirectoryError: A directory is no run of this version.
-        UsageError: The text is no single query, or DuckDB does not understand the query.
+        RunDirectoryError: A directory is not the directory of a run, or not of this version.
+        UsageError: The text is not a single query, or DuckDB does not understand the query.
     """
     if text in QUERIES:
         rows, columns = list[tuple[Any, ...]](), list[str]()
@@ -91,14 +91,14 @@ def _asked(connection: duckdb.DuckDBPyConnection, text: str, most: int) -> Rows:
 
 
 def as_json(answer: Rows) -> str:
-    """Format rows as JSON objects; infinity becomes null, bytes become hexadecimal digits."""
+    """Format query rows as JSON objects; infinity becomes null, bytes become hexadecimal digits."""
     rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
     text = to_json(rows, indent=1, inf_nan_mode="null", bytes_mode="hex", fallback=str)
     return f"{text.decode()}\n"
 
 
 def as_csv(answer: Rows) -> str:
-    """Format rows as CSV; infinity is written as ``inf``."""
+    """Format query rows as CSV; infinity is written as ``inf``."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(answer.columns)
@@ -107,7 +107,7 @@ def as_csv(answer: Rows) -> str:
 
 
 def as_text(answer: Rows) -> str:
-    """Format rows as a table for a terminal, with a line that tells if rows were cut off."""
+    """Format query rows as a table for a terminal, with a line at the end if rows were cut off."""
     columns = []
     for place, name in enumerate(answer.columns):
         values = [row[place] for row in answer.rows]
@@ -132,6 +132,6 @@ def _cell(value: Any) -> str:  # noqa: ANN401 - whatever a column holds
 
 
 def questions() -> str:
-    """Return the names and titles of the shipped queries, a line each."""
+    """Return the names and titles of all shipped queries, one per line."""
     widest = max(map(len, QUERIES))
     return "".join(f"{name:{widest}}  {query.title}\n" for name, query in QUERIES.items())

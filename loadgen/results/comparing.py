@@ -1,10 +1,11 @@
 """Comparison of repeated runs: which figures differ significantly, and which agree.
 
-A difference that is not shown is no agreement: two sides agree if the 90 % interval of their
-distance (two one-sided tests at 5 %) lies within a margin, which needs five repeats.
+If no difference can be shown, that does not mean that two sides agree. They agree if the 90 %
+interval of their distance (two one-sided tests at 5 %) lies within a margin, which needs five
+repeats.
 
 Runs in virtual time are paired by seed: a run is reproducible, so two runs of a seed differ by the
-change alone. Then the differences of pairs are tested.
+change alone. Then the differences of the pairs are tested.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ _NOT_ASKED = ("name", "description", "repeats", "expect", "servers", "seed")
 
 
 class Word(StrEnum):
-    """Whether a figure of two compared groups of runs differs, agrees, or cannot be judged."""
+    """Verdicts on a figure of two groups of runs: it agrees, differs, or cannot be judged."""
 
     AGREE = "agree"
     DIFFER = "differ"
@@ -67,7 +68,7 @@ class Word(StrEnum):
 
 
 class FinishedRun(NamedTuple):
-    """What is compared of a run: its directory, run.json and summary."""
+    """The parts of a run that a comparison needs: its directory, run.json and summary."""
 
     place: str
     run: Mapping[str, Any]
@@ -81,12 +82,12 @@ class FinishedRun(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The label that repeats of the same run share: the title, or the name."""
+        """The label that all repeats of a run share: its title or, if it has none, its name."""
         return str(self.summary["title"] or self.summary["name"])
 
     @property
     def doubt(self) -> str | None:
-        """Why the run's figures are unreliable; None if they are reliable."""
+        """The reason why the run's figures are unreliable; None if they are reliable."""
         verdict = self.summary["verdict"]
         return None if verdict["level"] in ("fine", "missed") else str(verdict["word"])
 
@@ -95,7 +96,7 @@ def finished_run(directory: Path) -> FinishedRun:
     """Read a run directory, and compute the run's summary from its tables.
 
     Raises:
-        RunDirectoryError: The directory is no run of this version.
+        RunDirectoryError: The directory is not that of a run, or not of this version.
     """
     with Results.open(directory) as results:
         summary = summary_of(results, verdict_of(results)).model_dump(mode="json")
@@ -104,18 +105,18 @@ def finished_run(directory: Path) -> FinishedRun:
 
 @dataclass(frozen=True)
 class Side:
-    """The values that a figure has in the runs of one group."""
+    """The values of one figure in all runs of one group."""
 
     values: Sequence[float]
     label: str = ""
 
     @property
     def median(self) -> float:
-        """The median of the repeated runs; infinite for a time that never ended."""
+        """The median of the figure over the repeated runs; infinite for a time that never ended."""
         return statistics.median(self.values)
 
     def text(self, unit: Unit) -> str:
-        """Format the median and, if the values differ, their range."""
+        """Return the median as text, followed by the range if the values differ."""
         figures = self.median, min(self.values), max(self.values)
         median, least, most = (in_words(unit, each) for each in figures)
         return median if least == most else f"{median} ({least} to {most})"
@@ -123,13 +124,15 @@ class Side:
 
 @dataclass(frozen=True)
 class Difference:
-    """How much a figure of a group of runs differs from the baseline group's.
+    """The difference of a figure between a group of runs and the baseline group.
 
     Attributes:
-        ratio: The group's median by the baseline's; None if the baseline's is 0 or never.
+        ratio: The group's median divided by the baseline's; None if the baseline's is 0 or
+            infinite.
         probability: The probability of such a difference between equal groups, adjusted for the
             number of figures.
-        low, high: The interval of the distance from the baseline; None for too few repeats.
+        low, high: The interval of the distance from the baseline; None if there are too few
+            repeats.
         word: Whether the groups agree, differ, or neither can be shown.
     """
 
@@ -142,7 +145,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class Row:
-    """A figure of all compared groups; the baseline's difference is None."""
+    """One figure of all compared groups, with each group's difference from the baseline.
+
+    The baseline's own difference is None.
+    """
 
     figure: str
     unit: Unit
@@ -151,11 +157,11 @@ class Row:
 
 
 class Comparison(NamedTuple):
-    """The compared groups of runs, the baseline first, and their figures.
+    """The compared groups of runs, of which the first is the baseline, and their figures.
 
     Attributes:
-        doubts: Runs left out, and the reasons.
-        unlike: Parts of the documents that differ, if the runs are compared by force.
+        doubts: The runs that were left out, each with the reason.
+        unlike: The keys in which the runs' documents differ, if ``force`` allowed the comparison.
         paired: Whether the runs of each group are in the order of the same seeds.
     """
 
@@ -166,7 +172,7 @@ class Comparison(NamedTuple):
     paired: bool = False
 
     def agreed(self) -> tuple[int, int]:
-        """Return how many figures agree in all groups, and how many were judged."""
+        """Return the number of figures that agree in all groups, and that of judged figures."""
         words = [{each.word for each in row.differences if each} for row in self.rows]
         judged = [each for each in words if Word.UNJUDGED not in each]
         return judged.count({Word.AGREE}), len(judged)
@@ -175,16 +181,17 @@ class Comparison(NamedTuple):
 def compare(
     runs: Sequence[FinishedRun], baseline: str | None = None, *, force: bool = False
 ) -> Comparison:
-    """Compare runs, grouped by their label; runs with unreliable figures are left out.
+    """Compare runs, grouped by their labels; runs with unreliable figures are left out.
 
     Args:
-        runs: In the order of their columns.
+        runs: The runs, in the order of their columns.
         baseline: The label of the baseline, or the label's head in a column; None is the first
-            run's.
-        force: Whether unlike runs are compared.
+            run's label.
+        force: Whether to compare runs of different documents, too.
 
     Raises:
-        UsageError: Runs are unlike, the baseline has no run, or the runs are too many or too few.
+        UsageError: The runs' documents differ, the baseline has no run, or there are too many or
+            too few runs.
     """
     groups: dict[str, list[FinishedRun]] = {}
     for run in runs:
@@ -232,9 +239,9 @@ def _base(labels: Sequence[str], wanted: str | None) -> str:
 
 
 def _paired(groups: Mapping[str, list[FinishedRun]]) -> dict[str, list[FinishedRun]]:
-    """Return each group's runs of those seeds that all groups have, in the same order.
+    """Return each group's runs whose seeds all groups have, sorted by seed.
 
-    Empty if a run has no seed, or the groups have no seed in common.
+    The result is empty if a run has no seed, or if the groups have no seed in common.
     """
     by_seed = {label: {run.seed: run for run in reversed(runs)} for label, runs in groups.items()}
     common = set.intersection(*map(set, by_seed.values()))
@@ -285,7 +292,7 @@ def _difference(unit: Unit, first: Side, second: Side, shown: Distance) -> Diffe
 
 
 def figures_of(summary: Mapping[str, Any]) -> Iterator[tuple[str, Unit, float]]:
-    """Yield the name, unit and value of each figure in a summary that has a value."""
+    """Yield the name, unit and value of each figure in a summary, if it has a value."""
     total = summary["total"]
     yield "answered", Unit.COUNT, total["answered"]
     yield "refused", Unit.COUNT, total["refused"]
@@ -320,7 +327,7 @@ def _times(summary: Mapping[str, Any]) -> Iterator[tuple[str, Unit, float]]:
 
 
 def markdown_of(comparison: Comparison) -> str:
-    """Return the comparison as a page in Markdown."""
+    """Return a comparison as a Markdown page."""
     shared, *labels = map(plain, _heads([*comparison.groups]))
     agree, of = comparison.agreed()
     heads = ["median (spread)", labels[0]]
@@ -348,7 +355,7 @@ def markdown_of(comparison: Comparison) -> str:
 
 
 def _heads(labels: Sequence[str]) -> tuple[str, ...]:
-    """Split labels of a sweep into their common beginning and the different rest of each."""
+    """Split the labels of a sweep: return their common beginning and the rest of each."""
     end = commonprefix(labels).rfind("=") + 1  # noqa: RUF071 - texts, not paths
     return labels[0][:end], *(label[end:] for label in labels)
 

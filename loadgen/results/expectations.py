@@ -1,8 +1,8 @@
 """Parsing of a scenario's expectations, such as ``list{group=steady}.response.p99 < 2s``.
 
 ``SUBJECT[{KEY=VALUE,...}].MEASURE OPERATOR VALUE``, or in short ``GROUP.OPERATION.MEASURE``, where
-a bare ``answered`` is the share of answered requests. Every mistake is one sentence that quotes the
-expression and suggests the nearest known name.
+``answered`` without a suffix is the share of answered requests. Every mistake is reported in one
+sentence, which quotes the expression and suggests the nearest valid name.
 """
 
 from __future__ import annotations
@@ -36,14 +36,15 @@ SELECTORS = {key: PARTS[f"by-{key}"] for key in ("family", "group", "tenant", "n
 
 
 class Measure(NamedTuple):
-    """A quantity about which expectations can be written; docs/measuring.md explains each.
+    """A measure about which expectations can be written; docs/measuring.md explains each.
 
     Attributes:
-        name: The words after the subject's dot; ``pN`` stands for any percentile.
-        sql: The figure, over rows ``r`` of requests, of clients, or of the question about servers;
-            for a percentile, the column.
-        limited: The figure with the server's own limit of the measure.
-        noun: The noun of a count.
+        name: The words after the dot that follows the subject; ``pN`` stands for any percentile.
+        sql: SQL of the measured value, over rows ``r`` of requests, of clients, or of the query
+            ``servers``; for a percentile, the name of the column.
+        limited: The name of the metric that is the server's own limit of this measure; empty if
+            none.
+        noun: What a count counts.
     """
 
     name: str
@@ -129,11 +130,11 @@ class Expectation(NamedTuple):
     """A parsed expectation of a scenario.
 
     Attributes:
-        text: The expression as written.
+        text: The expression as the scenario has it.
         subject: An operation, ``requests``, ``clients``, ``broker`` or ``proxy``.
-        value: The bound in the measure's unit; None is the server's own limit.
-        share: The share of a percentile, from 0 to 1; None for other measures.
-        selectors: Keys and values of the requests or clients that count.
+        value: The bound, in the unit of the measure; None means the server's own limit.
+        share: The percentile as a share from 0 to 1; None for other measures.
+        selectors: Keys and values that requests or clients must have to count.
     """
 
     text: str
@@ -150,7 +151,7 @@ class Expectation(NamedTuple):
         return self.measure.name.partition(".")[0]
 
     def is_about(self, group: str, operation: str) -> bool:
-        """Return whether the expectation covers an operation of a group."""
+        """Return True if the expectation covers an operation of a group."""
         chosen = dict(self.selectors).get("group", group)
         return chosen == group and self.subject in (operation, ALL_REQUESTS, CLIENTS)
 
@@ -172,11 +173,11 @@ _LONGEST_QUOTE = 80
 def parse_expectations(
     texts: Iterable[str], groups: Sequence[str] | None = None
 ) -> tuple[Expectation, ...]:
-    """Parse expectations, without repeated ones.
+    """Parse the expectations of a scenario; an expression that is repeated is parsed once.
 
     Args:
-        texts: The expressions.
-        groups: Names of the document's groups; None allows any name.
+        texts: The expressions of the expectations.
+        groups: Names of the scenario's groups of clients; None allows any name.
 
     Raises:
         UsageError: An expression cannot be understood.
@@ -187,10 +188,11 @@ def parse_expectations(
 def require_measured(
     expectations: Iterable[Expectation], watched: Iterable[str], operations: Iterable[str]
 ) -> None:
-    """Refuse, before the run, expectations about something that the run will not measure.
+    """Check, before a run, that it will measure all subjects of its expectations.
 
     Raises:
-        UsageError: An expectation is of an unwatched server, or of an operation of no group.
+        UsageError: An expectation is about a server that is not sampled, or an operation that no
+            group performs.
     """
     watched, operations = set(watched), set(operations)
     for each in expectations:
@@ -204,7 +206,7 @@ def require_measured(
 
 
 def parse_expectation(text: str, groups: Sequence[str] | None = None) -> Expectation:
-    """Parse the expression of an expectation.
+    """Parse the expression of one expectation.
 
     Raises:
         UsageError: The expression cannot be understood.

@@ -1,6 +1,6 @@
-"""The files made from a run's tables: summary.json, summary.csv, junit.xml and README.md.
+"""The files derived from a run's tables: summary.json, summary.csv, junit.xml, README.md.
 
-The files depend on the tables alone: written again, a file has the same bytes.
+The files depend only on the tables: a file that is written again has the same bytes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _MOST_ROWS = 40
 
 
 def write_files(results: Results) -> Verdict:
-    """Judge a run, and write the files made from its tables; return the verdict.
+    """Judge a run, and write the files derived from its tables; return the verdict.
 
     Raises:
         UsageError: An expectation of the document cannot be understood.
@@ -66,16 +66,16 @@ def write_files(results: Results) -> Verdict:
 
 
 def csv_of(document: dict[str, Any]) -> str:
-    """Format a summary as CSV lines ``run,figure,value``, named by the path in summary.json.
+    """Format a run's summary as CSV lines ``run,figure,value``; ``figure`` is its JSON path.
 
-    Unmeasured figures are empty.
+    A figure that was not measured has an empty value.
     """
     told = ((name, "" if value is None else value) for name, value in paths(document))
     return as_csv(Rows(("run", "figure", "value"), [(document["run"], *each) for each in told]))
 
 
 def junit_of(summary: Summary, verdict: Verdict) -> str:
-    """Return ``junit.xml``, which has a test case for each finding of the verdict."""
+    """Return the text of ``junit.xml``, which has a test case for each finding of the verdict."""
     failed = sum(not each.fine for each in verdict.findings)
     counts = {
         "tests": str(len(verdict.findings)),
@@ -101,12 +101,12 @@ def junit_of(summary: Summary, verdict: Verdict) -> str:
 
 
 def _xml(text: str) -> str:
-    """Replace the control characters that XML forbids by spaces."""
+    """Replace each control character that XML forbids by a space."""
     return _NOT_XML.sub(" ", text)
 
 
 def readme_of(results: Results, summary: Summary, verdict: Verdict) -> str:
-    """Return the ``README.md`` of a run; all texts of the run are escaped."""
+    """Return the text of a run's ``README.md``; all texts that come from the run are escaped."""
     servers = [row for row in results.query("servers") if row["figure"] in _SERVER_FIGURES]
     servers.sort(key=lambda row: (row["process"], _SERVER_FIGURES.index(row["figure"])))
     parts = sorted(results.query("by-group-operation"), key=lambda row: -row["requests"])
@@ -142,7 +142,7 @@ def readme_of(results: Results, summary: Summary, verdict: Verdict) -> str:
 
 
 def made_by(results: Results) -> str:
-    """Return a sentence on how many clients made how many requests in how many seconds."""
+    """Return words on the number of clients and requests in a run, and on its seconds."""
     clients = sum(row["clients"] for row in results.query("back"))
     count = sum(row["requests"] for row in results.query("all"))
     early = results.value(
@@ -154,7 +154,7 @@ def made_by(results: Results) -> str:
 
 
 def survival(results: Results) -> str:
-    """Return a sentence on how many requests were answered with how much JVM memory.
+    """Return a sentence on the share of answered requests and the JVM memory used meanwhile.
 
     A broker that refuses no request and runs out of memory has not passed.
     """

@@ -1,7 +1,7 @@
-"""Judging of expectations, after a run from its tables, or during it from totals.
+"""Judging of expectations: after a run from its tables, or during the run from live totals.
 
-Live totals bound only rates and counts of requests: ended requests from one side, requests that
-are still planned from the other.
+Live totals can decide only about rates and counts of requests: requests that have ended bound them
+from one side, and requests that are still planned from the other.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 
 class Judged(NamedTuple):
-    """An expectation, whether it holds, and the measured value.
+    """The result of judging one expectation: whether it holds, and the measured value.
 
     Attributes:
-        value: None without a measurement; infinite if the event never happened.
+        value: The measured value; None without a measurement; infinite if the event never happened.
     """
 
     expectation: Expectation
@@ -56,7 +56,7 @@ _ROWS = {
 
 
 def judge(expectations: Iterable[Expectation], results: Results) -> list[Judged]:
-    """Judge expectations by a run's tables; one without a measured value does not hold."""
+    """Judge expectations by a run's tables; an expectation without a measured value fails."""
     return [_judged(each, results) for each in expectations]
 
 
@@ -115,7 +115,7 @@ def _value_of(each: Expectation, results: Results) -> float | None:
 def missed_early(
     expectations: Iterable[Expectation], groups: Sequence[Group], totals: Totals
 ) -> str | None:
-    """Return the first expectation that the run can no longer meet; None if there is none."""
+    """Return the first expectation that a running load can no longer meet; None if all can."""
     if not totals.started:
         return None
     return next((each.text for each in expectations if _is_hopeless(each, groups, totals)), None)
@@ -133,7 +133,7 @@ def _is_hopeless(each: Expectation, groups: Sequence[Group], totals: Totals) -> 
 
 
 def _bounds(each: Expectation, groups: Sequence[Group], totals: Totals) -> tuple[float, float]:
-    """Return the least and the greatest value that a count or share can have at the run's end."""
+    """Return the smallest and largest value that a count or share can have at the run's end."""
     wanted = LOST if each.what == "failed" else (Outcome(each.what),)
     found = Counter[str]()
     for name, count in totals.ended.items():

@@ -1,4 +1,4 @@
-"""Merging of the many table files that a run's tasks wrote into a few."""
+"""Merging of a run's table files: the many small files of its tasks become a few large ones."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _ROW_GROUP_ROWS = 65_536
 
 
 def merged_files(directory: Path, tasks: Iterable[int]) -> dict[str, list[str]]:
-    """Merge the files of each table that has more than ``MOST_FILES``; return all file names.
+    """Merge the files of each table that has more than ``MOST_FILES``; return all files' names.
 
-    A complete merged file replaces its parts; if the merge cannot be written the parts stay.
+    A complete merged file replaces its parts; if the merge cannot be written, the parts stay.
 
     Args:
-        directory: Of the run.
-        tasks: The tasks that have reported their files as written.
+        directory: The directory of the run.
+        tasks: The numbers of the tasks that reported their files as written.
 
     Raises:
         LoadgenError: The file of a task is missing, or a part cannot be deleted, so that its rows
@@ -40,7 +40,7 @@ def merged_files(directory: Path, tasks: Iterable[int]) -> dict[str, list[str]]:
     for table, task in product(("requests", "events"), tasks):
         if not (part := part_of(directory, table, task)).exists():
             raise LoadgenError(
-                f"{part} is not there, and task {task} has written it: name an --out that all "
+                f"{part} is missing, but task {task} has written it: name an --out that all "
                 "hosts share, a folder or an object store"
             )
     for table in TABLES:

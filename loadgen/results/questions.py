@@ -1,4 +1,4 @@
-"""The shipped SQL queries of a run's tables, written for both DuckDB and Spark SQL."""
+"""The shipped SQL queries of a run's tables, valid in both DuckDB and Spark SQL."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class Query(NamedTuple):
 
     @property
     def written(self) -> str:
-        """The SQL with default values in place of its parameters."""
+        """The SQL text with the default values in place of its parameters."""
         return PARAMETER.sub(lambda found: str(_DEFAULTS[found[1]]), self.sql)
 
 
 def parameters_of(text: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the value of each parameter in an SQL text: the given one, or its default."""
+    """Return the values of the parameters in an SQL text: given values, or else the defaults."""
     return {name: {**_DEFAULTS, **given}[name] for name in PARAMETER.findall(text)}
 
 
@@ -74,11 +74,11 @@ def split(
     """Return SQL that counts requests and computes percentiles for each value of ``part``.
 
     Args:
-        part: An expression over a row ``r``.
-        where: The condition of rows that count.
-        seconds: The column of the percentiles.
-        shares: Names of percentiles, and the millionths of each.
-        rows: The table.
+        part: An SQL expression over a row ``r``.
+        where: The SQL condition of the rows that count.
+        seconds: The SQL column whose percentiles are computed.
+        shares: The name of each percentile, with its share in millionths.
+        rows: The name of the table.
     """
     columns = [
         f"max(CASE WHEN share = {share} THEN seconds END) AS {n}" for n, share in shares.items()

@@ -1,6 +1,6 @@
-"""Exact tests of whether two small samples differ, mostly by ranks.
+"""Exact statistical tests of whether two small samples differ, mostly based on ranks.
 
-The figures are not normal, and some are infinite.
+The samples of figures are not normally distributed, and some values are infinite.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FEWEST_REPEATS = 5
 
 
 def distance(first: Sequence[float], second: Sequence[float]) -> Distance:
-    """Compare two samples by the exact test of Mann and Whitney."""
+    """Compare two samples by Mann and Whitney's exact test; return probability and interval."""
     pooled = sorted([*first, *second])
     # Twice the rank of each value; equal values share the middle of their ranks.
     ranks = {value: bisect_left(pooled, value) + bisect(pooled, value) + 1 for value in pooled}
@@ -41,7 +41,7 @@ def distance(first: Sequence[float], second: Sequence[float]) -> Distance:
 
 
 def _ways(ranks: Iterable[int], chosen: int) -> Counter[int]:
-    """Count, for each possible sum, the ways to choose ``chosen`` of the ranks with that sum."""
+    """Count the ways to choose ``chosen`` of the ranks, for each sum that they can have."""
     ways: list[Counter[int]] = [Counter({0: 1}), *(Counter() for _ in range(chosen))]
     for rank in ranks:
         for size in range(chosen, 0, -1):
@@ -51,9 +51,10 @@ def _ways(ranks: Iterable[int], chosen: int) -> Counter[int]:
 
 
 def _interval(first: Sequence[float], second: Sequence[float]) -> tuple[float, float] | None:
-    """Return the 90 % interval of Hodges and Lehmann; None for fewer than five values.
+    """Return Hodges and Lehmann's 90 % interval of the distance; None for fewer than five values.
 
-    Each end is an order statistic of the differences of all pairs, and is passed with 5 % at most.
+    Each end is an order statistic of the differences of all pairs. The distance is beyond an end
+    with a probability of at most 5 %.
     """
     if min(len(first), len(second)) < FEWEST_REPEATS:
         return None
@@ -67,15 +68,15 @@ def _interval(first: Sequence[float], second: Sequence[float]) -> tuple[float, f
 
 
 def _differences(pairs: Iterable[tuple[float, float]]) -> list[float]:
-    """Return second minus first for each pair; 0 if both are infinite."""
+    """Return the second value minus the first for each pair; 0 if both are infinite."""
     return [0.0 if b == a else b - a for a, b in pairs]
 
 
 def paired_distance(first: Sequence[float], second: Sequence[float]) -> Distance:
-    """Compare paired samples by Student's t-test of their mean difference.
+    """Compare paired samples by Student's t-test of the mean of their differences.
 
-    Ranks of so few pairs would show no difference. Pairs with an infinite figure have no mean and
-    are compared as two sides.
+    Ranks of so few pairs could show no difference. Pairs with an infinite value have no mean, and
+    are compared by :func:`distance`.
     """
     differences = _differences(zip(first, second, strict=True))
     if not all(map(math.isfinite, differences)):
@@ -105,7 +106,7 @@ def _beyond(t: float, freedom: int) -> float:
 
 
 def adjusted(probabilities: Sequence[float]) -> list[float]:
-    """Adjust probabilities for many tests by Benjamini and Hochberg; the order stays."""
+    """Adjust the probabilities of many tests by Benjamini and Hochberg, keeping their order."""
     count = len(probabilities)
     order = sorted(range(count), key=lambda index: probabilities[index], reverse=True)
     found, least = [1.0] * count, 1.0

@@ -1,7 +1,7 @@
-"""Run directories opened as SQL tables, by DuckDB over their Parquet files.
+"""The directories of runs as SQL tables: DuckDB reads their Parquet files.
 
-No row is copied: a run of any size opens immediately, and questions need bounded memory. The
-files of a run in a store are copied to this machine first.
+No row is copied: a run of any size opens immediately, and queries need bounded memory. The files of
+a run in an object store are copied to this machine first.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ VIEWS = (*TABLES, "measured", "groups", "runs")
 
 
 class RunDirectoryError(UsageError):
-    """A run directory is missing, incomplete, or of another version."""
+    """The directory of a run is missing, incomplete, or of another version."""
 
 
 def read_run(directory: Path) -> dict[str, Any]:
-    """Read the ``run.json`` of a run directory.
+    """Read the ``run.json`` in the directory of a run.
 
     Raises:
-        RunDirectoryError: The directory is no run of this version.
+        RunDirectoryError: The directory is not that of a run, or not of this version.
     """
     if not directory.is_dir():
         raise RunDirectoryError(
@@ -92,20 +92,20 @@ def read_run(directory: Path) -> dict[str, Any]:
 
 
 def files_of(directory: Path, run: Mapping[str, Any], table: str) -> list[Path]:
-    """Return the files of a run's table, as listed in ``run.json``; other files are ignored."""
+    """Return the files of a table that a run's ``run.json`` lists; other files are ignored."""
     if "files" in run:
         return [directory / table / name for name in run["files"].get(table, ())]
     return parts_of(directory, table)
 
 
 def _whole(directory: Path, run: Mapping[str, Any], copy: Path) -> Path:
-    """Return the folder with a run's tables, after a check that no file is missing.
+    """Check that no file of a run's tables is missing; return the folder with the tables.
 
     A run in an object store is copied to this machine first.
 
     Raises:
-        RunDirectoryError: A file is missing: named by ``run.json``, or, in an older run, a task's.
-            Files of lost tasks are not named.
+        RunDirectoryError: A file is missing that ``run.json`` names or, in an older run, a file of
+            one of its tasks. Files of lost tasks are not named there.
     """
     # Every figure is a question: the rows of a store are copied only once.
     folder = copied_here(directory, copy)
@@ -121,15 +121,15 @@ def _whole(directory: Path, run: Mapping[str, Any], copy: Path) -> Path:
 
 
 class Results:
-    """The opened tables of one or several runs.
+    """The tables of one or several runs, opened for SQL queries.
 
     Attributes:
         directory: The directory of the run, or of the first run.
-        run: The ``run.json``.
-        columns: The columns of the last answer.
+        run: The contents of ``run.json`` of the run, or of the first run.
+        columns: The names of the columns that the last query returned.
         spill: The folder for data beyond DuckDB's memory, and for copies of runs in a store.
-        folders: The directories, or their copies.
-        close: Closes the tables.
+        folders: The directories of the runs, or local copies of these.
+        close: Closes all tables.
     """
 
     def __init__(self, directories: Sequence[Path]) -> None:
@@ -137,7 +137,7 @@ class Results:
         self.directory, self.run = directories[0], runs[0]
         names = [run["run"] for run in runs]
         if twice := next((each for each in names if names.count(each) > 1), None):
-            raise RunDirectoryError(f"two of these runs are called {twice}: ask them one by one")
+            raise RunDirectoryError(f"two of these runs are called {twice}: query one at a time")
         self.columns: list[str] = []
         self._answered: dict[tuple[object, ...], list[dict[str, Any]]] = {}
         with ExitStack() as opened:
@@ -156,7 +156,7 @@ class Results:
             self.close = opened.pop_all().close
 
     def _view_files(self, name: str, files: list[str]) -> None:
-        """Define an SQL view of a table's files; columns missing in older files are null."""
+        """Define an SQL view of a table's files; columns that older files lack are null."""
         none = TABLES[name].empty_table()
         if not files:
             self.connection.register(name, none)
@@ -183,10 +183,10 @@ class Results:
 
     @classmethod
     def open(cls, *directories: Path) -> Self:
-        """Open one or several runs; the column ``run`` has the name of each row's run.
+        """Open one or several runs as tables, in which the column ``run`` has the run's name.
 
         Raises:
-            RunDirectoryError: A directory is no run of this version.
+            RunDirectoryError: A directory is not that of a run, or not of this version.
         """
         return cls(directories)
 
@@ -207,7 +207,7 @@ class Results:
         return self.run.get("document") or {}
 
     def query(self, name: str, **parameters: Any) -> list[dict[str, Any]]:  # noqa: ANN401
-        """Return the rows of a shipped query on a single run; results are cached."""
+        """Return the rows that a shipped query returns for this run; results are cached."""
         key = name, *sorted(parameters.items())
         if key not in self._answered:
             self._answered[key] = self.sql(QUERIES[name].sql, **parameters)

@@ -1,4 +1,4 @@
-"""``summary.json``: a run's figures, computed from its tables, and facts on its origin.
+"""``summary.json``: a run's figures, computed from its tables, and facts about its origin.
 
 ``python -m loadgen.results.summary`` prints the schema in the file beside this module.
 """
@@ -33,7 +33,7 @@ Figure = Annotated[
 
 
 class Percentiles(BaseModel):
-    """Percentiles in seconds, by nearest rank; null (never) if too few requests were answered."""
+    """Percentiles in seconds, by nearest rank; null where too few requests were answered."""
 
     p50: Figure
     p90: Figure
@@ -43,7 +43,7 @@ class Percentiles(BaseModel):
 
 
 class Split(BaseModel):
-    """Counts and response times of some of the requests, without those of the warm-up."""
+    """Counts and response times of the requests in one part of a run, excluding the warm-up."""
 
     part: str
     requests: Count = 0
@@ -58,7 +58,7 @@ class Split(BaseModel):
 
 
 class Service(BaseModel):
-    """Seconds from sending to the answer, of the answered requests of a ``GROUP.OPERATION``."""
+    """Seconds from sending to the answer, over the answered requests of one ``GROUP.OPERATION``."""
 
     part: str
     answered: Count
@@ -66,7 +66,7 @@ class Service(BaseModel):
 
 
 class Reason(BaseModel):
-    """A reason why requests were not answered, with their number."""
+    """A reason why requests were not answered, and the number of these requests."""
 
     outcome: str
     reason: str
@@ -74,7 +74,7 @@ class Reason(BaseModel):
 
 
 class Answers(BaseModel):
-    """Listings of a namespace that a group received: the fewest and the most names."""
+    """The smallest and largest listing of one namespace that one group of clients received."""
 
     group: str
     namespace: str
@@ -86,7 +86,7 @@ class Answers(BaseModel):
 
 
 class Back(BaseModel):
-    """How many of a group's clients were served completely, and when; null means never."""
+    """The number of a group's clients that were served completely, and when; null means never."""
 
     group: str
     family: str
@@ -96,7 +96,7 @@ class Back(BaseModel):
 
 
 class ServerFigure(BaseModel):
-    """The values of a server's metric over the run; ``rise`` is the increase of a counter."""
+    """A server metric's values over the run; ``rise`` is the increase of a counter."""
 
     first: Figure
     last: Figure
@@ -105,7 +105,7 @@ class ServerFigure(BaseModel):
 
 
 class Server(BaseModel):
-    """A server's version, settings, and metrics by common names such as ``direct.used``."""
+    """A server's version, settings, and metrics, which have common names like ``direct.used``."""
 
     version: str | None = None
     settings: dict[str, str] = {}
@@ -113,7 +113,7 @@ class Server(BaseModel):
 
 
 class Shock(BaseModel):
-    """A shock of the run; after ``again_seconds`` every client had an answer again."""
+    """A shock of the run; ``again_seconds`` later every client had received an answer again."""
 
     at: float
     what: str
@@ -131,7 +131,7 @@ class Expected(BaseModel):
 
 
 class Judgement(BaseModel):
-    """The verdict on the run, which its worst finding decides."""
+    """The verdict on a run, which is that of its worst finding."""
 
     level: Level
     word: str
@@ -139,7 +139,7 @@ class Judgement(BaseModel):
 
 
 class Summary(BaseModel):
-    """The figures of a run, and the facts on its origin."""
+    """The figures of a run, and facts about its origin."""
 
     schema_version: Literal[2] = 2
     run: str

@@ -1,8 +1,8 @@
-"""The Parquet tables of a run, which its tasks write; all figures are computed from them.
+"""The Parquet tables that the tasks of a run write; all figures are computed from them.
 
-``requests/`` has a row for each request, ``events/`` all other reports of clients and servers,
-``samples/`` the servers' figures over time. A folder has a file for each task, or a few merged
-files.
+``requests/`` has a row for each request, ``events/`` has all other reports of clients and servers,
+and ``samples/`` has the servers' metrics over time. Each folder has a file for each task, or a few
+merged files.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ TABLES = {"requests": REQUESTS, "events": EVENTS, "samples": SAMPLES}
 
 
 def write_rows(directory: str, run: str, task: int, t0_epoch_seconds: float, rows: Rows) -> None:
-    """Verify a task's answers and write its rows, except requests that never ended.
+    """Verify the answers of a task, and write its rows except requests that never ended.
 
     Args:
         directory: The directory of the run.
         run: The name of the run.
-        task: The task's number.
-        t0_epoch_seconds: The agreed start on the wall clock.
+        task: The number of the task.
+        t0_epoch_seconds: The agreed start on the wall clock, in seconds of the epoch.
         rows: The rows of the task.
     """
     requests = [row for row in rows.requests if row.outcome is not None]
@@ -83,14 +83,14 @@ def write_rows(directory: str, run: str, task: int, t0_epoch_seconds: float, row
 
 
 def _columns(table: str, run: str, task: int, rows: Sequence[object]) -> dict[str, list[Any]]:
-    """Return rows as columns, including those whose value is the same in all rows."""
+    """Return rows as a table's columns, including columns with the same value in each row."""
     same = {"run": run, "task": task}
     names = TABLES[table].names
     return {name: [getattr(row, name, same.get(name)) for row in rows] for name in names}
 
 
 def write_table(directory: str, table: str, part: int, columns: dict[str, list[Any]]) -> None:
-    """Write one file of a table.
+    """Write one Parquet file of a table.
 
     Raises:
         LoadgenError: The file cannot be written.
@@ -129,10 +129,10 @@ def verify(row: RequestRow) -> None:
 
 
 def part_of(directory: Path, table: str, part: int) -> Path:
-    """Return the path of the file that a task writes for a table."""
+    """Return the path of the file that one task writes for a table."""
     return directory / table / f"part-{part:05}.parquet"
 
 
 def parts_of(directory: Path, table: str) -> list[Path]:
-    """Return the paths of all files of a table."""
+    """Return the paths of all files that a table has in a run's directory."""
     return sorted((directory / table).glob("*.parquet"))

@@ -1,6 +1,6 @@
-"""Units of figures: parsing of values with a unit, and formatting for people and tables.
+"""Units of figures: parsing values with a unit, and formatting them for people and tables.
 
-The name of a table's column gives the unit of its numbers.
+The name of a table's column determines the unit of its numbers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Unit(StrEnum):
-    """The units that figures can have."""
+    """The units that a run's figures can have."""
 
     SECONDS = "seconds"
     SHARE = "share"
@@ -54,8 +54,8 @@ def value_of(unit: Unit, written: str) -> float:
     """Parse a value written in a unit, such as ``250ms`` or ``0.1%``.
 
     Raises:
-        ValueError: The text is not of the form of the examples.
-        UsageError: The same, for bytes.
+        ValueError: The text does not have the form of these examples.
+        UsageError: The text is not a number of bytes, if the unit is bytes.
     """
     if unit is Unit.BYTES:
         return parse_size("", written)
@@ -84,7 +84,7 @@ _WORDS: dict[Unit, Callable[[float], str]] = {
 
 
 def in_words(unit: Unit, value: float | None, noun: str = "") -> str:
-    """Format a value with its unit or noun; an infinite value is ``never``."""
+    """Format a value with its unit or noun; an infinite value becomes ``never``."""
     if value is None or math.isnan(value):
         return "-"
     if math.isinf(value):
@@ -116,14 +116,14 @@ _SPECIAL = {
 
 
 def columns(rows: Sequence[Mapping[str, Any]], hidden: Iterable[str] = ()) -> dict[str, str]:
-    """Return the columns of rows with their heads; those in ``hidden`` are left out if empty."""
+    """Return the heads of rows' columns by name; empty columns in ``hidden`` are left out."""
     empty = {name for name in hidden if not any(row[name] for row in rows)}
     names = (name for name in rows[0] if name not in empty)
     return {name: _HEADS.get(name, name.replace("_", " ")) for name in names}
 
 
 def cell(column: str, value: object) -> str:
-    """Format a table's value, not yet escaped; the column's name tells a number's unit."""
+    """Format a table's value as unescaped text; the column's name determines the unit."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -135,7 +135,7 @@ def cell(column: str, value: object) -> str:
 
 
 def plain(text: str) -> str:
-    """Escape a text for use within a line of Markdown, without line breaks."""
+    """Escape a text, and remove its line breaks, for use within a line of Markdown."""
     return text.translate(_SPECIAL)
 
 
@@ -149,9 +149,9 @@ def paths(value: object, name: str = "", most: int | None = None) -> Iterator[tu
     """Yield each value of a JSON document with its dotted path.
 
     Args:
-        value: The document, or a part of it.
-        name: The path of the part.
-        most: The number of items of each list; None for all.
+        value: The JSON document, or a part of it.
+        name: The dotted path of that part.
+        most: The number of items to yield of each list; None for all.
     """
     inner = dict(enumerate(value[:most])) if isinstance(value, list) else value
     if not isinstance(inner, dict):
@@ -164,7 +164,7 @@ def paths(value: object, name: str = "", most: int | None = None) -> Iterator[tu
 
 
 def unit_of_column(column: str) -> Unit:
-    """Return the unit of a column's numbers, which the column's name tells."""
+    """Return the unit of the numbers in a column, as its name determines it."""
     if column in _SECONDS_COLUMNS or column.endswith(("_seconds", "_sent", "_due", "_done")):
         return Unit.SECONDS
     if column == "rate":

@@ -1,4 +1,4 @@
-"""The verdict on a run: findings that decide the exit code, junit.xml, README and summary."""
+"""The verdict on a run: its findings decide exit code, junit.xml, README and summary."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NAMED = 3
 
 
 class Level(StrEnum):
-    """How bad a finding is, from best to worst, each level with an exit code and words."""
+    """Levels of findings, from best to worst, each with an exit code and words."""
 
     FINE = "fine", ExitCode.PASSED, "passed"
     MISSED = "missed", ExitCode.THRESHOLDS, "expectations were missed"
@@ -42,14 +42,14 @@ class Level(StrEnum):
     words: str
 
     def __new__(cls, name: str, exit_code: ExitCode, words: str) -> Self:
-        """Make a level whose value is its name, with an exit code and words."""
+        """Create a level whose value is its name, with an exit code and words."""
         level = str.__new__(cls, name)
         level._value_, level.exit_code, level.words = name, exit_code, words
         return level
 
     @property
     def rank(self) -> int:
-        """How bad the level is: 0 for the best."""
+        """The level's number in the order from best to worst; 0 for the best."""
         return list(Level).index(self)
 
 
@@ -58,8 +58,8 @@ class Finding:
     """The result of one check of a run.
 
     Attributes:
-        source: An expectation, or the name of the check.
-        sentence: The result with its figures.
+        source: The expectation that was judged, or the name of the check.
+        sentence: A sentence with the result and its figures.
     """
 
     level: Level
@@ -77,7 +77,7 @@ _UNEXPECTED = {Level.FINE: "a valid run", Level.MISSED: "too little was answered
 
 @dataclass(frozen=True)
 class Verdict:
-    """All findings about a run; the worst one decides the level."""
+    """All findings about a run; the worst finding decides the verdict's level."""
 
     findings: Sequence[Finding]
     judged: Sequence[Judged] = ()
@@ -94,7 +94,7 @@ class Verdict:
 
     @property
     def word(self) -> str:
-        """The verdict in a few words, which do not mention expectations if there are none."""
+        """The verdict in a few words, which mention expectations only if the run has some."""
         if self.judged or self.level not in _UNEXPECTED:
             return self.level.words
         return _UNEXPECTED[self.level]
@@ -106,7 +106,7 @@ class Verdict:
 
     @property
     def worst_first(self) -> list[Finding]:
-        """The findings, sorted by level, the worst first."""
+        """All findings, sorted by level with the worst first."""
         return sorted(self.findings, key=lambda each: -each.level.rank)
 
     @property
@@ -121,13 +121,13 @@ class Verdict:
 
 
 def failures(fine: Sequence[bool]) -> str:
-    """Return words on how many checks failed, given whether each is fine."""
+    """Return words on the number of failed checks, given whether each check passed."""
     bad, of = fine.count(False), len(fine)
     return f"{bad} of {plural(of, 'check')} failed" if bad else f"all {plural(of, 'check')} hold"
 
 
 def verdict_of(results: Results) -> Verdict:
-    """Check a run by its tables, and judge its expectations."""
+    """Check a run by its tables, and judge the expectations of its scenario."""
     groups = [group["name"] for group in results.document.get("clients", ())]
     expectations = parse_expectations(results.document.get("expect") or (), groups or None)
     judged = judge(expectations, results)
@@ -173,7 +173,7 @@ _CHECKED = {
 
 
 def _answers(results: Results) -> Iterator[Finding]:
-    """Yield findings about wrong or contradictory answers, and lost or repeated messages."""
+    """Yield findings about wrong or contradictory answers, and about lost or repeated messages."""
     (row,) = results.sql(
         "SELECT count(*) FILTER (outcome IN ('answered', 'wrong')) AS checked, histogram(operation)"
         " AS of, count(*) FILTER (outcome = 'wrong') AS wrong, "
@@ -199,8 +199,8 @@ def _answers(results: Results) -> Iterator[Finding]:
 def _books(results: Results) -> Iterator[Finding]:
     """Yield a finding about memory that servers still account for after all clients have left.
 
-    Servers that held memory before the run, for foreign clients, and servers that did not answer
-    at the end are left out.
+    Left out are servers that held memory for foreign clients before the run, and servers that did
+    not answer at the end.
     """
     told = results.run.get("servers") or {}
     used = results.sql(
@@ -227,7 +227,7 @@ _FAULT = re.compile(r'fault="((?:[^"\\]|\\.)*)"')
 
 
 def _policies(results: Results) -> Iterator[Finding]:
-    """Yield a finding for each admission policy that failed and was replaced by ``fifo``."""
+    """Yield a finding for each admission policy that failed, so that ``fifo`` replaced it."""
     failed = results.sql(
         "SELECT DISTINCT process, metric FROM samples WHERE value > 0 AND "
         "starts_with(metric, 'floodgate_topic_list_policy_faults_total') ORDER BY ALL"
@@ -242,7 +242,7 @@ def _policies(results: Results) -> Iterator[Finding]:
 
 
 def _whole(results: Results) -> Iterator[Finding]:
-    """Yield a finding about whether the run ended normally, with all its tasks."""
+    """Yield a finding about whether the run ended normally and lost no task."""
     run = results.run
     if lost := run.get("lost"):
         yield Finding(Level.UNRELIABLE, "end", f"The load was not whole: {lost}.")
@@ -284,7 +284,7 @@ _OWN_FAILURES = (errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS,
 
 
 def generator_figures(results: Results) -> dict[str, float | None]:
-    """Return the worst measurements of a run's tasks, such as delays, named as in summary.json."""
+    """Return the worst measurements of a run's tasks, such as delays, by name in summary.json."""
     tasks = results.run.get("tasks") or []
     lags = [t["lag_p99_seconds"] for t in tasks if t["moments"] >= FEWEST_MOMENTS]
     shares = [
@@ -309,7 +309,7 @@ def generator_figures(results: Results) -> dict[str, float | None]:
 def generator_limits(results: Results) -> str:
     """Return words on where the load generator was too slow; empty if it kept its schedule.
 
-    Failures that a server can cause, such as closed connections, are excluded.
+    Failures that a server can cause, such as closed connections, are not included.
     """
     return _exceeded(generator_figures(results))
 
@@ -329,7 +329,7 @@ def _exceeded(found: Mapping[str, float | None]) -> str:
 def _generator(results: Results) -> Iterator[Finding]:
     """Yield a finding about whether the load generator kept its schedule.
 
-    If not, the run is unreliable.
+    If it did not, the run is unreliable.
     """
     found = generator_figures(results)
     limits = _exceeded(found)
@@ -350,9 +350,9 @@ _ENDS = (
 
 
 def _answered(results: Results, judged: Sequence[Judged]) -> Iterator[Finding]:
-    """Yield findings about groups that got few answers or only empty lists.
+    """Yield findings about groups of clients that got few answers or only empty lists.
 
-    Groups whose answers an expectation covers are left out.
+    Groups whose answers are covered by an expectation are left out.
     """
     rows = results.query("by-group-operation")
     if not rows:

@@ -1,7 +1,7 @@
-"""Common names for servers' metrics, the same for Floodgate and Pulsar, broker and proxy.
+"""Common names for servers' metrics: the same for Floodgate and Pulsar, for broker and proxy.
 
-A figure is called ``direct.used`` for every server; the table ``samples`` has the scraped name
-beside the figure. Other metrics keep the scraped name.
+A metric is called ``direct.used`` for every server; the table ``samples`` has the scraped name
+beside the common name. Metrics without a common name keep the scraped name.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _OWN_LABELS = re.compile(r'\{(?:(?:cluster|broker|metric)="(?:[^"\\]|\\.)*",?)+\
 
 
 def figure_of(metric: str) -> str | None:
-    """Return the common name of a scraped metric; None if it has none."""
+    """Return the common name of a scraped metric; None if it has no common name."""
     return FIGURES.get(metric) or FIGURES.get(_OWN_LABELS.sub("", metric))
 
 
@@ -79,7 +79,7 @@ def limit_of(figure: str) -> str:
 
 
 def unit_of(figure: str) -> tuple[Unit, str]:
-    """Return the unit of a metric, which its name tells, and the noun of a count."""
+    """Return a metric's unit, as its name determines it, and the noun of a count."""
     base = re.sub(r"\.(limit|high)$", "", figure)
     for name in (base, f"{base}.used"):
         if name in MEASURED:
@@ -91,7 +91,7 @@ def unit_of(figure: str) -> tuple[Unit, str]:
 
 
 def of_server(row: Mapping[str, Any]) -> dict[str, str]:
-    """Format the numbers in a row of the query ``servers``, with the unit of the row's metric."""
+    """Format the numbers in a row of the query ``servers``, in the unit of the row's metric."""
     unit, noun = unit_of(row["figure"])
     columns = {"first": "first", "last": "last", "most": "max", "rise": "rise"}
     told = {head: in_words(unit, row[column], noun) for head, column in columns.items()}

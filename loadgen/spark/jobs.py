@@ -1,4 +1,4 @@
-"""Running of a Spark action in a thread, with progress, cancelled by Ctrl-C."""
+"""Running a Spark action in a thread, with progress; a Ctrl-C cancels it."""
 
 from __future__ import annotations
 
@@ -32,11 +32,13 @@ def collect_with_progress(
     """Run a Spark action in a thread, and report the number of finished Spark tasks meanwhile.
 
     Args:
-        session: The action's session.
+        session: The Spark session of the action.
         rows: The action and its preparation, for example ``frame.collect``.
         on_tasks_done: Called from this thread with the number of finished tasks.
-        on_interrupt: Called at the first Ctrl-C, which then cancels no job: the action ends early.
-        interrupts: Polled for the number of interrupts of another thread, which count as Ctrl-C.
+        on_interrupt: Called at the first Ctrl-C, which then does not cancel the action: it ends
+            early.
+        interrupts: Polled for the number of interrupts that another thread received; they count as
+            Ctrl-C.
 
     Raises:
         PySparkException: The action failed.

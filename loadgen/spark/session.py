@@ -1,12 +1,13 @@
-"""Starting, configuring and stopping of Spark sessions, which only this module does.
+"""Starting, configuring and stopping Spark sessions, which no other module does.
 
 All output of Spark and its workers goes to a log in a private directory; the log's end is shown
-only if Spark fails. The session's threads end with the block.
+only if Spark fails. The session's threads end with the ``with`` block.
 
-A Ctrl-C never interrupts a call to the JVM in the main thread: actions run in threads, short calls
-defer the interrupt. Spark's own handler, which calls the JVM from any place, is removed.
+A Ctrl-C never interrupts a call to the JVM in the main thread: actions run in threads, and short
+calls defer the interrupt. Spark's own signal handler, which calls the JVM from any place, is
+removed.
 
-The mutable state is the process's environment, restored at the end.
+The mutable state is the environment of the process, which is restored at the end.
 """
 
 from __future__ import annotations
@@ -53,13 +54,13 @@ class SparkError(LoadgenError):
 
 @dataclass(frozen=True)
 class SparkSettings:
-    """The settings in which loadgen's Spark sessions differ.
+    """The settings that differ between loadgen's Spark sessions.
 
     Attributes:
-        name: Shown by Spark as the application's name.
-        cores: Task slots of a local session.
-        once: Whether failed tasks are not retried: a load must not be offered twice.
-        master: The user's own master; ``None`` means a local session (or spark-submit's master).
+        name: The name of the application that Spark shows.
+        cores: Number of task slots of a local session.
+        once: Whether failed tasks are not retried, because a load must not be offered twice.
+        master: The user's own master; None means a local session, or spark-submit's master.
         conf: Further settings, with precedence over those made here.
     """
 
@@ -80,7 +81,7 @@ def spark_session(settings: SparkSettings) -> Iterator[SparkSession]:
     """Start Spark for a ``with`` block, and stop it with its JVM at the end.
 
     Raises:
-        UsageError: No Java that Spark can use.
+        UsageError: No Java was found that Spark can use.
         SparkError: Spark did not start, or failed in the block.
     """
     with ExitStack() as stack:
@@ -98,7 +99,7 @@ def spark_session(settings: SparkSettings) -> Iterator[SparkSession]:
 
 
 def error_reason(text: str) -> str:
-    """Return the line of a Spark error that names the root cause.
+    """Return the line of a Spark error message that names the root cause.
 
     A Python error in a task arrives as a whole stack trace inside a Java exception's text.
     """
@@ -142,7 +143,7 @@ def session_conf(settings: SparkSettings, directory: Path) -> dict[str, str]:
 
 
 def _session_environment(settings: SparkSettings, directory: Path) -> dict[str, str]:
-    """Return the environment variables that Spark's launcher and workers need."""
+    """Return the environment variables that Spark's launcher and its workers need."""
     # By default workers run the first python3 of the PATH, which has none of the packages.
     variables = dict.fromkeys(("PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON"), sys.executable)
     if settings.local:
@@ -158,7 +159,7 @@ def _session_environment(settings: SparkSettings, directory: Path) -> dict[str, 
 def _running_session(
     settings: SparkSettings, directory: Path, log: IO[bytes]
 ) -> Iterator[SparkSession]:
-    """Launch the JVM, whose output goes to ``log``, and yield a session."""
+    """Launch the JVM, whose output goes to ``log``, and yield a Spark session."""
     conf = SparkConf(loadDefaults=False)
     conf.setAll(list(session_conf(settings, directory).items()))
     # The JVM ends last: _one_sentence has to fetch a Java exception's text from a living JVM.
@@ -187,12 +188,13 @@ def _running_session(
 
 @contextmanager
 def _killed_by_ctrl_c() -> Iterator[None]:
-    """Make a Ctrl-C kill the JVM that is being launched in a ``with`` block.
+    """Make a Ctrl-C kill the JVM that a ``with`` block launches.
 
-    A launch returns the process only when the JVM is up, so the process is recorded at its start.
+    The launch returns the JVM's process only when the JVM is up, so the process is recorded at its
+    start.
 
     Raises:
-        KeyboardInterrupt: A Ctrl-C.
+        KeyboardInterrupt: A Ctrl-C happened; the JVM is killed.
     """
     launched: list[subprocess.Popen[bytes]] = []
     start = java_gateway.Popen
@@ -217,7 +219,7 @@ def _killed_by_ctrl_c() -> Iterator[None]:
 
 @contextmanager
 def _one_sentence() -> Iterator[None]:
-    """Convert Spark's exceptions into a SparkError with a sentence for the user."""
+    """Convert a ``with`` block's Spark exceptions to a SparkError with a sentence for the user."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
@@ -231,7 +233,7 @@ def _one_sentence() -> Iterator[None]:
 
 @interrupts_deferred()
 def _stop_gateway(gateway: Any) -> None:  # noqa: ANN401
-    """Stop the JVM if this process started it; spark-submit stops its own."""
+    """Stop the JVM if this process started it; spark-submit stops its own JVM."""
     process: subprocess.Popen[bytes] | None = gateway.proc
     if process is None:
         return

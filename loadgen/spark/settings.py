@@ -1,4 +1,4 @@
-"""Spark settings for a load, each with its reason, written as in spark-defaults.conf."""
+"""The Spark settings for a load, each with a reason, written as in spark-defaults.conf."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _STARTED_BY_SPARK_SUBMIT = "PYSPARK_GATEWAY_PORT"
 
 
 def by_spark_submit() -> bool:
-    """Return whether spark-submit started this process, with its own JVM and master."""
+    """Return True if spark-submit started this process, with its own JVM and master."""
     return _STARTED_BY_SPARK_SUBMIT in os.environ
 
 
 def is_local(master: str | None) -> bool:
-    """Return whether the tasks of a Spark master, or of the default one, run on this machine."""
+    """Return True if the tasks of a Spark master, or of the default one, run on this machine."""
     if master is None:
         return not by_spark_submit()
     return master.startswith("local") and not master.startswith("local-cluster")
@@ -33,7 +33,7 @@ class Setting:
 
 
 def _settings(text: str) -> tuple[Setting, ...]:
-    """Parse settings from a text that has a comment and a line for each."""
+    """Parse settings from a text that has, for each, a comment with the reason and a line."""
     lines = text.splitlines()
     pairs = zip(lines[::2], (line.partition(" ") for line in lines[1::2]), strict=True)
     return tuple(Setting(key, value, reason[2:]) for reason, (key, _, value) in pairs)

@@ -1,1 +1,1 @@
-"""Studies: many runs of a scenario, judged by queries of each run's tables."""
+"""Studies: many runs of a scenario, each judged by queries of its tables."""

@@ -1,7 +1,7 @@
-"""``loadgen demo``: runs a restart storm three times, and a client that never reads twice.
+"""``loadgen demo``: runs a restart storm three times, and twice a client that never reads.
 
-Each run is a shipped document with settings, and with servers and topics of its own. At the end the
-storm is simulated for consumers with retries, and limits are advised for the storm.
+Each run is a shipped scenario with some settings, and has servers and topics of its own. At the end
+the storm is simulated for consumers with retries, and limits are advised for it.
 """
 
 from __future__ import annotations
@@ -74,10 +74,11 @@ class DemoOptions:
 
     Attributes:
         topics: Number of topics to make.
-        namespaces: None: one for ten thousand topics.
-        clients: Connections, with one request each.
-        read_rate: Bytes a second of each client; 0 is unlimited.
-        place: Where the storms run; the other runs are in processes unless all is virtual.
+        namespaces: Number of namespaces; None: one for ten thousand topics.
+        clients: Number of connections, which send one request each.
+        read_rate: Bytes a second that each client reads; 0 is unlimited.
+        place: The place where the storms run; the other runs are in processes unless all is
+            virtual.
     """
 
     topics: int = 1_000_000
@@ -94,7 +95,7 @@ class DemoOptions:
 
     @cached_property
     def made(self) -> Topics:
-        """The topics that all storms generate."""
+        """The topics that each storm of the demo generates."""
         namespaces = self.namespaces or max(1, math.ceil(self.topics / TOPICS_PER_NAMESPACE))
         each = self.topics // namespaces
         return Topics(namespaces=namespaces, per_namespace=each, seed=SEED)
@@ -115,8 +116,8 @@ class DemoResult(NamedTuple):
 
     Attributes:
         runs: The judged runs, in order.
-        notes: Sentences on runs whose times are rough.
-        last_words: Sentences on consumers with retries, and the advice.
+        notes: Sentences on runs whose times are only rough.
+        last_words: Sentences on consumers with retries, and on the advised limits.
     """
 
     runs: Sequence[Ran]
@@ -147,7 +148,7 @@ class DemoResult(NamedTuple):
 
 
 def demo_runs(options: DemoOptions) -> list[tuple[DemoRun, Document, Place]]:
-    """Return the planned runs of the demo, each with its scenario and where it runs."""
+    """Return the planned runs of the demo, each with its scenario and the place where it runs."""
     # In a plain process, whatever the place of the storms.
     beside: Place = "virtual" if options.virtual else "processes"
     return [
@@ -184,7 +185,7 @@ def storm_document(run: DemoRun, options: DemoOptions) -> Document:
 def stuck_document(run: DemoRun) -> Document:
     """Return the shipped scenario ``stuck``, in which one client never reads.
 
-    Thus it blocks all others.
+    That client blocks all others.
     """
     document = read_document("stuck", [f"servers.profile={run.profile}"], parse_expectation)
     if run.profile == "floodgate":
@@ -195,11 +196,11 @@ def stuck_document(run: DemoRun) -> Document:
 
 
 def returning_document(options: DemoOptions) -> Document:
-    """Return the storm with Java consumers that restart whenever a request is refused.
+    """Return the storm's scenario with Java consumers that restart when a request is refused.
 
-    Clients with a single request disconnect after a refusal, and the queue becomes shorter. These
-    consumers retry after five seconds, and the queue stays long: more requests, and hardly more
-    answers.
+    Clients that send a single request disconnect after a refusal, and the queue becomes shorter.
+    These consumers retry after five seconds, and the queue stays long: there are more requests, and
+    hardly more answers.
     """
     document = storm_document(RETURNING, options)
     (group,) = document.clients
@@ -221,9 +222,9 @@ def run_demo(
     """Run the whole demo, judge its runs, and write ``summary.json``.
 
     Args:
-        options: The size of the demo, and the place.
+        options: The size of the demo, and the place where it runs.
         say: Called with a line about each run before it begins.
-        run: Runs a document.
+        run: Runs a scenario document.
 
     Raises:
         LoadgenError: A server did not start, or a storm could not be run.
@@ -267,7 +268,7 @@ def run_demo(
 
 
 def _returned(ran: Ran) -> str:
-    """Return a sentence on how many of the retrying consumers get their list."""
+    """Return a sentence on the number of retrying consumers that get their list."""
     (back,) = ran.summary.back
     operations = {each.part: each.requests for each in ran.summary.splits["by-operation"]}
     lists, again = operations["list"], ran.summary.total.refused
@@ -280,7 +281,7 @@ def _returned(ran: Ran) -> str:
 
 
 def _advised(options: DemoOptions) -> list[str]:
-    """Return sentences on the limits with which all clients would recover within a minute."""
+    """Return sentences on limits with which all clients would recover within a minute."""
     read = Reader(rate=options.read_rate or None)
     once = List(name="once", count=options.clients, timeout=CLIENT_TIMEOUT_SECONDS, read=read)
     limits = Limits(heap_mb=LIMIT_MB, direct_mb=LIMIT_MB)

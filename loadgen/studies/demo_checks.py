@@ -1,4 +1,4 @@
-"""Checks of the demo's runs, of each one alone and of several compared."""
+"""Checks of the demo's runs: of each run alone, and of runs compared with each other."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FROM (SELECT *, outcome = 'answered' AS got, due >= :since AND due < :until AS t
 
 
 class DemoRun(NamedTuple):
-    """A planned run of the demo; ``does`` says in words what its clients do."""
+    """A planned run of the demo; ``does`` says in words what the run's clients do."""
 
     name: str
     label: str
@@ -47,8 +47,8 @@ class Ran(NamedTuple):
     """A finished run of the demo, with its summary.
 
     Attributes:
-        beside: Answers of the other clients during the time of a client that never reads.
-        grown_bytes: The peak of all servers together over idle, at one moment.
+        beside: The answers that other clients got while one client never read.
+        grown_bytes: The largest memory of all servers together at one moment, in excess of idle.
     """
 
     run: DemoRun
@@ -59,7 +59,7 @@ class Ran(NamedTuple):
 
     @classmethod
     def of(cls, run: DemoRun, directory: Path) -> Self:
-        """Judge a finished run, and write its files.
+        """Judge a finished run of the demo, and write the files derived from its tables.
 
         Raises:
             KeyboardInterrupt: The run was interrupted.
@@ -72,13 +72,13 @@ class Ran(NamedTuple):
             return cls(run, directory, summary, beside, grown_bytes(results))
 
     def of_servers(self, figure: str) -> list[float]:
-        """Return the largest increase of a metric on each server; empty without samples."""
+        """Return a metric's largest increase on each server; empty without samples."""
         found = (each.figures.get(figure) for each in self.summary.servers.values())
         return [(each.max or 0.0) - (each.first or 0.0) for each in found if each]
 
     @property
     def doubt(self) -> str:
-        """A sentence if a late load generator made the run's times unreliable; empty otherwise."""
+        """A sentence if a slow load generator makes the run's times rough; empty otherwise."""
         late = [each.sentence for each in self.summary.findings if each.level == "unreliable"]
         if not late:
             return ""
@@ -92,7 +92,7 @@ class Ran(NamedTuple):
 class Check:
     """A check of the demo: whether it passed, and a sentence with its numbers.
 
-    ``neutral`` means that it reproduces a fault of Pulsar.
+    ``neutral`` means that a passed check reproduces a fault of Pulsar.
     """
 
     name: str
@@ -107,9 +107,9 @@ class Check:
 
 
 def beside_silent(results: Results) -> dict[str, Any]:
-    """Count the answers to other clients while one client never reads.
+    """Count the answers to the other clients while one client never reads.
 
-    Empty if each client reads.
+    The result is empty if every client reads.
     """
     for peer in results.document["clients"]:
         if peer["read"]["never"]:
@@ -119,12 +119,12 @@ def beside_silent(results: Results) -> dict[str, Any]:
 
 
 def grown_bytes(results: Results) -> float:
-    """Return by how many bytes all servers together grew at most over idle; 0 without samples."""
+    """Return the largest growth of all servers' memory over idle, in bytes; 0 without samples."""
     return max((row["y"] for row in results.sql(QUESTIONS["over-idle"].sql)), default=0.0)
 
 
 def check_of(ran: Ran) -> Check:
-    """Return a check that one run's findings are good, except for a late load generator."""
+    """Return a check that one run's findings are fine; a slow load generator does not count."""
     expected = {each.expectation for each in ran.summary.expectations}
     bad = [each for each in ran.summary.findings if each.level not in ("fine", "unreliable")]
     told = bad or [each for each in ran.summary.findings if each.source in expected]
@@ -133,12 +133,12 @@ def check_of(ran: Ran) -> Check:
 
 
 def checks_between(ran: Mapping[str, Ran], asked_bytes: int, *, measured: bool) -> list[Check]:
-    """Return the checks that compare runs with each other.
+    """Return the checks that compare different runs with each other.
 
     Args:
         ran: The runs by name.
-        asked_bytes: Bytes of all answers of a storm.
-        measured: Whether servers are processes with memory of their own.
+        asked_bytes: Number of bytes in all answers of a storm.
+        measured: Whether the servers are processes with memory of their own.
     """
     off, pulsar, floodgate = ran["off"], ran["pulsar"], ran["floodgate"]
     refused = (
@@ -156,7 +156,7 @@ def checks_between(ran: Mapping[str, Ran], asked_bytes: int, *, measured: bool) 
 
 
 def effect_visible(off: Ran, asked_bytes: int) -> Check:
-    """Return a check that a storm without limits takes enough memory for a comparison."""
+    """Return a check that a storm without limits uses enough memory to show a difference."""
     unread = max(off.of_servers("unread"), default=0.0)
     needed = FULL_PENDING_BYTES * min(1.0, asked_bytes / FULL_STORM_BYTES)
     told = (

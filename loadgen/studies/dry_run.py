@@ -1,7 +1,7 @@
-"""A dry run, which compares what a run needs with what this machine has.
+"""A dry run: it compares what a run needs with what this machine has.
 
-Requests, memory and disk are estimates. A need above the means is refused before the run starts, a
-sentence each with a remedy.
+The numbers of requests and the sizes of memory and disk are estimates. A run that needs more than
+the machine has is refused before it starts, with a sentence and a remedy for each resource.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ class Machine(NamedTuple):
     """The resources that a machine has; None means unknown.
 
     Attributes:
-        descriptors: The most open files of a process.
-        ports: Free ports for a pair of source and destination address.
-        memory_bytes: Memory available now.
-        disk_bytes: Disk space free in the folder of the run.
+        descriptors: The largest number of open files of a process.
+        ports: Number of free ports for a pair of source and destination address.
+        memory_bytes: Memory that is available now.
+        disk_bytes: Free disk space in the folder of the run.
     """
 
     descriptors: int
@@ -65,14 +65,14 @@ class Machine(NamedTuple):
 
 @dataclass(frozen=True)
 class GroupSchedule:
-    """What is known before the run about the requests of a group of clients.
+    """The requests of one group of clients, as far as they are known before the run.
 
     Attributes:
-        connections: The most connections, if clients use a proxy.
-        requests: Estimated number.
-        first_start_seconds, last_start_seconds: When the clients start.
+        connections: The largest number of connections, if the clients use a proxy.
+        requests: Estimated number of requests.
+        first_start_seconds, last_start_seconds: When the first and the last client start.
         answer_bytes: The mean size of an answer, on the wire.
-        later: True if clients send more requests, at moments known only in the run.
+        later: True if clients send further requests, at moments known only during the run.
     """
 
     name: str
@@ -87,10 +87,10 @@ class GroupSchedule:
 
 @dataclass(frozen=True)
 class Need:
-    """A resource that a run needs, and how much of it this machine has.
+    """The amount of a resource that a run needs, and the amount that this machine has.
 
     Attributes:
-        has: None is unknown.
+        has: The amount that the machine has; None if unknown.
         remedy: What to do if the machine has too little; empty if the resource has no limit.
     """
 
@@ -116,7 +116,7 @@ class Need:
 
 
 class DryRun(NamedTuple):
-    """The schedule of a run, and the resources that it needs."""
+    """The schedule of a run, and the resources that the run needs."""
 
     document: Document
     groups: tuple[GroupSchedule, ...]
@@ -124,7 +124,7 @@ class DryRun(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """How many seconds all repeats take at most, without starting servers and connecting."""
+        """The longest duration of all repeats, in seconds, from the moment that clients start."""
         return self.document.repeats * (self.document.phases.end + self.document.phases.drain)
 
     @property
@@ -133,20 +133,20 @@ class DryRun(NamedTuple):
         return [each.obstacle for each in self.needs if each.obstacle]
 
     def require_fit(self) -> None:
-        """Refuse a run that needs more than the machine has.
+        """Raise an error if the run needs more than the machine has.
 
         Raises:
-            UsageError: The machine lacks something; a line for each need.
+            UsageError: The machine has too little of a resource; the message has a line for each.
         """
         if self.obstacles:
             raise UsageError("\n".join(self.obstacles))
 
 
 def measured_expectations(document: Document, options: RunOptions) -> tuple[Expectation, ...]:
-    """Return the expectations of a scenario, after a check that the run can measure them.
+    """Return a scenario's expectations, after a check that the run can measure all of them.
 
     Raises:
-        UsageError: An expectation could not be measured.
+        UsageError: The run could not measure an expectation.
     """
     found = parse_expectations(document.expect, [group.name for group in document.clients])
     own = (*document.servers.roles, *(("proxy",) if options.files.proxy.keys else ()))
@@ -157,7 +157,9 @@ def measured_expectations(document: Document, options: RunOptions) -> tuple[Expe
 
 
 def dry_run(document: Document, options: RunOptions, machine: Machine | None = None) -> DryRun:
-    """Compute what a run needs, and compare it with a machine, by default this one.
+    """Compute the resources that a run needs, and compare them with those of a machine.
+
+    By default that is this machine.
 
     Raises:
         UsageError: The options do not fit each other or the document.
@@ -195,9 +197,9 @@ def this_machine(out: Path) -> Machine:
 
 
 def _numbers(file: str, behind: str = "") -> list[int]:
-    """Return the numbers in a line of a file in /proc that begins with ``behind``.
+    """Return the numbers in the line that begins with ``behind`` of a file in /proc.
 
-    Empty if there is no such file or line.
+    The result is empty if there is no such file or line.
     """
     try:
         text = Path("/proc", file).read_text()
@@ -228,9 +230,9 @@ def _schedules(document: Document) -> Iterator[GroupSchedule]:
 
 
 def _answer_bytes(group: Group, asked: Sequence[Namespace], document: Document) -> int:
-    """Return the mean size of a group's answers, in bytes.
+    """Return the mean size of the answers to a group of clients, in bytes.
 
-    A namespace of unknown size counts as large as the scenario's usual one.
+    A namespace of unknown size is assumed to have the usual size of the scenario's namespaces.
     """
     if not {"list", "watch"} & set(group.operations):
         delivered = group.operations[0] == "deliver"
@@ -241,7 +243,7 @@ def _answer_bytes(group: Group, asked: Sequence[Namespace], document: Document) 
 
 
 def _answers(groups: Sequence[GroupSchedule], topics: int, machine: Machine) -> Iterator[Need]:
-    """Yield what a run needs for its answers and files, in bytes."""
+    """Yield the bytes that a run needs for its answers and for files."""
     answers = sum(group.requests for group in groups)
     size = sum(group.requests * group.answer_bytes for group in groups)
     more = ", and what clients ask for later" if any(group.later for group in groups) else ""
@@ -258,7 +260,7 @@ def _over_sockets(
     topics: int,
     machine: Machine,
 ) -> Iterator[Need]:
-    """Yield what a run over sockets needs: connections, ports, open files and memory."""
+    """Yield the resources that a run over sockets needs: connections, ports, files and memory."""
     own, tasks, servers = not options.service_url, options.tasks or 1, document.servers
     proxy = servers.proxy is not None if own else "proxy" in options.admin_urls
     clients = sum(group.clients for group in groups)
@@ -288,9 +290,10 @@ def _over_sockets(
 def _processes(
     processes: Sequence[tuple[str, int, int, int, bool]], machine: Machine
 ) -> Iterator[Need]:
-    """Yield the open files and the memory that each kind of process needs.
+    """Yield the numbers of open files and the memory that each kind of process needs.
 
-    ``processes`` has name, number, sockets, bytes held, and whether started here.
+    Each item of ``processes`` has a name, a number of processes, sockets per process, bytes held,
+    and whether loadgen starts the process on this machine.
 
     Processes of another owner, or on another machine, have limits of their own.
     """
@@ -309,7 +312,7 @@ def _processes(
 
 
 def told(run: DryRun) -> dict[str, Any]:
-    """Return the dry run as the JSON object that ``--dry-run --json`` prints."""
+    """Return a dry run as the JSON object that ``--dry-run --json`` prints."""
     return {
         "scenario": run.document.name,
         "seconds_at_most": run.seconds,
@@ -321,7 +324,7 @@ def told(run: DryRun) -> dict[str, Any]:
 
 
 def duration(run: DryRun) -> str:
-    """Return a sentence on how long the run takes, by phase."""
+    """Return a sentence on the duration of the run and its phases."""
     phases, repeats = run.document.phases, run.document.repeats
     words = {"warm_up": "warm-up", "measure": "measuring", "hold": "hold", "drain": "draining"}
     lengths = [(word, getattr(phases, name)) for name, word in words.items()]
@@ -333,13 +336,13 @@ def duration(run: DryRun) -> str:
 
 
 def needs_table(run: DryRun) -> tuple[list[str], list[list[str]]]:
-    """Return heads and rows of a table of needed and available resources."""
+    """Return the heads and rows of a table of needed and available resources."""
     rows = [[each.what, each.text(each.needed), each.text(each.has)] for each in run.needs]
     return ["needs", "", "of"], rows
 
 
 def schedule_table(run: DryRun) -> tuple[list[str], list[list[str]]]:
-    """Return heads and rows of a table of each group's requests and starts."""
+    """Return the heads and rows of a table of each group's requests and start times."""
     rows = []
     for each in run.groups:
         starts = map(format_seconds, (each.first_start_seconds, each.last_start_seconds))

@@ -1,4 +1,7 @@
-"""``loadgen find-limit``: bisects a setting's range for the last value that meets expectations."""
+"""``loadgen find-limit``: bisects a setting's range for the last value that meets expectations.
+
+A value passes if the scenario meets its expectations with it.
+"""
 
 from __future__ import annotations
 
@@ -44,11 +47,11 @@ class Range(NamedTuple):
         return not self.unit and self.low == int(self.low) and self.high == int(self.high)
 
     def exact(self, value: float) -> float | int:
-        """Return a value rounded to a whole number if only whole numbers are to be tried."""
+        """Return a value, rounded to a whole number if only whole numbers are to be tried."""
         return round(value) if self.whole else value
 
     def written(self, value: float) -> Value:
-        """Return a value as a scenario has it: a number, or a text with the unit."""
+        """Return a value as a scenario document has it: a number, or a text with a unit."""
         if not self.unit:
             return self.exact(value)
         # No unit may follow an exponent.
@@ -92,7 +95,7 @@ def _ends(first: str, last: str) -> tuple[float, float, str]:
     """Parse the two ends of a range into numbers of a common unit.
 
     Raises:
-        ValueError: The ends are no numbers, or of units of two kinds.
+        ValueError: The ends are not numbers, or their units are of different kinds.
     """
     units = [found[1] for each in (first, last) if (found := _UNIT.search(each.strip()))]
     for kind in _KINDS if units else ():
@@ -104,12 +107,13 @@ def _ends(first: str, last: str) -> tuple[float, float, str]:
 
 @dataclass(frozen=True)
 class Limit:
-    """The result of a bisection: the last value that passes, and the nearest one that fails.
+    """The result of a bisection: the last value that meets expectations, and the nearest other one.
 
     Attributes:
-        kind: ``highest`` or ``smallest`` value that passes; ``all`` or ``none`` of both ends do.
-        passes, fails: The nearest values found on both sides of the limit; None without a limit.
-        probes: All tried values, in order.
+        kind: ``highest`` or ``smallest`` for the value that passes; ``all`` or ``none`` if both
+            ends of the range pass or fail.
+        passes, fails: The nearest tried values on the two sides of the limit; None without a limit.
+        probes: All tried values in order, and whether each passed.
     """
 
     kind: str
@@ -137,15 +141,15 @@ def find_limit(
     """Find the last value of a setting with which a scenario meets its expectations.
 
     Args:
-        study: The document, and the place.
-        wanted: The path of the setting, and the two ends.
-        precision: The bracket is at most this share of the value that passes.
-        on_probe: Called with each run.
-        run: Runs a document.
+        study: The scenario, and the place where it runs.
+        wanted: The path of the setting, and the two ends of its range.
+        precision: The search ends when the two nearest values differ by at most this share.
+        on_probe: Called with the outcome of each run.
+        run: Runs a scenario document.
 
     Raises:
-        UsageError: The document has no expectation, or does not take a value.
-        LoadgenError: A run is unreliable, with its exit code, or could not be made.
+        UsageError: The scenario has no expectation, or does not accept a value.
+        LoadgenError: A run is unreliable, or could not be made; the exit code is that of the run.
     """
     if not study.job({}).document.expect:
         raise UsageError(
@@ -166,21 +170,21 @@ def find_limit(
 
 
 def in_words(point: Point) -> str:
-    """Describe the outcome of one tried value in a line."""
+    """Return a line on the outcome of one tried value."""
     figures = ", ".join(f"{SHOWN[n]} {figure_text(n, point.figures[n])}" for n in _PROBED)
     return f"{point.place}: {'; '.join((point.verdict, *point.missed))} ({figures})"
 
 
 def bisect(wanted: Range, passes: Callable[[Value], bool], precision: float) -> Limit:
-    """Bisect a range for the limit between passing and failing values.
+    """Bisect a range for the limit between values that meet expectations and values that do not.
 
     It is the highest passing value if the low end passes, otherwise the lowest.
 
     Args:
-        wanted: The ends.
-        passes: Tries a value of a document.
-        precision: The bracket is at most this share of the value that passes, and for whole
-            numbers at least 1.
+        wanted: The setting and the two ends of its range.
+        passes: Runs the scenario with a value; returns True if it meets its expectations.
+        precision: The search ends when the two nearest values differ by at most this share and, for
+            whole numbers, by at least 1.
     """
     probes: list[tuple[Value, bool]] = []
 

@@ -1,6 +1,6 @@
-"""A point of a study: a scenario with varied values, its run, verdict and figures.
+"""The points of a study: a point is a scenario with varied values, its run and its verdict.
 
-A complete run of the same document in the same folder is reused.
+A complete run of the same document in the same folder is used again.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ _LONGEST_NAME = 100
 
 @dataclass(frozen=True)
 class Study:
-    """What all points of a study share: the scenario, options and output folder.
+    """The common part of all points of a study: the scenario, options and output folder.
 
     Attributes:
-        target: The name or the file of a scenario.
-        settings: Laid over the scenario first, ``path=value`` each.
-        out: The folder of the run directories; finished runs in it are kept.
-        place: Where points run.
-        files: An operator's configuration files.
+        target: The name of a shipped scenario, or the path of a scenario file.
+        settings: Settings such as ``path=value``, applied to the scenario before the varied values.
+        out: The folder of the run directories; finished runs in it are used again.
+        place: The place where all points run.
+        files: An operator's configuration files for the servers.
     """
 
     target: str
@@ -80,7 +80,7 @@ class Study:
         """Return the job that runs the scenario with the given values.
 
         Raises:
-            UsageError: The document does not take a value, which the sentence names.
+            UsageError: The scenario does not accept a value, which the message names.
         """
         said = [f"{path}={json.dumps(value)}" for path, value in values.items()]
         document = read_document(self.target, [*self.settings, *said], parse_expectation)
@@ -91,8 +91,8 @@ class Job(NamedTuple):
     """A point that is still to be run, possibly in another process or a Spark task.
 
     Attributes:
-        values: By the paths of ``--set``.
-        document: The document with the values.
+        values: The varied values, by ``--set`` path.
+        document: The scenario document with these values.
     """
 
     values: Mapping[str, Value]
@@ -116,13 +116,13 @@ class Job(NamedTuple):
 
 @dataclass(frozen=True)
 class Point:
-    """The outcome of a point: its values, figures and verdict, named as in JSON.
+    """The outcome of one point of a study: its values, figures and verdict, named as in JSON.
 
     Attributes:
-        figures: By name; None is not measured, infinite never happened.
+        figures: Figures by name; None if not measured, infinite if the event never happened.
         passed: True if all expectations were met.
-        missed: Sentences of bad findings, the worst first.
-        run: The run directory.
+        missed: The sentences of the findings that are not fine, the worst first.
+        run: The directory of the point's run.
     """
 
     values: Mapping[str, Value]
@@ -140,17 +140,17 @@ class Point:
 
     @property
     def place(self) -> str:
-        """The varied values as text."""
+        """The varied values of the point as text."""
         return values_text(self.values)
 
 
 def values_text(values: Mapping[str, Value]) -> str:
-    """Format varied values with their paths, as options have them."""
+    """Format varied values as text, each after its path, as in command-line options."""
     return ", ".join(f"{path}={in_short(value)}" for path, value in values.items())
 
 
 def in_short(value: Value) -> str:
-    """Format a value as an option has it."""
+    """Format a value as text, as in a command-line option."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
@@ -166,7 +166,7 @@ def run_job(job: Job, run: Experiment = experiment) -> Point:
 
     Raises:
         LoadgenError: The run could not be made.
-        KeyboardInterrupt: The run was interrupted, and half a run has no result.
+        KeyboardInterrupt: The run was interrupted; an incomplete run has no result.
     """
     directory = kept(job.document, job.options) or run(job.document, job.options)
     with Results.open(directory) as results:
@@ -179,10 +179,10 @@ def run_job(job: Job, run: Experiment = experiment) -> Point:
 
 
 def kept(document: Document, options: RunOptions) -> Path | None:
-    """Return the directory of an earlier finished run of the same scenario; None without one.
+    """Return the directory of a finished run of the same scenario; None if there is no such run.
 
     Raises:
-        UsageError: Document and options do not fit each other.
+        UsageError: The scenario and the options do not fit each other.
     """
     document, options = resolved(document, options)
     directory = options.out / options.name

@@ -1,7 +1,7 @@
-"""``loadgen rehearse``: the scenario of a restart or deploy of an operator's cluster.
+"""``loadgen rehearse``: scenarios that simulate a restart or deploy of an operator's cluster.
 
 Clients, topics, limits and links are those of :func:`storm_document`, so that a rehearsal and an
-advice of the same files are the same storm.
+advice for the same files simulate the same storm.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ class Rehearsal:
     """A restart or deploy of an operator's cluster that is to be simulated.
 
     Attributes:
-        question: The whole cluster, with the limits of today.
+        question: The clients and namespaces of the whole cluster, with its present limits.
         brokers: Number of brokers that share namespaces and clients.
-        away_seconds: From the end of a server until its return.
-        notes: Sentences on differences from the operator's cluster.
+        away_seconds: Seconds between the end of a server and its return.
+        notes: Sentences on how the simulated servers differ from the operator's.
     """
 
     question: Question
@@ -73,14 +73,14 @@ class Rehearsal:
 
     @cached_property
     def share(self) -> Question:
-        """The clients and namespaces of the one broker that is simulated."""
+        """The clients and namespaces of the single broker that is simulated."""
         return self.question if self.brokers == 1 else fullest(self.question, self.brokers)
 
     @property
     def warm_up_seconds(self) -> float:
-        """How many seconds before the event all clients have to start.
+        """The length of the time before the event, in which all clients start, in seconds.
 
-        It is 0 for a deploy, in which their start is the event.
+        It is 0 for a deploy, in which the start of the clients is the event.
         """
         if self.event == "deploy":
             return 0.0
@@ -98,9 +98,9 @@ class Rehearsal:
         return tuple(self.warm_up_seconds + step * apart for step in range(steps))
 
     def due_seconds(self, group: Group) -> float:
-        """Return within how many seconds a group's clients have to recover from the event.
+        """Return the number of seconds in which a group's clients have to recover from the event.
 
-        A polling client learns of the event with the next poll.
+        A polling client notices the event only with its next poll.
         """
         due = self.question.goal.back_within_seconds
         if self.event != "deploy":
@@ -109,7 +109,7 @@ class Rehearsal:
         return due
 
     def told(self) -> Iterator[str]:
-        """Yield sentences on how close the largest list is to the limits, and on the seed."""
+        """Yield sentences on how close the largest topic list is to the limits, and on the seed."""
         largest, today = self.share.largest, self.share.today
         sizes = {"heap": largest.charged_bytes, "direct": largest.answer_bytes}
         near = ", ".join(
@@ -155,12 +155,12 @@ class Rehearsal:
 
 
 def fullest(question: Question, brokers: int) -> Question:
-    """Return the clients and namespaces of the fullest of several brokers.
+    """Return the clients and namespaces of the broker, of several, that has the most to do.
 
-    It is as full as in 95 of 100 random placings.
+    The result is as full as the fullest broker is at most in 95 of 100 random placings.
 
-    A namespace's watches are at a single broker. Lists of polling clients go anywhere: the fullest
-    has two deviations more of these clients than the even share.
+    All watches of a namespace are at one broker. Lists of polling clients can go to any broker: the
+    fullest broker has the even share of these clients and two standard deviations more.
     """
     chance, listed = random.Random(question.seed), question.listed
     draws: list[tuple[int, list[int]]] = []
@@ -180,7 +180,7 @@ def fullest(question: Question, brokers: int) -> Question:
 
 
 def _clients_of(group: Group, own: list[int], namespaces: int, brokers: int) -> int:
-    """Return how many clients of a group are at the fullest broker."""
+    """Return the number of clients of a group that are at the fullest broker."""
     if group.family in WATCHING:
         each, more = divmod(group.count, namespaces)
         return sum(each + (number < more) for number in own)
@@ -227,11 +227,11 @@ class Rehearsed:
     """The result of a rehearsal: recovery of clients, refused requests, memory and alerts.
 
     Attributes:
-        back: A row for each group of clients, of the event with the longest return; with the lists
-            and watches of the whole run, and the refused ones.
-        reasons: Requests without an answer, by reason.
-        seen: Memory of the servers, and the largest value in a scrape.
-        missed: A sentence on each group with too many late clients.
+        back: A row for each group of clients, about the event with the longest return. It also has
+            the group's lists and watches in the whole run, and the refused ones.
+        reasons: The numbers of requests without an answer, by reason.
+        seen: The servers' peaks of memory and waiting requests, real and as scraped by Prometheus.
+        missed: For each group with too many late clients, a sentence.
     """
 
     back: Sequence[dict[str, Any]]
@@ -245,7 +245,7 @@ def rehearsed(rehearsal: Rehearsal, run: Results, rules: Path) -> Rehearsed:
     """Compute the result of a finished rehearsal from its run.
 
     Raises:
-        UsageError: The rules cannot be read.
+        UsageError: The alerting rules cannot be read.
     """
     back = [_back(rehearsal, run, each) for each in rehearsal.share.groups]
     share, missed = rehearsal.question.goal.refused_share, dict[str, str]()

@@ -1,6 +1,6 @@
-"""Repeated runs of a scenario, and alternating runs of two sides that are to be compared.
+"""Repeated runs of a scenario, and alternating runs of two sides to be compared.
 
-:mod:`loadgen.results.comparing` judges by the tables whether sides differ, or agree.
+:mod:`loadgen.results.comparing` computes from the runs' tables whether the sides differ or agree.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
 
 
 class Side(NamedTuple):
-    """One of two sides to compare: a scenario, and options such as its label and servers."""
+    """One of the sides to compare: a scenario, and options such as its label and servers."""
 
     document: Document
     options: RunOptions
 
 
 class FinishedSide(NamedTuple):
-    """A finished run of a side: its directory and verdict."""
+    """A finished run of one side: its directory and its verdict."""
 
     directory: Path
     verdict: Verdict
 
 
 def profiles(document: Document, options: RunOptions) -> list[Side]:
-    """Return two sides: a scenario's servers in profile ``floodgate``, and in ``pulsar``."""
+    """Return two sides: a scenario with servers in profile ``floodgate``, and in ``pulsar``."""
     found, name = [], options.name or document.name
     for profile, label in (("floodgate", "Floodgate"), ("pulsar", "As in Pulsar")):
         servers = document.servers.model_copy(update={"profile": profile})
@@ -57,12 +57,12 @@ def profiles(document: Document, options: RunOptions) -> list[Side]:
 def beside(
     document: Document, options: RunOptions, service_url: str, admin_url: str = ""
 ) -> list[Side]:
-    """Return two sides: a scenario against Floodgate, and against a running Pulsar.
+    """Return two sides: a scenario run against Floodgate, and against a running Pulsar.
 
     Args:
-        document: The requests to both.
-        options: Of both; addresses and files of servers are for Floodgate alone.
-        service_url: The real Pulsar's.
+        document: The scenario, whose requests are sent to both.
+        options: The options of both sides; files of servers are for Floodgate alone.
+        service_url: The service URL of the real Pulsar.
         admin_url: The web port of that Pulsar, for metrics; empty: no metrics.
     """
     urls = {"broker": admin_url} if admin_url else {}
@@ -78,16 +78,16 @@ def run_sides(
     on_run: Callable[[FinishedSide], None] = lambda finished: None,
     run: Experiment = experiment,
 ) -> list[FinishedSide]:
-    """Run all sides repeatedly, in turn, so that changes of the machine affect all alike.
+    """Run all sides repeatedly and alternately, so that changes of the machine affect all equally.
 
-    In virtual time no machine changes: each repeat has the next seed, the same for all sides.
-    Each run is judged and its files are written. A Ctrl-C ends the loop with its run.
+    In virtual time the machine has no effect: each repeat has the next seed, the same for all
+    sides. Each run is judged and its files are written. An interrupted run is the last one.
 
     Args:
-        sides: One for repeats of a run.
-        repeats: Of each.
+        sides: The sides; a single one for repeats of a run.
+        repeats: Number of runs of each side.
         on_run: Called with each finished run.
-        run: Runs a document.
+        run: Runs a scenario document.
 
     Returns:
         All runs of the first side, then of the next.
@@ -127,10 +127,11 @@ def _repeat(side: Side, number: int, of: int) -> Side:
 def compared(
     directories: Sequence[Path], baseline: str | None = None, *, force: bool = False
 ) -> Comparison:
-    """Compare finished runs; those with the same label are repeats.
+    """Compare finished runs; runs with the same label are repeats of each other.
 
     Raises:
-        UsageError: A directory is no run or is named twice, or the runs cannot be compared.
+        UsageError: A directory is not that of a run or is named twice, or the runs are too
+            different.
     """
     places = [directory.resolve() for directory in directories]
     for place, directory in zip(places, directories, strict=True):

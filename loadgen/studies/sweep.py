@@ -1,7 +1,7 @@
-"""``loadgen sweep``: runs a scenario with every combination of some values.
+"""``loadgen sweep``: runs a scenario with every combination of values of some settings.
 
-Points in virtual time run in parallel, in processes or as a Spark job; points with real servers
-run one after the other.
+Points in virtual time run in parallel, in processes or as a Spark job. Points with real servers run
+one after the other.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ MOST_POINTS = 10_000
 
 
 class Varied(NamedTuple):
-    """The path of a setting, and the values to try."""
+    """The path of a setting, and the values of it to try."""
 
     path: str
     values: tuple[Value, ...]
@@ -62,7 +62,7 @@ def parse_varied(text: str) -> Varied:
     """Parse a path and values, as in ``servers.profile=pulsar,floodgate`` or ``a.b=10..100/5``.
 
     Raises:
-        UsageError: The text has another form.
+        UsageError: The text does not have this form.
     """
     path, _, values = text.partition("=")
     if ".." in values:
@@ -84,10 +84,10 @@ def parse_varied(text: str) -> Varied:
 
 
 def parse_grid(text: str, file: Path) -> list[Varied]:
-    """Parse a YAML file of paths and values, as in ``PATH: [10, 20, 50]``.
+    """Parse a YAML file with a list of values for each path, as in ``PATH: [10, 20, 50]``.
 
     Raises:
-        UsageError: The text has another form.
+        UsageError: The file does not have this form.
     """
     found = parse_values(text, str(file)).plain()
     rows = found.values() if isinstance(found, dict) else [None]
@@ -101,9 +101,9 @@ class SweepOptions(Study):
     """The options of ``loadgen sweep``.
 
     Attributes:
-        varied: Settings; every combination of their values runs.
-        repeats: Runs of each combination, with seeds 1, 2, ...
-        workers: Points in parallel, in virtual time.
+        varied: The settings with their values; every combination of values is run.
+        repeats: Number of runs of each combination, with the seeds 1, 2, ...
+        workers: Number of points that run in parallel, in virtual time.
     """
 
     varied: Sequence[Varied] = ()
@@ -112,7 +112,7 @@ class SweepOptions(Study):
 
     @property
     def points(self) -> int:
-        """The number of runs, repeats included."""
+        """The number of runs of the sweep, including repeats."""
         return math.prod(len(each.values) for each in self.varied) * self.repeats
 
 
@@ -120,7 +120,7 @@ def jobs_of(options: SweepOptions) -> list[Job]:
     """Return a job for every run of a sweep.
 
     Raises:
-        UsageError: A point is no scenario, or the grid is invalid.
+        UsageError: A combination of values is not a valid scenario, or the grid is invalid.
     """
     for mistake in _mistakes(options):
         raise UsageError(mistake)
@@ -154,13 +154,13 @@ def sweep(
     """Run every point of a sweep that has no finished run, and write ``sweep.parquet``.
 
     Args:
-        options: The question.
+        options: The settings and values of the sweep.
         on_done: Called with the number of finished points.
-        run: Runs a document.
-        session: Of Spark, for all points in virtual time as a job.
+        run: Runs a scenario document.
+        session: A Spark session that runs all points as one job, in virtual time.
 
     Raises:
-        UsageError: See :func:`jobs_of`; no point has been run.
+        UsageError: A combination of values is invalid, as in :func:`jobs_of`; no point was run.
         LoadgenError: A point could not be run.
     """
     jobs, points = jobs_of(options), list[Point]()
@@ -179,10 +179,10 @@ def sweep(
 
 
 def require_valid(points: Sequence[Point]) -> None:
-    """Refuse the result of a sweep if a run is unreliable; missed expectations are fine.
+    """Raise an error if a run of a sweep is unreliable; missed expectations are allowed.
 
     Raises:
-        LoadgenError: A run is unreliable; sentence and exit code are the worst run's.
+        LoadgenError: A run is unreliable; sentence and exit code are those of the worst run.
     """
     bad = [each for each in points if not each.valid]
     if bad:
@@ -213,7 +213,7 @@ def write_points(points: Sequence[Point], out: Path) -> None:
 
 
 def _column(values: Sequence[Value]) -> pa.Array:
-    """Return values as an Arrow column: of numbers if all are numbers, otherwise of texts."""
+    """Return values as an Arrow column: as numbers if all are numbers, otherwise as texts."""
     kinds = {type(value) for value in values}
     plain = kinds <= {int, float} or kinds == {bool}
     return pa.array(values if plain else [in_short(value) for value in values])
@@ -223,7 +223,7 @@ def _column(values: Sequence[Value]) -> pa.Array:
 
 
 def combinations(points: Sequence[Point]) -> dict[Combination, list[Point]]:
-    """Group the points by their combination of values; the points of a group differ in the seed."""
+    """Group points by their combination of values; the points of a group differ by seed only."""
     found: dict[Combination, list[Point]] = {}
     for point in points:
         values = {path: in_short(each) for path, each in point.values.items() if path != SEED}
@@ -232,7 +232,7 @@ def combinations(points: Sequence[Point]) -> dict[Combination, list[Point]]:
 
 
 def table_of(points: Sequence[Point]) -> tuple[list[str], list[list[str]]]:
-    """Return the heads of a table, and a row with medians for each combination of values."""
+    """Return the heads and rows of a table, with medians for each combination of values."""
     groups = combinations(points)
     doubtful = any(not point.valid for point in points)
     heads = [path for path, _ in next(iter(groups))]
@@ -259,8 +259,8 @@ def lines_of(
     """Return the lines of a sweep's chart; None if no setting has several numbers.
 
     Returns:
-        The path of the first setting with several numbers, and by all other values a line: the
-        numbers in order, each with the figures over the seeds.
+        The path of the first setting with several numbers. Then, for each combination of
+        the other settings, a line: these numbers in order, each with the figures over the seeds.
     """
     for along in (path for path in points[0].values if path != SEED):
         numbers = [point.values[along] for point in points]

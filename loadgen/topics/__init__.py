@@ -1,1 +1,1 @@
-"""Topics: generated, read from a list or a server, stored as files, and loaded into a server."""
+"""Topics: generating them, reading lists, storing them as files, loading them into servers."""

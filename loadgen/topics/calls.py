@@ -1,4 +1,4 @@
-"""Calls of a server's admin REST API, with retries, in parallel, and with errors as sentences."""
+"""Calls of a server's admin REST API: retried, in parallel, with errors as sentences."""
 
 from __future__ import annotations
 
@@ -30,15 +30,16 @@ _PASSING = {HTTPStatus.TOO_MANY_REQUESTS, *range(500, 600)} - {HTTPStatus.NOT_IM
 
 @dataclass
 class Retries:
-    """Repeats failed REST calls, after waits that grow and are random.
+    """Repeats failed calls of the REST API, with random waits that become longer.
 
-    Only 429 and the errors of a busy or restarting server (500 and above) are retried; all other
-    refusals are final, and so is a failed connection.
+    Calls are repeated after status 429, after the errors of a busy or restarting server (500 and
+    above, except 501), after timeouts and after broken connections. Other refusals are final, and
+    so is a connection that cannot be made.
 
     Attributes:
-        waits_seconds: The longest wait before each retry; the shortest is half as long.
-        sleep: Waits; replaced in tests.
-        count: Number of retries.
+        waits_seconds: The longest wait before each retry; the shortest wait is half as long.
+        sleep: Waits for a number of seconds; tests replace it.
+        count: The number of retries so far.
     """
 
     waits_seconds: Sequence[float] = (0.2, 0.5, 1, 2, 5, 10)
@@ -50,7 +51,7 @@ class Retries:
         """Return the result of a REST call, repeating it while the server is busy.
 
         Raises:
-            AdminError: The server refuses for good, or every time.
+            AdminError: The server refuses the call for good, or still after all retries.
         """
         for longest in self.waits_seconds:
             try:
@@ -66,7 +67,7 @@ class Retries:
 
 
 async def side_by_side(count: int, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run ``count`` instances of a coroutine in parallel; the first error cancels all."""
+    """Run ``count`` instances of a coroutine in parallel; the first error cancels all of them."""
     try:
         async with asyncio.TaskGroup() as tasks:
             for _ in range(count):
@@ -77,7 +78,7 @@ async def side_by_side(count: int, work: Callable[[], Coroutine[Any, Any, None]]
 
 @contextmanager
 def admin_errors(what: str, where: str = "the broker") -> Iterator[None]:
-    """Convert errors of the admin client to LoadgenError, with what was attempted and where.
+    """Convert errors of the admin client to LoadgenError, naming what was attempted and where.
 
     Raises:
         LoadgenError: The admin client failed.

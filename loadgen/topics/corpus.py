@@ -1,7 +1,7 @@
-"""A corpus: a directory with topics as Parquet files, and a manifest of their contents.
+"""A corpus of topics: a directory with Parquet files, and a manifest of their contents.
 
-Each task of a job writes a file with whole namespaces, ordered by name, and returns the manifest's
-entries, computed from the rows while in memory.
+Each task of a job writes a file with whole namespaces, ordered by name. It returns the manifest's
+entries for them, which it computes while the rows are in memory.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ _LEFT = re.compile(rf"part-\d+\.parquet|\{SCRATCH}")
 
 @dataclass(frozen=True)
 class Corpus:
-    """A directory of topics in Parquet files, with its manifest."""
+    """A directory of topics as Parquet files, with its manifest."""
 
     directory: Path
     manifest: Manifest
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The Parquet files, in the order of their namespaces."""
+        """The Parquet files of the corpus, in the order of their namespaces."""
         return tuple(sorted(self.directory.glob("part-*.parquet")))
 
     @property
@@ -73,11 +73,11 @@ def write_corpus(plan: TopicPlan, out: Path, parts: int, executor: Executor) -> 
     Args:
         plan: The topics to generate.
         out: The directory of the corpus.
-        parts: Most files; the rows do not depend on the number.
-        executor: Runs :func:`write_part` for every part, here or in Spark's tasks.
+        parts: The largest number of files; the rows do not depend on it.
+        executor: Runs :func:`write_part` for every part, in this process, in others or in Spark.
 
     Raises:
-        UsageError: ``out`` holds other files than a corpus.
+        UsageError: ``out`` contains files that do not belong to a corpus.
         LoadgenError: The files cannot be written, or the job lost a namespace.
     """
     with replacing(out) as directory:
@@ -86,7 +86,7 @@ def write_corpus(plan: TopicPlan, out: Path, parts: int, executor: Executor) -> 
         manifest = write_manifest(directory, plan.seed, asdict(plan.shape), entries)
         topics, namespaces = manifest.topics, len(manifest.namespaces)
         if (topics, namespaces) != (plan.topics, plan.namespaces):
-            told = f"The job handed back {topics} topics in {namespaces} namespaces"
+            told = f"The job returned {topics} topics in {namespaces} namespaces"
             raise LoadgenError(f"{told} instead of {plan.topics} in {plan.namespaces}.")
     return Corpus(out, manifest)
 
@@ -98,9 +98,10 @@ def write_part(plan: TopicPlan, parts: int, directory: Path, part: int) -> list[
 
 
 def write_part_file(directory: Path, part: int, namespaces: Iterable[pa.Table]) -> list[Entry]:
-    """Write the rows of whole namespaces to a file of a corpus; return their manifest entries.
+    """Write the rows of whole namespaces to one file of a corpus; return their manifest entries.
 
-    Row groups hold whole namespaces while small. Memory is bounded by a row group and a namespace.
+    A row group holds whole namespaces if they are small. Memory is bounded by the size of a row
+    group and of a namespace.
     """
     entries: list[Entry] = []
     pending: list[pa.Table] = []
@@ -125,10 +126,10 @@ def write_part_file(directory: Path, part: int, namespaces: Iterable[pa.Table]) 
 
 
 def open_corpus(directory: Path) -> Corpus:
-    """Return the corpus in a directory, after checking only the footers of its files.
+    """Return the corpus in a directory; of its Parquet files only the footers are checked.
 
     Raises:
-        UsageError: The directory is no corpus; names the missing or different part.
+        UsageError: The directory is not a corpus; the message names the missing or different part.
     """
     if not directory.is_dir():
         how = f"Make a corpus with: loadgen topics --out {directory}"
@@ -143,7 +144,7 @@ def open_corpus(directory: Path) -> Corpus:
 
 
 def parquet_rows(file: Path) -> int:
-    """Return the number of rows of a Parquet file, after checking its columns.
+    """Check the columns of a Parquet file of topics; return its number of rows.
 
     Raises:
         UsageError: The file is not Parquet, or has other columns.
@@ -154,7 +155,7 @@ def parquet_rows(file: Path) -> int:
             missing = "missing" if wanted.name in _NEEDED else wanted.type
             if (kind := found.get(wanted.name, missing)) != wanted.type:
                 told = f"column {wanted.name} is {kind}, not {wanted.type}"
-                raise UsageError(f"{file} is not topics: {told}.")
+                raise UsageError(f"{file} is not a file of topics: {told}.")
         return int(parquet.metadata.num_rows)
 
 
@@ -162,11 +163,11 @@ def parquet_rows(file: Path) -> int:
 def replacing(out: Path) -> Iterator[Path]:
     """Yield a new directory that replaces ``out`` if the ``with`` block succeeds.
 
-    A store cannot rename: there the directory is ``out`` itself, and no corpus until the manifest
-    is written.
+    Nothing in an object store can be renamed. There the new directory is ``out`` itself, which is
+    no corpus until the manifest is written.
 
     Raises:
-        UsageError: ``out`` holds other files than a corpus.
+        UsageError: ``out`` contains files that do not belong to a corpus.
         LoadgenError: The directory cannot be written.
     """
     stored = isinstance(out, StoredPath)

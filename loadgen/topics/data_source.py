@@ -1,4 +1,4 @@
-"""Topics as a Spark data source: generated, or read from a list or a corpus.
+"""A Spark data source of topics, which are generated or read from a list or a corpus.
 
     from loadgen.topics.data_source import register
 
@@ -61,19 +61,19 @@ class _MadeUp(TopicShape):
 
 
 def register(session: SparkSession) -> None:
-    """Make ``spark.read.format("floodgate")`` available in a Spark session."""
+    """Make ``spark.read.format("floodgate")`` usable in a Spark session."""
     here = {"folder": str(Path.cwd()), "variables": store_variables()}
     session.dataSource.register(type("FloodgateTopics", (FloodgateTopics,), here))
 
 
 class FloodgateTopics(DataSource):  # type: ignore[misc]
-    """The Spark data source of topics.
+    """The Spark data source that returns topics.
 
-    Spark creates an instance for each ``load()``, in a separate process.
+    Spark creates an instance of it for each ``load()``, in a separate process.
 
     Attributes:
-        folder: Base of relative paths.
-        variables: The environment's variables with a store's address and credentials.
+        folder: The folder from which relative paths are resolved.
+        variables: The environment variables with an object store's address and credentials.
     """
 
     folder = ""
@@ -81,7 +81,7 @@ class FloodgateTopics(DataSource):  # type: ignore[misc]
 
     @classmethod
     def name(cls) -> str:
-        """Return the data source's name for ``spark.read.format``."""
+        """Return the name of the data source, as ``spark.read.format`` takes it."""
         return NAME
 
     def schema(self) -> str:
@@ -89,7 +89,7 @@ class FloodgateTopics(DataSource):  # type: ignore[misc]
         return _SCHEMA
 
     def reader(self, schema: Any) -> DataSourceReader:  # noqa: ANN401
-        """Return the reader that Spark asks for tasks, and that reads topics in each task."""
+        """Return a reader that divides the topics among Spark tasks and reads them in each task."""
         if schema.names != (names := [each.split()[0] for each in _SCHEMA.split(", ")]):
             raise ValueError(f"{NAME} has the columns {', '.join(names)}: select some of them")
         if "path" in self.options:
@@ -99,7 +99,7 @@ class FloodgateTopics(DataSource):  # type: ignore[misc]
 
 
 def plan_of_options(options: Mapping[str, str]) -> tuple[TopicPlan, int]:
-    """Return the plan that options describe, and the number of reading tasks.
+    """Return the topic plan that options describe, and the number of reading tasks.
 
     Raises:
         ValueError: An option is unknown or has an invalid value.

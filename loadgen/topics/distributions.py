@@ -1,7 +1,7 @@
-"""Random numbers without state, distributions and words, for generated topics.
+"""Random numbers, distributions and words for generated topics, computed without state.
 
-All values are functions of a seed and an id alone. Only sums and products of the counter hash
-decide, never a logarithm, so that the values are equal on every processor.
+Each value is a function of a seed and an id alone. Only sums and products of the counter hash are
+used, never a logarithm, so that the values are the same on every processor.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ def counter_hash(seed: int, stream: int, counters: UInt64s) -> UInt64s:
     """Return 64 random bits for each counter; streams of the same seed are independent.
 
     SplitMix64 as a function of the counter (Steele, Lea, Flood, "Fast splittable pseudorandom
-    number generators", 2014). Without state, so rows do not depend on the order of generation.
+    number generators", 2014). It has no state, so the rows do not depend on the order in which they
+    are generated.
     """
     key = np.full(1, _key(seed, stream), dtype=np.uint64)
     return _mix(counters * np.uint64(_GAMMA) + key)
@@ -93,7 +94,8 @@ def choices(
 def permuted32(key: int, indexes: UInt64s) -> UInt64s:
     """Map distinct 32-bit numbers to distinct 32-bit numbers that look random.
 
-    MurmurHash3's 32-bit finalizer: every step is invertible, so no numbers collide.
+    The function is the finalizer of 32-bit MurmurHash3, in which every step is invertible, so no
+    two numbers collide.
     """
     mask = np.uint64(0xFFFFFFFF)
     mixed = indexes ^ np.uint64(key & 0xFFFFFFFF)
@@ -103,13 +105,13 @@ def permuted32(key: int, indexes: UInt64s) -> UInt64s:
 
 
 def _key(seed: int, stream: int) -> int:
-    """Return the number from which a seed's stream of random numbers begins."""
+    """Return the number from which the stream of random numbers of a seed begins."""
     key = (seed * _GAMMA + stream * _MULTIPLIERS[0] + 1) & _MASK64
     return int(_mix(np.full(1, key, dtype=np.uint64))[0])
 
 
 def _mix(values: UInt64s) -> UInt64s:
-    """Apply SplitMix64's finalizer, whose multiplications have to wrap at 64 bits."""
+    """Apply the finalizer of SplitMix64, whose multiplications have to wrap around at 64 bits."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(_MULTIPLIERS[0])
     values = (values ^ (values >> np.uint64(27))) * np.uint64(_MULTIPLIERS[1])
     return values ^ (values >> np.uint64(31))
@@ -119,20 +121,20 @@ def _mix(values: UInt64s) -> UInt64s:
 
 
 def zipf_weights(count: int, exponent: float) -> npt.NDArray[np.float64]:
-    """Return the weights 1 / rank^exponent for ranks 1 to ``count``; exponent 0 makes all equal."""
+    """Return the weight 1 / rank^exponent of each rank up to ``count``; equal for exponent 0."""
     ranks = np.arange(1, count + 1, dtype=np.float64)
     return np.asarray(1.0 / ranks**exponent, dtype=np.float64)
 
 
 def dealt(total: int, weights: npt.NDArray[np.float64]) -> list[int]:
-    """Distribute ``total`` items by weight, at least one for each weight; return the counts."""
+    """Distribute ``total`` items in proportion to weights, at least one each; return counts."""
     shares = np.cumsum(weights) / weights.sum() * (total - len(weights))
     counts = np.diff(np.rint(shares).astype(np.int64), prepend=0)
     return [1 + int(count) for count in counts]
 
 
 def checked_partitions(text: str) -> str:
-    """Check the name of a distribution of partition counts, and return it.
+    """Check the name of a distribution of partition counts, such as ``few``, and return it.
 
     Raises:
         ValueError: The name is unknown.
@@ -150,9 +152,10 @@ def checked_partitions(text: str) -> str:
 def partition_counts(
     name: str, seed: int, stream: int, first_id: int, names: int
 ) -> npt.NDArray[np.int64]:
-    """Return the partition count of each topic, for about ``names`` partitions in all.
+    """Return the partition counts of topics that together have about ``names`` partitions.
 
-    The remainder becomes a last topic, unless smaller than the distribution's smallest.
+    The remaining partitions become a last topic, unless they are fewer than the distribution's
+    smallest count.
     """
     if name == ONE_TOPIC or names == 0:
         return np.array([names] if names else [], dtype=np.int64)
@@ -181,7 +184,7 @@ def _drawn(name: str, seed: int, stream: int, ids: UInt64s) -> npt.NDArray[np.in
 def length_spread(
     name: str, seed: int, stream: int, ids: UInt64s, mean: float
 ) -> npt.NDArray[np.float64]:
-    """Return by how many bytes each topic's name is longer than the mean."""
+    """Return for each topic the number of bytes by which its name is longer than the mean."""
     if name == FIXED:
         return np.zeros(len(ids))
     drawn = fractions(seed, stream, ids)

@@ -1,6 +1,6 @@
-"""Ways to run the parts of a corpus: in this process, in worker processes, or in Spark.
+"""Executors that run the parts of a corpus job: here, in worker processes, or in Spark.
 
-All run the same function for each part, so all write the same rows.
+All of them run the same function for each part, so all of them write the same rows.
 """
 
 from __future__ import annotations
@@ -26,15 +26,18 @@ ResultT = TypeVar("ResultT")
 
 
 class Executor(Protocol):
-    """A function that runs ``work`` for each part, in any order, and returns all results."""
+    """An interface (typing Protocol) of functions that run ``work`` for each part of a job.
+
+    The parts run in any order.
+    """
 
     def __call__(self, work: Callable[[int], list[ResultT]], parts: int) -> Iterable[ResultT]:
-        """Run ``work(0)`` to ``work(parts - 1)``, and return their results together."""
+        """Run ``work(0)`` to ``work(parts - 1)``; return the items of all their results."""
         ...
 
 
 def in_this_process(on_part_done: Callable[[int], None]) -> Executor:
-    """Return an executor that runs one part after the other in this process."""
+    """Return an executor that runs the parts of a job one after the other in this process."""
 
     def execute(work: Callable[[int], list[ResultT]], parts: int) -> Iterator[ResultT]:
         for part in range(parts):
@@ -45,7 +48,7 @@ def in_this_process(on_part_done: Callable[[int], None]) -> Executor:
 
 
 def in_processes(on_part_done: Callable[[int], None], processes: int | None = None) -> Executor:
-    """Return an executor that runs parts in worker processes, one per processor."""
+    """Return an executor that runs the parts of a job in worker processes, one per processor."""
 
     def execute(work: Callable[[int], list[ResultT]], parts: int) -> Iterator[ResultT]:
         workers = min(parts, processes or os.cpu_count() or 1)
@@ -58,7 +61,7 @@ def in_processes(on_part_done: Callable[[int], None], processes: int | None = No
                 on_part_done(done)
         except BrokenProcessPool:
             raise LoadgenError(
-                "a process that worked on a part was killed: has the machine memory enough?"
+                "a worker process was killed: does this machine have enough memory?"
             ) from None
         finally:
             pool.shutdown(cancel_futures=True)
@@ -69,17 +72,17 @@ def in_processes(on_part_done: Callable[[int], None], processes: int | None = No
 def _with_variables(
     variables: Mapping[str, str], work: Callable[[int], list[ResultT]], part: int
 ) -> list[ResultT]:
-    """Run a part with the environment variables of an object store, which this host lacks."""
+    """Run a part of a job with an object store's environment variables, which this host lacks."""
     with patch.dict(os.environ, variables):
         return work(part)
 
 
 def in_spark(session: SparkSession, on_part_done: Callable[[int], None]) -> Executor:
-    """Return an executor that runs each part in a Spark task.
+    """Return an executor that runs each part of a job in a Spark task.
 
-    The directory must be shared by all executors and this process: a store, or local Spark's.
-    Tasks return a few numbers for each namespace, so an RDD carries them: ``mapInArrow`` would
-    need pandas for the same (pyspark 4.3).
+    All executors and this process must share the directory, which is in a store unless Spark is
+    local. Tasks return only a few numbers for each namespace, so an RDD carries them:
+    ``mapInArrow`` would need pandas for that (pyspark 4.3).
     """
     from loadgen.spark.jobs import collect_with_progress
 

@@ -1,8 +1,8 @@
 """Conversion of an operator's list of topics, in any order and of any length, to a corpus.
 
-Two rounds, each a task for each part: the first reads a piece of the list, checks every name and
-deals the rows to buckets by namespace; the second sorts a bucket and writes a file of the corpus.
-Memory is bounded by a piece and a bucket, with any executor.
+It takes two rounds, each with a task for each part. The first round reads a piece of the list,
+checks every name, and distributes the rows to buckets by namespace. The second round sorts a bucket
+and writes a file of the corpus. Memory is bounded by a piece and a bucket, with any executor.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ MOST_BUCKETS = 1_000
 
 @dataclass(frozen=True)
 class ListedCorpus:
-    """A corpus made from a list, and how many rows of the list were left out."""
+    """A corpus made from a list of topics, with the number of rows that were left out."""
 
     corpus: Corpus
     duplicates: int
@@ -57,19 +57,19 @@ def write_listed_corpus(
     """Convert a list of topics to a corpus in ``out``, replacing an older one.
 
     Args:
-        path: A text of one name a line, a Parquet file with a column ``topic``, or a folder of
-            such files.
+        path: A text file with one name per line, a Parquet file with a column ``topic``, or a
+            folder of such files.
         out: The directory of the corpus.
-        executors: Run the tasks of the first round, and of the second.
-        skip_invalid: Leave invalid names out; otherwise invalid names are refused.
+        executors: The executors that run the tasks of the first and of the second round.
+        skip_invalid: Leave invalid names out; otherwise they are errors.
 
     Raises:
-        UsageError: The list cannot be read, lies in ``out``, has no topic, or invalid topics.
+        UsageError: The list cannot be read, is in ``out``, has no topic, or has invalid topics.
         LoadgenError: The files cannot be written.
     """
     pieces = pieces_of(path.resolve())  # tasks may run in another folder
     if any(lies_in(piece.file, out) for piece in pieces):
-        raise UsageError(f"--out {out} would take the place of {path}: give another folder.")
+        raise UsageError(f"--out {out} would replace the list {path}: name another folder.")
     buckets = max(1, min(MOST_BUCKETS, sum(piece.rows for piece in pieces) // BUCKET_ROWS))
     with replacing(out) as directory:
         scratch = directory / SCRATCH
@@ -93,7 +93,7 @@ def write_listed_corpus(
 def deal_piece(
     path: Path, pieces: Sequence[Piece], buckets: int, scratch: Path, number: int
 ) -> list[tuple[int, InvalidRows]]:
-    """Read a part of the list, and write its rows to temporary files by namespace."""
+    """Read one piece of a list of topics, and write its rows to temporary files by namespace."""
     invalid = InvalidRows(path)
     rows = pa.concat_tables([CHECKED.empty_table(), *rows_of([pieces[number]], invalid)])
     namespaces = rows.column("namespace").combine_chunks().dictionary_encode()
@@ -111,7 +111,7 @@ def deal_piece(
 def write_bucket(scratch: Path, directory: Path, bucket: int) -> list[tuple[list[Entry], int]]:
     """Sort the temporary rows of some namespaces, and write them as a file of the corpus.
 
-    Returns the entries of the bucket's namespaces, and the number of duplicate names.
+    Returns the manifest entries of these namespaces, and the number of duplicate names.
     """
     files = sorted((scratch / f"{bucket:05d}").glob("*.parquet"))
     if not files:
@@ -135,7 +135,7 @@ def write_bucket(scratch: Path, directory: Path, bucket: int) -> list[tuple[list
 
 
 def _with_partitions(rows: pa.Table) -> pa.Table:
-    """Fill in partition counts that the list does not state: the last listed partition plus one."""
+    """Fill in partition counts that the list does not state, from the last listed partition."""
     counted = rows.group_by("base").aggregate([("index", "max")])
     places = pc.index_in(rows.column("base"), counted.column("base"))
     listed = pc.add(counted.column("index_max").take(places), pa.scalar(1, pa.int32()))
@@ -144,7 +144,7 @@ def _with_partitions(rows: pa.Table) -> pa.Table:
 
 
 def _namespaces(rows: pa.Table) -> Iterator[pa.Table]:
-    """Yield the rows of each namespace, given all rows sorted."""
+    """Yield the rows of one namespace after the other; all rows must be sorted."""
     names, whole = rows.column("namespace").combine_chunks(), with_tenants(rows)
     ends = [0, *pc.run_end_encode(names).run_ends.to_pylist()]
     for start, end in pairwise(ends):

@@ -1,7 +1,7 @@
-"""Topics that a server lists by admin REST, saved as a corpus or compared with one.
+"""Topics that a server lists through admin REST, saved as a corpus or compared with one.
 
-A few namespaces are read in parallel, so memory is bounded by these and by the rows that wait for
-a file.
+A few namespaces are read in parallel, so memory is bounded by these and by the rows that wait to be
+written to a file.
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ async def take_snapshot(
     Args:
         admin_url: The web address of a broker of the cluster.
         out: The directory of the corpus.
-        on_topics: Called with the number of topics read.
-        namespaces: Namespaces to read; by default all but Pulsar's own.
-        properties: Read the properties of each topic too, a call for each.
+        on_topics: Called with the number of topics read so far.
+        namespaces: The namespaces to read; by default all except Pulsar's own.
+        properties: Whether to read the properties of each topic too, with a call for each.
 
     Raises:
-        LoadgenError: The cluster cannot be asked, has no topics, or ``out`` cannot be written.
+        LoadgenError: The cluster cannot be reached, has no topics, or ``out`` cannot be written.
     """
     where = shown_url(admin_url)
     with admin_errors("Reading the topics", where), replacing(out) as directory:
@@ -97,7 +97,7 @@ async def take_snapshot(
 
 
 async def _all_namespaces(admin: PulsarAdmin) -> list[str]:
-    """Return the names of all namespaces except Pulsar's own."""
+    """Return the names of all namespaces of a cluster except Pulsar's own."""
     tenants = [each for each in await admin.tenants.list() if each != _SYSTEM_TENANT]
     return sorted([name for each in tenants for name in await admin.namespaces.list(each)])
 
@@ -105,7 +105,7 @@ async def _all_namespaces(admin: PulsarAdmin) -> list[str]:
 async def _written(
     reader: _Reader, names: Sequence[str], directory: Path, on_topics: Callable[[int], None]
 ) -> list[Entry]:
-    """Write the topics of namespaces into files; return the manifest entries."""
+    """Write the topics of namespaces to the files of a corpus; return the manifest entries."""
     entries: list[Entry] = []
     pending: list[pa.Table] = []
     topics = files = 0
@@ -124,9 +124,9 @@ async def _written(
 
 @dataclass
 class _Reader:
-    """Reads the topics of namespaces by admin REST.
+    """Reads the topics of namespaces through admin REST.
 
-    Mutable state: the number of partitioned topics without listed partitions.
+    Mutable state: the number of partitioned topics of which no partition is listed.
     """
 
     admin: PulsarAdmin
@@ -157,7 +157,7 @@ class _Reader:
         return pa.Table.from_pydict(columns, TOPIC_SCHEMA)
 
     async def _properties_of(self, bases: set[str]) -> dict[str, Mapping[str, str]]:
-        """Return the properties of each topic, by its name without partition."""
+        """Return the properties of each topic, by the topic's name without partition."""
         waiting = iter([base for base in bases if base.startswith(f"{PERSISTENT}://")])
         found: dict[str, Mapping[str, str]] = {}
 
@@ -186,11 +186,11 @@ async def _names(listing: Callable[..., NameBatches], *arguments: object) -> lis
 
 @dataclass
 class Verification:
-    """The result of comparing a server's topics with a corpus.
+    """The result of comparing the topics that a server lists with those of a corpus.
 
     Attributes:
-        topics: Number of right topics listed.
-        left_out: Number of non-persistent topics that were not compared.
+        topics: Number of listed topics that are right.
+        left_out: Number of non-persistent topics, which were not compared.
     """
 
     namespaces: int = 0
@@ -201,13 +201,14 @@ class Verification:
 async def verify_loaded(
     path: Path, admin_url: str, on_namespaces: Callable[[int], None], *, imported: bool = False
 ) -> Verification:
-    """List each namespace of a corpus at a server, and compare the topics with the manifest.
+    """List each namespace of a corpus on a server, and compare the topics with the manifest.
 
-    Topics ``imported`` by Floodgate are all compared. Of topics created by REST only persistent
-    topics are: Pulsar lists non-persistent topics only while in use.
+    Topics ``imported`` by Floodgate are all compared. Of topics created by REST only the persistent
+    ones are compared, because Pulsar lists non-persistent topics only while they are in use.
 
     Raises:
-        LoadgenError: The server cannot be asked, or the listing differs: names the difference.
+        LoadgenError: The server cannot be reached, or its listing differs; the message names the
+            difference.
     """
     corpus, found, wrong = open_corpus(path), Verification(), list[str]()
     domains = (PERSISTENT, NON_PERSISTENT) if imported else (PERSISTENT,)
@@ -238,7 +239,7 @@ async def verify_loaded(
 
 
 async def _listed(admin: PulsarAdmin, name: str, domains: Sequence[str]) -> list[str]:
-    """Return the topics that a server lists for a namespace; empty if there is no namespace."""
+    """Return the topics that a server lists for a namespace; empty if it has no such namespace."""
     try:
         return await _names(admin.topics.list, NamespaceName.parse(name), domains)
     except AdminRefusedError as error:
@@ -248,7 +249,7 @@ async def _listed(admin: PulsarAdmin, name: str, domains: Sequence[str]) -> list
 
 
 def _difference(corpus: Corpus, name: str, names: list[str], domains: Sequence[str]) -> str:
-    """Return words on how a server's topics differ from those of the corpus."""
+    """Return words on the difference between a server's topics and those of the corpus."""
     of_namespace = pc.field("namespace") == name
     files = map(readable, corpus.files)
     tables = [pq.read_table(file, columns=["topic"], filters=of_namespace) for file in files]

@@ -1,7 +1,7 @@
-"""Reading of a list of topics: an operator's text, a Parquet file or a folder of them.
+"""Reading of an operator's list of topics: a text file, a Parquet file or a folder of these.
 
-The list is cut into pieces, for tasks. Arrow splits names of usual form in bulk; other names are
-parsed one by one by :mod:`proto.names`.
+The list is cut into pieces, one for each task. Arrow splits names of the usual form in bulk; other
+names are parsed one by one by :mod:`proto.names`.
 """
 
 from __future__ import annotations
@@ -57,15 +57,15 @@ _LARGE_NUMBER = rf"{PARTITION_SEPARATOR}[0-9]{{6,}}$"
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a list for one task: some lines of a text, or a row group of a Parquet file.
+    """A part of a list for one task: some lines of a text file, or a row group of a Parquet file.
 
     Attributes:
-        place: How error sentences call a row, such as ``line``, before its number.
-        start: The first byte, or the number of the row group.
-        end: The byte after the last, or the row group after it.
-        rows: Number of rows, blank lines and comments included.
+        place: The word before a row's number in error sentences, such as ``line``.
+        start: Offset of the piece's first byte, or number of its row group.
+        end: Offset after the piece's last byte, or number of the next row group.
+        rows: Number of rows, including blank lines and comments.
         first: The number of the first row in the file.
-        said: Values of columns that the names of the file's folders state, by column.
+        said: Values of columns that are stated in the names of the file's folders, by column.
     """
 
     file: Path
@@ -79,9 +79,9 @@ class Piece:
 
 
 def rows_of(pieces: Iterable[Piece], invalid: InvalidRows) -> Iterator[pa.Table]:
-    """Yield the valid topics in parts of a list, in the schema ``CHECKED``.
+    """Yield the valid topics in pieces of a list, as tables with the schema ``CHECKED``.
 
-    Invalid ones are counted in ``invalid``.
+    Invalid topics are counted in ``invalid``.
 
     Raises:
         UsageError: A piece cannot be read.
@@ -95,7 +95,7 @@ def rows_of(pieces: Iterable[Piece], invalid: InvalidRows) -> Iterator[pa.Table]
 
 
 def with_tenants(rows: pa.Table) -> pa.Table:
-    """Convert checked rows to the schema of a corpus, which has a column for the tenant."""
+    """Convert checked rows to the schema of a corpus, which also has a column for the tenant."""
     from loadgen.topics.rows import TOPIC_SCHEMA
 
     tenants = pc.list_element(pc.split_pattern(rows["namespace"], "/", max_splits=1), 0)
@@ -104,10 +104,10 @@ def with_tenants(rows: pa.Table) -> pa.Table:
 
 
 def require_topics(path: Path, invalid: InvalidRows, *, skip_invalid: bool) -> None:
-    """Refuse a list without topics or, unless ``skip_invalid``, with invalid topics.
+    """Check that a list has topics and, unless ``skip_invalid``, that none is invalid.
 
     Raises:
-        UsageError: The list is refused.
+        UsageError: The list has no topics, or invalid topics.
     """
     if invalid.count and not skip_invalid:
         raise UsageError(invalid.refusal)
@@ -119,7 +119,7 @@ def require_topics(path: Path, invalid: InvalidRows, *, skip_invalid: bool) -> N
 
 
 def is_parquet(path: Path) -> bool:
-    """Return whether a file is Parquet, which its first bytes tell."""
+    """Return True if a file is a Parquet file, as its first bytes show."""
     return _beginning(path).startswith(_PARQUET_MAGIC)
 
 
@@ -132,10 +132,10 @@ def _beginning(path: Path) -> bytes:
 
 
 def pieces_of(path: Path) -> list[Piece]:
-    """Divide a text, a Parquet file or a folder of ``*.parquet`` into parts for tasks.
+    """Divide a text file, a Parquet file or a folder of ``*.parquet`` into pieces for tasks.
 
     Raises:
-        UsageError: The path cannot be read, or has another form.
+        UsageError: The path cannot be read, or is not such a file or folder.
     """
     files = parquet_files(path) if path.is_dir() else [path]
     if not files:
@@ -184,7 +184,7 @@ def opened(file: Path) -> pq.ParquetFile:
     """Open a Parquet file of topics.
 
     Raises:
-        UsageError: The file is not Parquet, or has topics of a newer version.
+        UsageError: The file is not Parquet, or its topics were written by a newer version.
     """
     try:
         found = pq.ParquetFile(readable(file))
@@ -196,7 +196,7 @@ def opened(file: Path) -> pq.ParquetFile:
 
 
 def batches_of(piece: Piece) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield all lines or rows of a part in batches, each with the number of its first row.
+    """Yield the lines or rows of a piece in batches, each with the number of its first row.
 
     Raises:
         UsageError: The piece cannot be read.
@@ -221,7 +221,7 @@ def _line_batches(piece: Piece) -> Iterator[dict[str, pa.Array]]:
 
 
 def _name_in(line: bytes) -> bytes | None:
-    """Return the topic name on a line; None for a blank line or a comment."""
+    """Return the topic name on a line of a list; None for a blank line or a comment."""
     text = line.removeprefix(_BYTE_ORDER_MARK).strip().strip(b'"')
     return None if not text or text.startswith(b"#") else text
 
@@ -242,16 +242,16 @@ def _row_batches(piece: Piece) -> Iterator[dict[str, pa.Array]]:
 
 
 def checked(batch: pa.RecordBatch, first: int) -> tuple[pa.Table, int, list[tuple[int, str]]]:
-    """Check the topic names of a batch.
+    """Check the topic names in a batch of rows, and return the valid ones.
 
     A topic with a number of partitions is replaced by its partitions.
 
-    Returns the valid topics in the schema ``CHECKED``, in no order; the number of names, invalid
-    names included; and number and fault of each invalid name.
+    Returns a table of the valid topics with the schema ``CHECKED``, in no order; then the number of
+    names, including invalid ones; then the row number and the fault of each invalid name.
 
     Args:
-        batch: From :func:`batches_of`.
-        first: The number of the first row.
+        batch: A batch of rows from :func:`batches_of`.
+        first: The number of the batch's first row.
     """
     usual = _usual(batch)
     named = pc.is_valid(batch["topic"])
@@ -267,7 +267,7 @@ def checked(batch: pa.RecordBatch, first: int) -> tuple[pa.Table, int, list[tupl
 
 
 def _usual(batch: pa.RecordBatch) -> pa.Array:
-    """Return a mask of the rows whose names Arrow can parse in bulk."""
+    """Return a mask of the rows of a batch whose names Arrow can parse in bulk."""
     names, partitions, properties = batch.columns
     usual = pc.match_substring_regex(names, _USUAL)
     large = pc.match_substring_regex(names, _LARGE_NUMBER)
@@ -296,7 +296,7 @@ def _taken_apart(batch: pa.RecordBatch) -> pa.Table:
 
 
 def _texts(properties: pa.Array) -> pa.Array:
-    """Convert properties from bytes to texts; missing properties become empty maps."""
+    """Convert topic properties from bytes to text; missing properties become empty maps."""
     if properties.null_count == len(properties):
         return pa.array([[]] * len(properties), _TEXTS)
     return properties.cast(_TEXTS)
@@ -305,10 +305,10 @@ def _texts(properties: pa.Array) -> pa.Array:
 def _rows_of(
     topic: bytes, partitions: int | None, properties: list[tuple[bytes, bytes | None]] | None
 ) -> Iterator[dict[str, Any]]:
-    """Yield the row of a topic, or a row for each partition if it states their number.
+    """Yield the row of a topic, or a row for each partition if the list states their number.
 
     Raises:
-        InvalidNameError: The name is no topic's.
+        InvalidNameError: The name cannot be the name of a topic.
     """
     name = _full_topic_name(topic)
     try:
@@ -330,7 +330,7 @@ def _full_topic_name(text: bytes) -> TopicName:
     """Parse a full topic name, such as ``persistent://tenant/namespace/topic``.
 
     Raises:
-        InvalidNameError: The text is no name, or that of a forbidden partition.
+        InvalidNameError: The text is not a name, or is the name of a partition that may not exist.
     """
     name = ""
     try:

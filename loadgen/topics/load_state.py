@@ -1,7 +1,7 @@
-"""The progress of a load, in a file beside the loaded topics, so that it can be resumed.
+"""The progress of loading topics, saved in a file beside them so that it can be resumed.
 
-The file is deleted when the load is complete. A stale file loses no topic: items unknown to the
-file are loaded again, and existing topics count as created.
+The file is deleted when the load is complete. An outdated file loses no topic: items that it does
+not have are loaded again, and topics that already exist count as created.
 """
 
 from __future__ import annotations
@@ -22,22 +22,23 @@ SAVE_SECONDS = 1.0
 
 
 class LoadState:
-    """The saved progress of loading topics into a server; a ``with`` block does the load.
+    """The saved progress of loading topics into a server during a ``with`` block.
 
-    Bound: the numbers of items done beyond the first missing item, as many as are in flight.
+    Bound: the numbers of items that are done although an earlier one is not, as many as are in
+    flight.
 
     Args:
-        source: The loaded path.
-        admin_url: The server's web address; without a password.
-        way: Import of files, or creation of topics one by one.
+        source: The path of the topics to load.
+        admin_url: The URL of the server's web port, without a password.
+        way: How the topics are loaded: by import of files, or by creation one by one.
         resume: Continue an earlier load of the same source into the same server;
             otherwise the earlier state is deleted.
 
     Attributes:
-        done: Number of items (files, or topics) loaded without a gap, from the first on.
+        done: Number of items (files, or topics), counted from the first, that are all loaded.
 
     Raises:
-        UsageError: The state to resume is of another load, or unreadable.
+        UsageError: The saved progress is that of another load, or unreadable.
     """
 
     def __init__(self, source: Path, admin_url: str, way: str, *, resume: bool = False) -> None:
@@ -65,7 +66,7 @@ class LoadState:
         raise UsageError(f"{said} ({str(content[other[0]])[:80]!r}): load without --resume")
 
     def item_done(self, number: int) -> None:
-        """Record that an item is loaded; the progress is saved about once a second."""
+        """Record that an item is loaded; save the progress about once a second."""
         self._beyond.add(number)
         while self.done in self._beyond:
             self._beyond.remove(self.done)
@@ -92,7 +93,7 @@ class LoadState:
 
 
 def _fingerprint(source: Path) -> str:
-    """Return a text that differs between different files, and changes if the files change."""
+    """Return a text that differs for other source files and after a change of the files."""
     files = sorted(source.glob("*.parquet")) if source.is_dir() else [source]
     stats = [file.stat() for file in files]
     changed = max((stat.st_mtime for stat in stats), default=0)

@@ -1,4 +1,4 @@
-"""Two ways to load topics into a server: import of files, or creation one by one.
+"""Two ways to load topics into a server: importing files, or creating topics one by one.
 
 Only Floodgate imports files.
 """
@@ -49,15 +49,15 @@ _EXISTS = 409
 
 @dataclass(frozen=True)
 class Loaded:
-    """The result of a load: how many topics and namespaces, and in how many seconds.
+    """The result of loading topics: the numbers of topics and namespaces, and the seconds.
 
     Attributes:
-        existing: Topics that existed before; ``None`` if the server does not tell.
-        skipped: Invalid topics left out.
-        resumed: Files, or topics, of an earlier load.
-        retries: Calls that were repeated.
-        verified: Topics listed by the server as in the manifest; ``None`` without verification.
-        not_verified: Non-persistent topics left out of the verification.
+        existing: Topics that existed before; None if the server does not report them.
+        skipped: Number of invalid topics that were left out.
+        resumed: Number of files, or topics, that an earlier load had loaded.
+        retries: Number of repeated calls.
+        verified: Number of topics that the server lists like the manifest; None if not verified.
+        not_verified: Number of non-persistent topics, which were not verified.
     """
 
     topics: int
@@ -83,7 +83,7 @@ async def load_by_import(
     """Make a Floodgate broker import topics, file by file, from its own file system.
 
     Raises:
-        LoadgenError: The broker refused, is not there, or imported another number of topics.
+        LoadgenError: The broker refused, cannot be reached, or imported another number of topics.
     """
     started, where = time.perf_counter(), shown_url(admin_url)
     total = _Imported(topics=0, namespaces=0)
@@ -121,7 +121,7 @@ async def load_by_import(
 
 
 class _Imported(BaseModel):
-    """What a broker answers to an import: the number of topics, namespaces and invalid topics."""
+    """A broker's answer to an import: the numbers of topics, namespaces and invalid topics."""
 
     topics: int
     namespaces: int
@@ -129,7 +129,7 @@ class _Imported(BaseModel):
 
 
 def _files(path: Path) -> tuple[Path, ...]:
-    """Return the files to import, in order.
+    """Return the files that a broker is to import, in order.
 
     Raises:
         UsageError: The files cannot be found.
@@ -148,7 +148,7 @@ async def _import(admin: PulsarAdmin, file: Path, where: str, *, skip_invalid: b
         answer = await admin.floodgate.import_topics(str(file), skip_invalid=skip_invalid)
     except AdminRefusedError as error:
         if error.status in _NOT_FOUND and error.reason.startswith(NOT_SERVED):
-            raise LoadgenError(f"{error.reason}: a Pulsar cannot import; add --rest.") from error
+            raise LoadgenError(f"{error.reason}: Pulsar imports no files; add --rest.") from error
         raise
     try:
         found = _Imported.model_validate(answer)
@@ -173,7 +173,7 @@ async def load_by_rest(
     """Create all topics of ``path`` one by one through the admin REST API.
 
     Raises:
-        LoadgenError: The server refused a call, or is not there.
+        LoadgenError: The server refused a call, or cannot be reached.
     """
     started, skipped = time.perf_counter(), InvalidRows(path)
     topics = read_topics(path, skipped if skip_invalid else None)
@@ -191,14 +191,14 @@ async def load_by_rest(
 
 @dataclass
 class TopicLoader:
-    """Creates topics as ``pulsar-admin`` does, after their tenants and namespaces.
+    """Creates topics through admin REST like ``pulsar-admin``, and first tenants and namespaces.
 
-    Existing topics (409) count as created.
+    Topics that already exist (409) count as created.
 
     Attributes:
-        concurrency: The most calls in flight.
-        names: Listed names created or found: a partitioned topic counts its partitions.
-        existing: Topics (not names) that existed already.
+        concurrency: The largest number of calls in flight.
+        names: Number of listed names created or found: a partitioned topic counts its partitions.
+        existing: Number of topics (not names) that already existed.
     """
 
     admin: PulsarAdmin
@@ -220,9 +220,9 @@ class TopicLoader:
         """Create topics by parallel calls; the first error ends the load.
 
         Args:
-            topics: In a repeatable order.
-            on_names_created: Called with the number of names.
-            skip: Number of topics, from the first on, known to exist.
+            topics: The topics, in an order that is the same in a repeated load.
+            on_names_created: Called with the number of names created so far.
+            skip: Number of topics, counted from the first, that exist already.
             on_topic_done: Called with the number of each created topic, in any order.
 
         Raises:
@@ -252,7 +252,7 @@ class TopicLoader:
             await topics.create(topic.name, topic.properties)
 
     async def prepare(self, namespace: NamespaceName) -> None:
-        """Create a namespace and its tenant, unless this was done before."""
+        """Create a namespace and its tenant, unless this loader has already created them."""
         tenant = namespace.tenant
         async with self._preparing:
             if tenant not in self._tenants:
@@ -266,7 +266,7 @@ class TopicLoader:
     async def _create(
         self, what: str, call: Callable[..., Coroutine[Any, Any, None]], *arguments: object
     ) -> bool:
-        """Create an object by a call of the admin client; return False if it already existed."""
+        """Create an object through the admin client; return False if the object already existed."""
         with admin_errors(f"Creating {what}"):
             try:
                 await self.retries.call(lambda: call(*arguments))

@@ -1,6 +1,6 @@
-"""The manifest of a corpus: the number of topics and the topics hash of each namespace.
+"""The manifest of a corpus: each namespace's number of topics and topics hash.
 
-Written last, so that a directory with a manifest is a whole corpus.
+It is written last, so that a directory with a manifest is a complete corpus.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PERSISTENT = "persistent://"
 
 
 class Listing(BaseModel, frozen=True):
-    """What a correct listing has: the number of names, their topics hash and their total length."""
+    """The contents of a correct listing: number, topics hash and total length of its names."""
 
     topics: int
     hash: str
@@ -40,18 +40,18 @@ class NamespaceEntry(Listing, frozen=True):
     """The entry of a namespace in the manifest.
 
     Attributes:
-        persistent: The listing of persistent topics, if the namespace has other topics too.
+        persistent: The listing of the persistent topics only; None if all topics are persistent.
     """
 
     persistent: Listing | None = Field(default=None, exclude_if=lambda listing: listing is None)
 
     @property
     def asked(self) -> Listing:
-        """What a listing for a client has: the persistent topics only."""
+        """The listing that clients request, which has only the persistent topics."""
         return self.persistent or self
 
     def expected(self, name: str) -> Namespace:
-        """Return the namespace, with the number and hash of its persistent topics."""
+        """Return the namespace with the number and hash of its persistent topics."""
         return Namespace(name=name, topics=self.asked.topics, hash=self.asked.hash)
 
 
@@ -59,11 +59,11 @@ Entry: TypeAlias = tuple[str, NamespaceEntry]
 
 
 class Manifest(BaseModel, frozen=True):
-    """What a corpus contains, and how it was made.
+    """The contents of a corpus, and how it was made.
 
     Attributes:
-        seed: None for topics that were not generated.
-        shape: The proportions of synthetic topics, or the origin of other topics.
+        seed: The seed of generated topics; None for other topics.
+        shape: The proportions of generated topics, or the origin of others.
     """
 
     schema_version: Literal[1]
@@ -74,17 +74,17 @@ class Manifest(BaseModel, frozen=True):
 
     @property
     def name_bytes(self) -> int:
-        """The total length of all topic names, in bytes."""
+        """The total length of all topic names in the corpus, in bytes."""
         return sum(entry.name_bytes for entry in self.namespaces.values())
 
     @property
     def tenants(self) -> set[str]:
-        """The tenants of all namespaces."""
+        """The names of the tenants of all namespaces."""
         return {name.partition("/")[0] for name in self.namespaces}
 
 
 def namespace_entry(names: pa.ChunkedArray) -> NamespaceEntry:
-    """Compute the manifest entry of a namespace from its names, which are sorted by their bytes."""
+    """Compute the manifest entry of a namespace from its topic names, sorted by their bytes."""
     persistent = pc.starts_with(names, _PERSISTENT)
     others = pc.all(persistent).as_py() is False
     asked = _listing(names.filter(persistent)) if others else None
@@ -97,9 +97,9 @@ def _listing(names: pa.ChunkedArray) -> Listing:
 
 
 def _hash(names: pa.ChunkedArray) -> str:
-    """Compute Pulsar's topics hash of names sorted by their bytes.
+    """Compute Pulsar's topics hash of topic names that are sorted by their bytes.
 
-    ASCII names are then also sorted as Java sorts, so that they are hashed in bulk.
+    ASCII names are then also in the order in which Java sorts, so they are hashed in bulk.
     """
     if not pc.all(pc.string_is_ascii(names)).as_py():
         return topics_hash(names.to_pylist())
@@ -112,7 +112,7 @@ def _hash(names: pa.ChunkedArray) -> str:
 
 
 def manifest_path(directory: Path) -> Path:
-    """Return the path of the manifest in a corpus' directory."""
+    """Return the path of the manifest in the directory of a corpus."""
     older = directory / _OLDER_NAME
     return older if older.is_file() else directory / MANIFEST_NAME
 

@@ -30,14 +30,14 @@ _SUFFIX_BYTES = len("-partition-0000")
 def own_namespaces(
     admin_url: str, sizes: Mapping[str, int], name_bytes: int
 ) -> Iterator[tuple[str, ...]]:
-    """Create namespaces with topics for a ``with`` block; yield their names.
+    """Create namespaces with topics for the length of a ``with`` block; yield their names.
 
     They belong to the tenant ``loadgen-measure``.
 
     Args:
         admin_url: ``http://host:port`` of the broker's web port.
-        sizes: Number of listed names, by the namespace's local name; 0 for an empty namespace.
-        name_bytes: Bytes of a full name.
+        sizes: Number of topic names in each namespace, by its local name; 0 leaves it empty.
+        name_bytes: Length of a full topic name in bytes.
 
     Raises:
         LoadgenError: The broker refuses, or cannot be reached.
@@ -75,8 +75,8 @@ async def _make(
 async def _loaded(admin: PulsarAdmin, topic: TopicName, size: int) -> None:
     """Wait until the broker has loaded all partitions of a topic.
 
-    The first call for a topic of a bundle has a real broker load all topics of the bundle, which
-    makes everything else slow for seconds; the call is answered at the end.
+    The first call for a topic of a bundle makes a real broker load all topics of the bundle, which
+    slows down everything else for seconds; the call is answered after that.
     """
     for number in range(0, size, -(-size // _ASKED)):
         partition = TopicName.parse(f"{topic}-partition-{number}")
@@ -84,7 +84,7 @@ async def _loaded(admin: PulsarAdmin, topic: TopicName, size: int) -> None:
 
 
 async def _delete(admin_url: str, topics: list[TopicName], names: list[NamespaceName]) -> None:
-    """Delete the created topics and namespaces; a namespace with other topics stays."""
+    """Delete the created topics and namespaces; a namespace that has other topics stays."""
     with admin_errors(f"Deleting what was measured with, of tenant {TENANT},", admin_url):
         async with admin_of(admin_url, CALL_SECONDS) as admin:
             retries, topic, namespace = Retries(), admin.topics, admin.namespaces

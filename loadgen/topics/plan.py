@@ -1,7 +1,7 @@
-"""The plan by which topics are generated: their number, shape and namespaces.
+"""The plan of generated topics: their number, their shape and their namespaces.
 
-Ids 0 to ``topics - 1`` are dealt to the namespaces in the order of their names; each namespace gets
-a contiguous range.
+The ids 0 to ``topics - 1`` are distributed to the namespaces in the order of their names; each
+namespace gets a contiguous range.
 """
 
 from __future__ import annotations
@@ -54,17 +54,19 @@ _STREAM, _SIZE_STREAM = 1, 12
 
 @dataclass(frozen=True)
 class TopicShape:
-    """The shape of generated topics: shares, lengths and named distributions.
+    """The proportions of generated topics: shares, name lengths and named distributions.
 
     Attributes:
         mean_name_bytes: Mean length of a full name, ``persistent://`` and partition included.
-        plain_share: Share of the listed names that belong to topics without partitions.
+        plain_share: Share of the listed names whose topics have no partitions.
         tenant_skew: Exponent of the Zipf law by which tenants hold namespaces; 0 is even.
         namespace_skew: Exponent of the Zipf law by which namespaces hold topics; 0 is even.
-        tenants: Number of tenants; None is the root of the number of namespaces.
-        name_lengths: ``even`` (12 bytes around the mean), ``fixed`` or ``long-tail``.
-        partitions: See :data:`loadgen.topics.distributions.PARTITIONS`.
-        properties: ``usual`` (team, environment and mostly a third), ``none``, or a number.
+        tenants: Number of tenants; None is the square root of the number of namespaces.
+        name_lengths: Lengths of names: ``even`` (12 bytes around the mean), ``fixed`` or
+            ``long-tail``.
+        partitions: Partitions of a topic; see :data:`loadgen.topics.distributions.PARTITIONS`.
+        properties: Properties of a topic: ``usual`` (team, environment and mostly a third),
+            ``none``, or a number of them.
         non_persistent_share: Share of the topics that are non-persistent.
     """
 
@@ -99,17 +101,17 @@ class TopicShape:
 
     @property
     def short(self) -> bool:
-        """True if names are too short to contain words and partition numbers."""
+        """True if topic names are too short to contain words and partition numbers."""
         return self.mean_name_bytes < WORDS_NAME_BYTES
 
 
 @dataclass(frozen=True)
 class TopicPlan:
-    """The plan of generated topics: number of names and namespaces, seed and shape.
+    """The plan of generated topics: the numbers of names and namespaces, seed and shape.
 
     Attributes:
-        sizes: Number of names in each namespace; empty if the shape decides it.
-        names: Names of the namespaces, in the order of the sizes; empty: generated.
+        sizes: Number of topic names in each namespace; empty if the shape decides it.
+        names: Names of the namespaces, in the order of ``sizes``; if empty, they are generated.
     """
 
     topics: int
@@ -142,13 +144,13 @@ class TopicPlan:
 
     @property
     def skewed(self) -> bool:
-        """True if namespaces differ in their number of topics."""
+        """True if the namespaces have different numbers of topics."""
         return self.shape.namespace_skew > 0 or bool(self.sizes)
 
 
 @dataclass(frozen=True)
 class NamespacePlan:
-    """A namespace to generate: its name, and the range of its topics' ids."""
+    """A namespace to generate: its name, and the range of ids of its topics."""
 
     tenant: str
     name: str
@@ -158,10 +160,10 @@ class NamespacePlan:
 
 @lru_cache(maxsize=4)
 def plan_namespaces(plan: TopicPlan) -> tuple[NamespacePlan, ...]:
-    """Return the namespaces of a plan, each with a range of topic ids; generated names are sorted.
+    """Return the namespaces of a plan with their ranges of topic ids; made-up names are sorted.
 
-    Without skew all have the same number of topics; a remainder goes to the first namespaces, one
-    each. With skew the sizes are dealt at random.
+    Without skew all namespaces have the same number of topics, and the first ones get one of the
+    remaining topics each. With skew the sizes are distributed at random.
     """
     names = plan.names or ["/".join(each) for each in sorted(_namespace_names(plan))]
     sizes = _topics_by_rank(plan)
@@ -178,9 +180,9 @@ def plan_namespaces(plan: TopicPlan) -> tuple[NamespacePlan, ...]:
 
 
 def plan_parts(plan: TopicPlan, parts: int) -> list[tuple[NamespacePlan, ...]]:
-    """Distribute the namespaces of a plan over at most ``parts`` files, none of them empty.
+    """Distribute the namespaces of a plan over at most ``parts`` files, of which none is empty.
 
-    With namespaces of different sizes, the files hold about as many topics each.
+    If namespaces have different sizes, the files hold about the same number of topics.
     """
     planned, count = plan_namespaces(plan), plan.namespaces
     parts = min(parts, count)
@@ -192,7 +194,7 @@ def plan_parts(plan: TopicPlan, parts: int) -> list[tuple[NamespacePlan, ...]]:
 
 
 def _topics_by_rank(plan: TopicPlan) -> list[int]:
-    """Return the number of topics of each namespace, the largest first.
+    """Return the number of topics in each namespace, the largest first.
 
     Sizes that the plan states keep their order.
     """
@@ -206,7 +208,7 @@ def _topics_by_rank(plan: TopicPlan) -> list[int]:
 
 
 def _namespace_names(plan: TopicPlan) -> Iterator[tuple[str, str]]:
-    """Yield tenant and local name of every namespace.
+    """Yield the tenant and the local name of every namespace.
 
     The number of a tenant's namespaces follows Zipf's law.
     """

@@ -22,10 +22,10 @@ _NAMESPACES_SHOWN = 3
 
 @dataclass(frozen=True)
 class TopicToCreate:
-    """A topic as the admin REST API creates it.
+    """A topic in the form in which the admin REST API creates it.
 
     Attributes:
-        name: Without partition: an API creates a partitioned topic once, not its partitions.
+        name: Name without partition, because a partitioned topic is created once as a whole.
         partitions: Number of partitions; 0 for a non-partitioned topic.
     """
 
@@ -37,7 +37,7 @@ class TopicToCreate:
 def count_names(path: Path) -> int | None:
     """Return the number of topic names in a corpus or list.
 
-    ``None`` for a text, which would have to be read.
+    The number is None for a text file, which would have to be read.
 
     Raises:
         UsageError: The source does not exist or is invalid.
@@ -48,16 +48,17 @@ def count_names(path: Path) -> int | None:
 
 
 def read_topics(path: Path, skipped: InvalidRows | None = None) -> Iterator[TopicToCreate]:
-    """Return the topics in a corpus, a Parquet file, or a text with a name on each line.
+    """Return the topics in a corpus, a Parquet file, or a text file with a name on each line.
 
     All names are checked before the first topic is returned.
 
     Args:
-        path: The source.
-        skipped: Called with invalid names, which are left out; by default they are refused.
+        path: The corpus, Parquet file or text file.
+        skipped: Called with the invalid names, which are left out; by default they are errors.
 
     Raises:
-        UsageError: The source does not exist, has no topic, or invalid topics: names them.
+        UsageError: The source does not exist, has no topic, or has invalid topics; the message
+            names them.
     """
     count_names(path)
     invalid = InvalidRows(path) if skipped is None else skipped
@@ -68,10 +69,10 @@ def read_topics(path: Path, skipped: InvalidRows | None = None) -> Iterator[Topi
 
 
 def _topics(path: Path) -> Iterator[TopicToCreate]:
-    """Yield the valid topics in a corpus or list, each as the REST API creates it.
+    """Yield the valid topics in a corpus or list, in the form in which the REST API creates them.
 
-    Topics without a stated number of partitions come last, and stay in memory until then: their
-    number is one more than the last listed partition.
+    Partitioned topics without a stated number of partitions come last, and stay in memory until
+    then: their number is one more than the last listed partition.
     """
     listed: dict[str, int] = {}
     for rows in rows_of(pieces_of(path), InvalidRows(path)):
@@ -88,7 +89,7 @@ def _topics(path: Path) -> Iterator[TopicToCreate]:
 
 @dataclass
 class NamespaceSize:
-    """How many persistent topics a namespace has, and the total length of their names."""
+    """The number of persistent topics in a namespace, and the total length of their names."""
 
     topics: int = 0
     name_bytes: int = 0
@@ -98,12 +99,12 @@ def read_own_topics(path: Path, names: Sequence[str] = ()) -> dict[str, Namespac
     """Count the persistent topics of each namespace in a text, a Parquet file or a folder.
 
     Args:
-        path: The source.
-        names: The wanted namespaces; empty: all.
+        path: The text file, Parquet file or folder.
+        names: The names of the namespaces to count; empty: all.
 
     Raises:
-        UsageError: The source cannot be read, has invalid topics, or no persistent topic, in all or
-            in a namespace.
+        UsageError: The source cannot be read, has invalid topics, or has no persistent topic at all
+            or in a namespace.
     """
     sizes: dict[str, NamespaceSize] = {}
     invalid = InvalidRows(path)

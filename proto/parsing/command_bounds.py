@@ -44,8 +44,8 @@ def check_command_size(kind: int | None, size_bytes: int) -> None:
     """Check that a command is not larger than commands of its type may be.
 
     Args:
-        kind: Its type; None if unknown before parsing.
-        size_bytes: Its announced size.
+        kind: The command's type; None if it is unknown before parsing.
+        size_bytes: The command's announced size.
 
     Raises:
         CommandTooLargeError: The size exceeds the bound.

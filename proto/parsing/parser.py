@@ -22,8 +22,8 @@ def parse_command(data: bytes) -> pb.BaseCommand:
     """Parse a protobuf command, rejecting text that is not UTF-8.
 
     Raises:
-        RemoteProtocolError: Not protobuf, an unknown type, a missing required field, or text that
-            is not UTF-8.
+        RemoteProtocolError: The bytes are not protobuf, or the command has an unknown type, lacks a
+            required field, or has text that is not UTF-8.
     """
     command = pb.BaseCommand()
     try:
@@ -36,7 +36,9 @@ def parse_command(data: bytes) -> pb.BaseCommand:
     properties = len(command.getTopicsOfNamespace.properties)
     if properties > MAX_REQUEST_PROPERTIES:
         # A frame can contain 800,000 properties, which would block the loop for two seconds.
-        raise RemoteProtocolError(f"a listing request with {properties} properties")
+        raise RemoteProtocolError(
+            f"a listing request has {properties} properties, more than {MAX_REQUEST_PROPERTIES}"
+        )
     return command
 
 

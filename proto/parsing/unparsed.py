@@ -55,7 +55,7 @@ class Field(NamedTuple):
         number: The field number.
         wire_type: The wire type.
         value: A number, or the bytes of a length-delimited or fixed-size field.
-        start: The offset of its tag.
+        start: The offset of the field's tag.
         end: The offset of the next field.
     """
 
@@ -109,7 +109,7 @@ def fields(message: memoryview) -> Iterator[Field]:
     """Yield the fields of a protobuf message in order, without parsing the whole message.
 
     Raises:
-        RemoteProtocolError: Not protobuf, or a group, which no command has.
+        RemoteProtocolError: The bytes are not protobuf, or have a group, which no command has.
     """
     end = 0
     while end < len(message):

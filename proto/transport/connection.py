@@ -2,12 +2,12 @@
 
 Outgoing: see proto.transport.sender.
 
-Incoming: the decoder stops between frames, and while the read gate is closed no frame is handled
+Incoming: the decoder stops between frames, and while the read gate is closed no frame is processed
 except control frames that break deadlocks (see proto.transport.frame_intake; in profile ``pulsar``:
 none).
 
-When the peer disconnects, every outbound entry releases its resources in the same turn, before any
-other notification.
+When the peer disconnects, every outbound entry releases its resources in the same event-loop
+iteration, before any other notification.
 """
 
 from __future__ import annotations
@@ -46,16 +46,17 @@ _unread: set[Connection] = set()
 
 
 class Connection(asyncio.Protocol):
-    """A connection to a peer; subclasses handle the received frames.
+    """A connection to a peer; subclasses process the received frames.
 
     Args:
         max_message_bytes: Largest message; bounds the length field.
-        marks: Water marks of writability.
+        marks: Water marks of the outbound buffer, which determine writability.
         process: Flow control shared by the connections of the process.
         tls: TLS above the plain transport; None without TLS.
 
     Attributes:
-        turn_ended: Set by the handler of a slow frame to end the connection's turn.
+        turn_ended: Set by the handler of a slow frame, to process no further frame in this
+            event-loop iteration.
         unfinished: Set while the last frame is handled in steps: further frames wait, unread.
         tells_from_bytes: ``bytes_kept`` is called above this number of undecoded bytes; set by
             subclasses, otherwise never.
@@ -121,20 +122,20 @@ class Connection(asyncio.Protocol):
         return self._tls.peer_certificate() if self._tls is not None else None
 
     def accepted(self) -> None:
-        """Handle a newly connected socket, before any TLS handshake."""
+        """React to a newly connected socket, before any TLS handshake."""
 
     def connected(self) -> None:
-        """Handle the established connection: with TLS, after the TLS handshake."""
+        """React to the established connection: with TLS, after the TLS handshake."""
 
     def frame_received(self, frame: Frame) -> None:
-        """Handle a received frame.
+        """Process a received frame.
 
         Raises:
             RemoteProtocolError: The peer violated the protocol; the connection is closed.
         """
 
     def writability_changed(self, *, writable: bool) -> None:
-        """Handle a crossing of the outbound buffer's high or low water mark."""
+        """React when the outbound buffer crosses its high or low water mark."""
 
     def large_frame_announced(self, total_size: int, head: bytes) -> bool:
         """Return True to receive an announced large frame, False to discard its bytes.
@@ -144,18 +145,18 @@ class Connection(asyncio.Protocol):
         return True
 
     def bytes_kept(self) -> None:
-        """Handle an excess of undecoded bytes, more than ``tells_from_bytes``.
+        """React to more undecoded bytes than ``tells_from_bytes``.
 
         Called after each received chunk while the excess lasts.
         """
 
     def lost(self, error: Exception | None) -> None:
-        """Handle the end of the connection, after its outbound entries have been released."""
+        """React to the end of the connection, after its outbound entries have been released."""
 
     def when_lost(self, *told: Callable[[Any], object]) -> None:
         """Add callbacks that receive this connection when it is lost, called in order.
 
-        They run in the event-loop turn of the disconnect.
+        The callbacks run in the event-loop iteration of the disconnect.
         """
         self._told_when_lost += told
 
@@ -186,7 +187,7 @@ class Connection(asyncio.Protocol):
             self._decrypted(self._tls, b"")
 
     def data_received(self, data: bytes) -> None:
-        """Handle a received chunk of bytes; called by asyncio."""
+        """Process a received chunk of bytes; called by asyncio."""
         self.chunks_received += 1
         if self._tls is None:
             self._plain_received(data)
@@ -225,7 +226,7 @@ class Connection(asyncio.Protocol):
             self.abort()
 
     def tls_failed(self, error: RemoteProtocolError) -> None:
-        """Handle a TLS failure, before the connection is closed."""
+        """React to a TLS failure, before the connection is closed."""
 
     # -- frames -------------------------------------------------------------------------------
 
@@ -246,13 +247,13 @@ class Connection(asyncio.Protocol):
         self.take_frames()
 
     def take_again(self, frame: Frame) -> None:
-        """Put a received frame back, to be handled next, in another event-loop turn."""
+        """Put a received frame back, to be processed first in a later event-loop iteration."""
         if not self.closed:
             self.intake.give_back(frame)
             self._drain_soon()
 
     def take_frames(self) -> None:
-        """Handle received frames: all, or while reading is paused those that may overtake others.
+        """Process received frames; while reading is paused, only those that may overtake others.
 
         The connection's exception boundary: an error here closes this connection only.
         """
@@ -271,12 +272,12 @@ class Connection(asyncio.Protocol):
             self.abort()
 
     def _wants_turn(self, wanted: bool) -> None:
-        """Record whether received frames wait for another event-loop turn."""
+        """Record whether received frames wait for a later event-loop iteration."""
         self._turns.wanted += wanted - self._turn_is_over
         self._turn_is_over = wanted
 
     def _took_all(self) -> bool:
-        """Handle the frames of one event-loop turn; return False if more frames may wait."""
+        """Process frames for one event-loop iteration; return False if more may wait."""
         taken_bytes, self.turn_ended = 0, False
         end = perf_counter() + self._turns.seconds
         for _ in range(FRAMES_A_TURN):
@@ -325,11 +326,11 @@ class Connection(asyncio.Protocol):
 
     @property
     def paused(self) -> bool:
-        """True if received frames are not handled immediately, or the socket is not read."""
+        """True if received frames are not processed immediately, or the socket is not read."""
         return not (self.gate.open and self._reading)
 
     def _gate_opened(self) -> None:
-        """Schedule the handling of waiting frames, before the socket is read again."""
+        """Schedule the processing of waiting frames, before the socket is read again."""
         if not (self._reading and self.intake.idle):
             self._drain_soon()
 

@@ -1,10 +1,10 @@
-"""Intake of received frames: each frame is handled, set aside ("parked"), or left in the socket.
+"""Intake of received frames: each is processed, set aside ("parked"), or left in the socket.
 
-While the connection's gate is closed, no request is handled. Under profile ``pulsar`` nothing is
-read either. Otherwise a few frames are parked, so that a control frame behind them can be handled:
-frames that break a deadlock (PING, PONG, ACK, FLOW, closing a producer or consumer) overtake
-read-only requests (lookups, metadata, topic lists, watches) and no other frames. At the first
-parked frame of another kind, or at the bound, the rest stays in the socket.
+While the connection's read gate is closed, no request is processed. Under profile ``pulsar``
+nothing is read either. Otherwise a few frames are parked, so that a control frame behind them can
+be processed: frames that break a deadlock (PING, PONG, ACK, FLOW, closing a producer or consumer)
+overtake read-only requests (lookups, metadata, topic lists, watches) and no other frames. At the
+first parked frame of another kind, or at the bound, the rest stays in the socket.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ not: its watch may be parked before."""
 
 
 class FrameIntake:
-    """Queue of a connection's received frames, in the order in which they are handled.
+    """Queue of a connection's received frames, in the order in which they are processed.
 
     Args:
         decoder: Splits received bytes into frames.
@@ -88,7 +88,7 @@ class FrameIntake:
         )
 
     def next_frame(self, *, gate_open: bool) -> Frame | None:
-        """Return the frame to handle next, or None if no frame may be handled now.
+        """Return the frame to process next, or None if no frame may be processed now.
 
         Raises:
             FrameTooLargeError: A length field is above the limit.

@@ -1,9 +1,9 @@
 """Keep-alive of a connection: decides every keepAliveIntervalSeconds to ping, wait or close.
 
-As upstream: an unfinished handshake is closed, an unanswered PING closes unless reading is paused,
-otherwise a PING is sent. A connection paused without end therefore keeps a silent peer forever. By
-progress (profile ``floodgate``), a peer that reads is alive, however slowly it answers; a peer that
-does not read is closed, paused or not.
+As upstream: a connection with an unfinished handshake is closed; so is one with an unanswered PING,
+unless its reading is paused; otherwise a PING is sent. A connection whose reading stays paused is
+therefore never closed, even if its peer sends nothing. By progress (profile ``floodgate``), a peer
+that reads is alive, however slowly it answers; a peer that does not read is closed, paused or not.
 
 Source: upstream PulsarHandler.handleKeepAliveTimeout.
 """

@@ -100,8 +100,8 @@ class OutboundQueue:
         """Write as many entries as possible, while the transport's buffer is empty.
 
         Returns:
-            True if the kernel accepted all of a turn's bytes, and ``drained`` must continue in
-                another.
+            True if the kernel accepted all bytes of this event-loop iteration, and ``drained`` must
+                continue in a later one.
         """
         return not self._goes_on and self._hand_over(transport, TURN_BYTES)
 
@@ -149,10 +149,10 @@ class OutboundQueue:
 
         Args:
             transport: Its buffer must be empty; otherwise nothing is written.
-            left: Bytes that may be written in this turn.
+            left: Number of bytes that may still be written in this event-loop iteration.
 
         Returns:
-            The remaining bytes of the turn.
+            The number of bytes that may still be written in this iteration.
         """
         while transport.get_write_buffer_size() == 0:
             if left <= 0 and self._writer.pending and not transport.is_closing():

@@ -75,17 +75,17 @@ SHORTEST_TURN_SECONDS = 0.0005
 
 @dataclass(slots=True)
 class Turns:
-    """Time that a connection may use in an event-loop turn, shorter if many need long turns.
+    """Time that a connection may use in an event-loop iteration, shorter if many need it.
 
     Attributes:
-        wanted: Connections with frames waiting for their next turn.
+        wanted: Number of connections with frames that wait for a later iteration.
     """
 
     wanted: int = 0
 
     @property
     def seconds(self) -> float:
-        """Most seconds for which a connection may now handle frames in one event-loop turn."""
+        """Longest time in seconds for which a connection may process frames in an iteration."""
         return max(SHORTEST_TURN_SECONDS, TURN_SECONDS / max(1, self.wanted))
 
 
@@ -97,11 +97,11 @@ class ProcessFlow:
         outbound: Pending bytes of all connections, and their bound.
         totals: Counters of pauses by cause.
         hangups: Detects disconnects of peers whose socket is not read.
-        parks_frames: Profile ``floodgate``: frames are parked while a connection is paused, so that
-            control frames can overtake them; and an entry that the kernel accepts immediately does
-            not make the connection unwritable, so that a large response to a fast reader is no
-            pause.
-        turns: The turn lengths of connections.
+        parks_frames: True in profile ``floodgate``: frames are parked while a connection is paused,
+            so that control frames can overtake them; and an entry that the kernel accepts
+            immediately does not make the connection unwritable, so that a large response to a fast
+            reader is no pause.
+        turns: Limits each connection's time in an event-loop iteration.
     """
 
     outbound: OutboundTotals = field(default_factory=OutboundTotals)

@@ -44,16 +44,16 @@ class Sender:
 
     Args:
         gate: The connection's gate, closed when the process has too many pending bytes.
-        marks: Water marks of writability.
+        marks: Water marks of the outbound buffer, which determine writability.
         process: Flow control shared by the connections of the process.
         tls: TLS above the plain transport; None without TLS.
         on_mark: Called with ``writable`` when a mark was crossed.
 
     Attributes:
-        transport: Asyncio's; None before the connection and after its loss.
-        descriptor: The socket's; -1 without a socket.
+        transport: Asyncio's transport; None before the connection and after its loss.
+        descriptor: The socket's file descriptor; -1 without a socket.
         peer: The peer's address.
-        outbound: The weight of the waiting entries.
+        outbound: Counter of the bytes of the waiting entries.
         closing: True if further entries are dropped.
         passes_queue: Whether frames may bypass the queue; with encryption none does.
         in_a_pipe: Its bytes are bounded by the marks, and only the other side of its pipe may pause
@@ -118,7 +118,7 @@ class Sender:
 
         Args:
             buffers: The bytes, in order; they must not change until they have left.
-            size_bytes: Their length.
+            size_bytes: The length of ``buffers`` in bytes.
             on_left: Called once, when the kernel has the last byte or the connection is lost.
             paid_bytes: The bytes covered by a permit of the memory limiter.
         """
@@ -153,7 +153,7 @@ class Sender:
 
     @property
     def may_write_through(self) -> bool:
-        """True if a frame may bypass the queue: it is empty, and TLS is not used."""
+        """True if a frame may bypass the queue, because the queue is empty and TLS is not used."""
         transport = self.transport
         if transport is None or self.closing or not self.passes_queue or self._queue:
             return False
@@ -327,7 +327,7 @@ class Sender:
     def send_records(self, tls: TlsLayer) -> None:
         """Send TLS's own records: handshake, alerts and keys.
 
-        A peer may request them without end (KeyUpdate), and read none.
+        A peer may request such records without end (KeyUpdate), and read none.
         """
         records, transport = tls.take_outgoing(), self.transport
         if not records or transport is None or transport.is_closing():

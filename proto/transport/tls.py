@@ -21,7 +21,7 @@ class TlsLayer:
 
     Args:
         context: Certificates and rules.
-        server_side: Whether this side accepts.
+        server_side: Whether this side is the server of the handshake.
         server_hostname: The host name that a client expects in the certificate.
     """
 
@@ -44,7 +44,7 @@ class TlsLayer:
         """Begin or continue the handshake; :meth:`take_outgoing` returns the bytes to send.
 
         Raises:
-            RemoteProtocolError: The peer does not speak TLS, or no common version or cipher.
+            RemoteProtocolError: The peer does not speak TLS, or shares no version or cipher.
         """
         try:
             self._tls.do_handshake()

@@ -1,4 +1,4 @@
-"""Writer that collects a connection's frames in an event-loop turn and sends them together."""
+"""Writer that collects the frames of an event-loop iteration and sends them together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_BYTES = 65_536
 
 
 class TurnWriter:
-    """Writer that queues all frames of an event-loop turn as a single outbound entry.
+    """Writer that queues all frames of an event-loop iteration as a single outbound entry.
 
     Receipts and messages are small and numerous: a separate entry and system call for each would
     dominate their cost.
@@ -34,7 +34,7 @@ class TurnWriter:
         self._is_due = False
 
     def add(self, *frame: Buffer) -> None:
-        """Add a frame, in one or more buffers, to be sent when the event-loop turn ends."""
+        """Add a frame, in one or more buffers, to be sent when the event-loop iteration ends."""
         self._frames += frame
         self._size_bytes += sum(map(len, frame))
         if self._size_bytes >= MOST_BYTES:
@@ -49,7 +49,7 @@ class TurnWriter:
         self.flush()
 
     def flush(self) -> None:
-        """Send the collected frames now instead of at the end of the event-loop turn."""
+        """Send the collected frames now instead of at the end of the event-loop iteration."""
         if self._frames:
             frames, size_bytes = self._frames, self._size_bytes
             self._frames, self._size_bytes = [], 0

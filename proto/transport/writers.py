@@ -1,8 +1,8 @@
 """Writers of entries to a transport: plain, or encrypted piece by piece.
 
-Both kinds are driven by the connection: ``begin`` takes the buffers of a batch, and ``more`` is
-called whenever the transport's own buffer is empty, until nothing is left. Both return the number
-of bytes written to the transport.
+The connection drives both kinds of writer: its call of ``begin`` passes the buffers of a batch, and
+it calls ``more`` whenever the transport's own buffer is empty, until nothing is left. Both methods
+return the number of bytes written to the transport.
 """
 
 from __future__ import annotations

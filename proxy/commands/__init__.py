@@ -1,1 +1,1 @@
-"""Handlers of the commands that a proxy receives from clients, and the table of commands."""
+"""Handlers of the commands that clients send to a proxy, and the table of these commands."""

@@ -1,4 +1,4 @@
-"""Handling of CONNECT, which turns a connection into a lookup connection or a pipe."""
+"""The handler of CONNECT, which opens a client's lookup connection or its pipe to a broker."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BEHIND_A_PROXY = "Must not provide proxyVersion"
 
 
 def connect(cnx: ProxyConnection, command: pb.BaseCommand) -> None:
-    """Handle CONNECT: accept lookups, or open a pipe to the broker that the client names."""
+    """Handle a client's CONNECT: accept lookups, or open a pipe to the broker that it names."""
     request = with_body(command, "connect").connect
     cnx.client_version = request.client_version
     if request.protocol_version < OLDEST_PROTOCOL_VERSION:
@@ -84,7 +84,7 @@ def _authenticate(
 def _for_the_client(
     cnx: ProxyConnection, request: pb.CommandConnect, by: ClientAuthentication
 ) -> None:
-    """Use broker connections in the client's name, and watch for its credentials to expire."""
+    """Connect to brokers in the client's name, and watch for its credentials to expire."""
     if cnx.session is None or cnx.original is None:
         return
     cnx.brokers = by.connections_for(cnx.original)
@@ -148,9 +148,9 @@ async def _open_pipe(cnx: ProxyConnection, request: pb.CommandConnect) -> None:
 
 
 def _end_with_credentials(cnx: ProxyConnection) -> None:
-    """Close the pipe when its client's credentials expire; the client then reconnects.
+    """Close the pipe when its client's credentials expire, so that the client reconnects.
 
-    A broker with forwarded credentials requests fresh credentials through the pipe.
+    A broker that received the client's credentials requests fresh ones through the pipe instead.
     """
     by = cnx.parts.authentication
     if by is not None and cnx.session is not None and not by.forwards_credentials:

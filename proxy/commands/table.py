@@ -1,4 +1,4 @@
-"""Table of the commands that the proxy handles on lookup connections; pipes decode none."""
+"""Table of the commands that the proxy accepts on lookup connections (pipes decode none)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def _partitions(cnx: ProxyConnection, asked: pb.CommandPartitionedTopicMet
 def get_schema(cnx: ProxyConnection, command: pb.BaseCommand) -> None:
     """Forward a client's GET_SCHEMA to a broker.
 
-    The size of the schema is unknown until it arrives.
+    The size of the response is unknown until it arrives.
     """
     asked = with_body(command, "getSchema").getSchema
     cnx.parts.counters.get_schema_requests += 1
@@ -72,7 +72,7 @@ async def _schema(cnx: ProxyConnection, asked: pb.CommandGetSchema) -> None:
 
 
 def get_topics(cnx: ProxyConnection, command: pb.BaseCommand) -> None:
-    """Let a client's GET_TOPICS_OF_NAMESPACE wait for a broker request shared with others."""
+    """Answer a client's GET_TOPICS_OF_NAMESPACE by a broker request that equal requests share."""
     asked, parts = with_body(command, "getTopicsOfNamespace").getTopicsOfNamespace, cnx.parts
     request = Request(asked.request_id, parts.error_forms.topics)
     permit = _permit(cnx, request, asked)

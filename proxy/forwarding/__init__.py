@@ -1,1 +1,1 @@
-"""Forwarding of HTTP requests to the admin and lookup REST API of a broker."""
+"""Forwarding of HTTP requests to the REST APIs of a broker: admin and lookup."""

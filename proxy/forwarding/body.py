@@ -1,6 +1,6 @@
-"""Body of a forwarded HTTP request, of which the beginning is stored for sending it again.
+"""Body of a forwarded HTTP request, whose beginning is stored so that it can be sent again.
 
-A broker may redirect to another broker, which needs the body, too.
+A broker may redirect the request to another broker, which needs the body, too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAX_REPLAY_BYTES_OF_ALL = 64 * 1024 * 1024
 
 @dataclass(slots=True)
 class ReplayBudget:
-    """Number of stored bytes of request bodies, and limits for one and all requests.
+    """Number of bytes of request bodies in memory, and its limits for one and for all requests.
 
     Attributes:
         max_bytes_of_one: httpInputMaxReplayBufferSize.
@@ -33,7 +33,7 @@ class ReplayBudget:
 
 
 class RequestBody:
-    """Body of one forwarded request, of which the beginning is stored.
+    """Body of one forwarded HTTP request, whose beginning is stored.
 
     Args:
         content: The body as received from the client; None for a request without a body.
@@ -54,7 +54,7 @@ class RequestBody:
         return self._whole or not self._sent
 
     async def read_beginning(self) -> None:
-        """Read and store the body, up to the limit of stored bytes."""
+        """Read the body from the client and store it, up to the limit of stored bytes."""
         while not self._whole and self._has_room() and self._content is not None:
             chunk = await self._content.readany()
             self._whole = not chunk
@@ -67,7 +67,7 @@ class RequestBody:
         return self._kept_bytes < budget.max_bytes_of_one and budget.held_bytes < budget.max_bytes
 
     def data(self) -> bytes | AsyncIterator[bytes] | None:
-        """Return the body to send to the broker, as bytes or a stream; None without a body."""
+        """Return the body to send to the broker, as bytes or a stream; None if there is no body."""
         self._sent = True
         if self._content is None:
             return None
@@ -81,7 +81,7 @@ class RequestBody:
             yield chunk
 
     def release(self) -> None:
-        """Drop the stored bytes; idempotent."""
+        """Drop the stored bytes of the body; may be called repeatedly."""
         self._budget.held_bytes -= self._kept_bytes
         self._kept_bytes = 0
         self._kept.clear()

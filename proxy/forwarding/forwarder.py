@@ -94,7 +94,7 @@ class ForwardingCounters:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A forwarded request, as sent to one broker or server."""
+    """A forwarded HTTP request, in the form sent to one broker or server."""
 
     method: str
     url: URL
@@ -107,7 +107,7 @@ class _Asked:
 
 
 class Forwarder:
-    """Forwarder of up to ``rules.max_requests`` concurrent requests, at most half for one role.
+    """Forwards up to ``rules.max_requests`` concurrent HTTP requests, at most half for one role.
 
     Args:
         targets: Allowed brokers for redirects.
@@ -225,7 +225,7 @@ class Forwarder:
     async def _follow(
         self, request: web.Request, asked: _Asked, response: list[web.StreamResponse]
     ) -> None:
-        """Send a request, follow redirects between brokers, and pass on the final answer."""
+        """Send a request, follow redirects between brokers, and stream the final answer."""
         for _ in range(MAX_REDIRECTS + 1):
             async with self._opened().request(
                 asked.method,
@@ -296,7 +296,7 @@ class Forwarder:
 
 
 def _plain_path(request: web.Request, prefix: str) -> str:
-    """Return a request's path and query unchanged, except for the removal of a prefix.
+    """Return a request's path and query unchanged, except for the removal of its prefix.
 
     Raises:
         RestError: Dots, even repeatedly encoded, lead out of the forwarded paths.
@@ -319,7 +319,7 @@ def _plain_path(request: web.Request, prefix: str) -> str:
 async def _pass_on(
     request: web.Request, answer: aiohttp.ClientResponse, response: list[web.StreamResponse]
 ) -> None:
-    """Stream a broker's answer to the client.
+    """Stream a broker's answer to the client, only as fast as the client reads.
 
     A client that does not read delays only the broker connection used for it.
     """
@@ -335,7 +335,7 @@ async def _pass_on(
 def _broken_off(
     request: web.Request, response: web.StreamResponse, error: Exception
 ) -> web.StreamResponse:
-    """Abort a client's connection after a partial answer, so that the client notices the error."""
+    """Abort a client's connection whose answer broke off, so that the client notices the error."""
     logger.info("a forwarded answer broke off: %s", excerpt(repr(error)))
     if request.transport is not None:
         request.transport.abort()

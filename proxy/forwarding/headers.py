@@ -38,9 +38,9 @@ VIA = "http/1.1 floodgate-proxy"
 
 
 def without_hop_by_hop(headers: Mapping[str, str]) -> CIMultiDict[str]:
-    """Return the headers without those that concern only one connection (hop-by-hop).
+    """Return the headers without hop-by-hop headers, which concern only one connection.
 
-    Hop-by-hop headers are defined by HTTP, or named in ``Connection``.
+    HTTP defines these headers, or the header ``Connection`` names them.
     """
     named = {
         name.strip().lower()
@@ -58,7 +58,7 @@ def without_hop_by_hop(headers: Mapping[str, str]) -> CIMultiDict[str]:
 def request_headers(
     headers: Mapping[str, str], client: str | None, scheme: str = "http", role: str | None = None
 ) -> CIMultiDict[str]:
-    """Return the headers to send to a broker, including headers that identify the client.
+    """Return the headers of a request to a broker, with headers that identify the client.
 
     Args:
         headers: The client's headers.
@@ -90,7 +90,7 @@ def request_headers(
 
 
 def without_body(headers: CIMultiDict[str]) -> CIMultiDict[str]:
-    """Return the headers without those that describe the request's body."""
+    """Return the headers without those that describe a request's body."""
     kept = headers.copy()
     for name in _OF_A_BODY:
         kept.popall(name, None)
@@ -119,7 +119,7 @@ def redirected_method(status: int, method: str) -> str:
 
 
 def redirected_url(asked: URL, location: str) -> URL:
-    """Return the URL that a redirect leads to, resolving relative URLs.
+    """Return the URL to which a redirect leads, resolving a relative URL.
 
     Raises:
         RedirectError: The target is malformed or unsupported.

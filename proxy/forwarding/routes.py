@@ -1,4 +1,4 @@
-"""HTTP paths that the proxy forwards: ``/admin`` and ``/lookup`` to the broker, others as set.
+"""HTTP paths that the proxy forwards: ``/admin`` and ``/lookup`` to brokers, and configured ones.
 
 Source: upstream ProxyServiceStarter.addWebServerHandlers. Differs: a proxy answers for its own
 readiness and limiter under paths below ``/admin``.

@@ -1,4 +1,4 @@
-"""Interface for reserving and charging the memory of a topic list requested from a broker."""
+"""Interface that reserves and charges the memory of a topic list requested from a broker."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ if TYPE_CHECKING:
 
 
 class Charging(Protocol):
-    """Policy for charging the memory of topic lists, chosen at the proxy's start."""
+    """An interface of policies that charge the memory of topic lists to the clients."""
 
     reuses_answers: bool
     """True if a flight may end with an answer that is still being sent to other clients."""
 
     def charge(self, request: pb.CommandGetTopicsOfNamespace, owner: SharedOwner) -> Charge:
-        """Create the charge of one broker request; ``owner`` stands for all waiting clients."""
+        """Create the charge for one broker request; ``owner`` stands for all waiting clients."""
 
     def expected_bytes(self, request: pb.CommandGetTopicsOfNamespace) -> int | None:
-        """Return the probable size of an answer in bytes; None before the first answer."""
+        """Return the probable size in bytes of the answer to a request; None if unknown."""
 
 
 class Charge(Protocol):
-    """Memory reserved and charged for the answer to one broker request.
+    """An interface to the memory that is reserved and charged for the answer to one broker request.
 
     When the last owner leaves, held memory is released at any wait.
 
@@ -34,7 +34,7 @@ class Charge(Protocol):
     """
 
     async def reserve(self, *, confirmation: bool) -> None:
-        """Wait for the memory that is required before the broker is asked.
+        """Wait for the memory that must be granted before the request is sent to the broker.
 
         Args:
             confirmation: Whether the request only confirms an already held list.
@@ -47,7 +47,7 @@ class Charge(Protocol):
         """Record the size of an answer that ``admit`` declined, or raise the client's error."""
 
     async def settle(self, answer: TopicsAnswer, *, charged: bool) -> None:
-        """Charge the memory of a received answer; the clients then own its direct memory.
+        """Charge the memory of a received answer, whose direct memory the clients then hold.
 
         Args:
             answer: The broker's, or the confirmed answer.
@@ -55,4 +55,4 @@ class Charge(Protocol):
         """
 
     def release(self) -> None:
-        """Release all memory still held, except the direct memory of a charged answer."""
+        """Release all memory that is still held, except a charged answer's direct memory."""

@@ -1,4 +1,4 @@
-"""Charging of memory by the true size of an answer (topicListSizeEstimate ``exact``).
+"""Charging of topic lists' memory by the true size of an answer (topicListSizeEstimate ``exact``).
 
 Memory is reserved before the request is forwarded; the length field of the broker's answer, known
 before the body is read, settles the amount. If a larger amount would have to wait, the body is
@@ -34,7 +34,7 @@ meanwhile."""
 
 
 class ExactCharging:
-    """Charging policy that reserves memory first and corrects it to the answer's announced size.
+    """Charging that reserves memory first, and corrects it to the answer's announced size.
 
     It never waits for memory while an answer's body is being received.
 
@@ -51,11 +51,11 @@ class ExactCharging:
         self._sizes = TopicListSizeResultCache()
 
     def charge(self, request: pb.CommandGetTopicsOfNamespace, owner: SharedOwner) -> _ExactCharge:
-        """Create the charge of one broker request."""
+        """Create the charge for one broker request."""
         return _ExactCharge(self._limiter, owner, self._holder(request), patient=self._patient)
 
     def expected_bytes(self, request: pb.CommandGetTopicsOfNamespace) -> int | None:
-        """Return the last size of an answer in bytes; None before the first answer."""
+        """Return the size in bytes of the last answer to such a request; None before the first."""
         return self._holder(request).last_size_bytes
 
     def _holder(self, request: pb.CommandGetTopicsOfNamespace) -> ResultHolder:
@@ -66,7 +66,7 @@ class ExactCharging:
 
 
 class _ExactCharge:
-    """Heap and direct memory for one broker request, both of the same size.
+    """The heap and direct memory, of equal size, that is charged for one broker request.
 
     See proxy.listing.charging.Charge.
     """
@@ -103,7 +103,7 @@ class _ExactCharge:
                 raise self._oversized(error, limit_type) from None
 
     def admit(self, total_size: int) -> bool:
-        """Return True if memory for an announced answer is available without waiting."""
+        """Return True if the memory for an announced answer is granted without waiting."""
         size_bytes = total_size - LENGTH_FIELD_BYTES
         self._too_large = None
         lacking = [one for one in self._held if not self._fits(one, size_bytes)]
@@ -126,7 +126,7 @@ class _ExactCharge:
         return grown is not None
 
     def declined(self, total_size: int) -> None:
-        """Record the size of a declined answer, or raise the client's error."""
+        """Record the size of an answer that was not read, or raise the error for the client."""
         if self._too_large is not None:
             raise self._oversized(*self._too_large)
         self._size_bytes = total_size - LENGTH_FIELD_BYTES
@@ -145,7 +145,7 @@ class _ExactCharge:
         return UnansweredRequestError(str(error))
 
     async def settle(self, answer: TopicsAnswer, *, charged: bool) -> None:
-        """Release the reserved memory beyond the answer's true size, which never waits."""
+        """Release the reserved memory that exceeds the answer's true size; never waits."""
         self._holder.update_size(answer.command_bytes)
         if charged:
             return

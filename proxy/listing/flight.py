@@ -1,11 +1,11 @@
-"""Flight: one request to a broker for a topic list, and the clients waiting for the answer.
+"""A flight: one broker request for a topic list, and the clients that wait for its answer.
 
-A flight runs in a separate task, so that a leaving client does not affect the others; when the last
-client leaves before the answer, the flight ends in the same event-loop iteration and releases its
-memory. The answer is not decoded: every client gets a new head with its own request id and the same
-views of the received bytes, whose memory is released after the last send. Until then a later flight
-for the same list may send the same bytes: a broker request confirms them
-(proxy.listing.live_answers). The bytes are then shared without a further charge. During the
+A flight runs in a separate task, so that a client that leaves does not affect the remaining
+clients; when the last client leaves before the answer, the flight ends in the same event-loop
+iteration and releases its memory. The answer is not decoded: every client gets a new head with its
+own request id and the same views of the received bytes, whose memory is released after the last
+send. Until then a later flight for the same list may send the same bytes: a broker request confirms
+them (proxy.listing.live_answers). The bytes are then shared without a further charge. During the
 confirmation the waiting clients hold the bytes, too; no client waits for memory meanwhile.
 """
 
@@ -47,7 +47,7 @@ MAX_ASKS = 5
 
 
 class FlightKey(NamedTuple):
-    """Key of a flight: requests with equal keys share one broker request.
+    """Key of a flight: clients' requests with equal keys share one broker request.
 
     Attributes:
         asked: The fields on which the bytes of the list depend.
@@ -60,7 +60,7 @@ class FlightKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FlightParts:
-    """Services and settings that all flights of a proxy share.
+    """The services and settings that all flights of a proxy share.
 
     Attributes:
         charging: Reserves and charges the memory of answers.
@@ -82,7 +82,7 @@ class FlightParts:
 
 
 class Flight:
-    """One broker request for a topic list, with its waiting clients; changed by its methods only.
+    """One broker request for a topic list (a flight), with the clients that wait for its answer.
 
     Attributes:
         owner: All waiting clients as one holder of the flight's memory; afterwards, all clients to
@@ -121,19 +121,19 @@ class Flight:
     # -- waiters ------------------------------------------------------------------------------
 
     def start(self) -> asyncio.Task[None]:
-        """Send the broker request in a separate task, and return the task."""
+        """Send the broker request in a new task, and return the task."""
         self.task = asyncio.get_running_loop().create_task(self._fly())
         return self.task
 
     def add(self, requester: Requester) -> None:
-        """Add a client's request, which then shares the ownership of the flight's memory."""
+        """Add a client's request to the flight, whose memory the client then holds, too."""
         self._requesters.add(requester)
         self.owner.join(requester.cnx)
         if self.kept is not None:
             self.kept.join(requester.cnx)
 
     def leave(self, cnx: Connection) -> None:
-        """Remove a client; the flight is cancelled if no client waits any more."""
+        """Remove a client that left; cancel the flight if no client waits any more."""
         self._requesters.remove(cnx)
         if not self._requesters and self.task is not None:
             self.open = False
@@ -150,7 +150,7 @@ class Flight:
     # -- the answer ---------------------------------------------------------------------------
 
     async def _fly(self) -> None:
-        """Fetch the answer and send it to all clients, or send them an error.
+        """Fetch the broker's answer and send it to all waiting clients, or send them an error.
 
         The exception boundary of the flight's task.
         """
@@ -179,7 +179,7 @@ class Flight:
 
     @asynccontextmanager
     async def answered(self) -> AsyncIterator[TopicsAnswer]:
-        """Yield the broker's answer, charged to the waiting clients.
+        """Yield the broker's answer, with its memory charged to the waiting clients.
 
         The heap memory is held until the ``async with`` block ends.
 
@@ -210,7 +210,7 @@ class Flight:
         raise not_in_time(LimitType.HEAP_MEMORY)
 
     async def _asked(self, charge: Charge) -> TopicsAnswer | None:
-        """Return a new list, or an older list that the broker confirms; None to ask again.
+        """Return the broker's list, or an older list that it confirms; None to ask again.
 
         A client with its own hash is first served as requested: usually its list is current, and
         the answer is small. Only if a list arrives without memory for it, the broker confirms the
@@ -240,7 +240,7 @@ class Flight:
         return right
 
     async def _ask(self, charge: Charge, live: LiveAnswer | None) -> TopicsAnswer:
-        """Request the list from the broker, with the hash of an older answer, if there is one."""
+        """Request the list from the broker, with the hash of an older answer to be confirmed."""
         request = self._request
         if live is not None and live.topics_hash is not None:
             request = pb.CommandGetTopicsOfNamespace()
@@ -250,7 +250,7 @@ class Flight:
         return await self._broker.topics_raw(request, partial(self._admit, charge))
 
     def _admit(self, charge: Charge, total_size: int) -> bool:
-        """Decide, given the announced size of an answer, whether to read its body.
+        """Decide, given the announced size of the broker's answer, whether to read it.
 
         An announced answer is no confirmation of the older answer, which is released first. The
         announcement may coincide with the last client's leaving: then no holder is left.
@@ -266,7 +266,7 @@ class Flight:
     # -- telling clients ----------------------------------------------------------------------
 
     async def _distribute(self, answer: TopicsAnswer) -> None:
-        """Queue the answer for sending to all waiting clients.
+        """Queue the broker's answer for sending to all waiting clients.
 
         Equal bytes already on their way are sent instead, even if fetched for clients with another
         hash.
@@ -292,7 +292,7 @@ class Flight:
         requester.cnx.enqueue(response.buffers, response.size, entry_left, paid_bytes)
 
     def _refusal(self, response: TopicsResponse) -> RequestError | None:
-        """Return the error if a client's longer request id makes the frame too large, or None."""
+        """Return an error if a client's longer request id makes the frame too large, else None."""
         limit_bytes, total_size = self._parts.frame_limit_bytes, response.size - LENGTH_FIELD_BYTES
         if limit_bytes is None or total_size <= limit_bytes:
             return None

@@ -1,4 +1,4 @@
-"""Flights of a proxy: each is one broker request shared by all equal requests for a topic list."""
+"""The flights of a proxy: broker requests for topic lists that equal client requests share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Flights:
-    """Flights in progress, which are broker requests shared by clients with equal requests.
+    """The flights in progress: broker requests that serve all clients with equal requests.
 
     Bound: every requester holds a permit of the proxy's lookup semaphore.
 
@@ -73,7 +73,7 @@ class Flights:
         brokers: BrokerConnections,
         address: Address,
     ) -> None:
-        """Add a client's request to a flight for an equal request, or start a new flight."""
+        """Add a client's request to the flight of equal requests, or start a new flight."""
         key = (
             flight_key(request, address, brokers.asks_for)
             if self._share
@@ -89,11 +89,11 @@ class Flights:
         self._of_cnx.setdefault(requester.cnx, {})[flight] = None
 
     def expected_bytes(self, request: pb.CommandGetTopicsOfNamespace) -> int | None:
-        """Return the probable size of an answer in bytes; None before the first answer."""
+        """Return the probable size in bytes of the answer to a request; None if unknown."""
         return self._parts.charging.expected_bytes(request)
 
     def cancel_owner(self, cnx: Connection) -> None:
-        """Remove a client from all flights immediately; flights without clients end.
+        """Remove a client from all flights immediately; a flight without clients ends.
 
         Shared memory stays with the remaining clients; private memory and permits are released.
         """
@@ -102,11 +102,11 @@ class Flights:
         self._limiter.cancel_owner(cnx)
 
     def exempt_from_quota(self, cnx: Connection) -> None:
-        """Exempt a client that is a proxy, and so stands for many clients, from quotas."""
+        """Exempt a client from quotas: it is a proxy, and so stands for many clients."""
         self._limiter.exempt_from_quota(cnx)
 
     async def finished(self, cnx: Connection) -> None:
-        """Wait until no flight for which this client waits is in progress.
+        """Wait until the client waits for no flight any more.
 
         A flight with a cancelled task, as at the event loop's end, counts as finished: it notifies
         no client.
@@ -133,7 +133,7 @@ class Flights:
 def flight_key(
     request: pb.CommandGetTopicsOfNamespace, address: Address, asks_for: Hashable = None
 ) -> FlightKey:
-    """Return the key of a request; requests with equal keys share one answer.
+    """Return the key of a client's request; requests with equal keys share one broker request.
 
     Args:
         request: The request.

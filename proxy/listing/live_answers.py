@@ -1,4 +1,4 @@
-"""Topic lists that are still being sent to clients, and reused instead of fetched again.
+"""Topic lists on their way to clients, which are reused instead of fetched again.
 
 An answer lives while its bytes are referenced: by an outbound entry, or by a request for the same
 list waiting for the broker's confirmation. The confirmation is requested by the hash in the request
@@ -26,7 +26,7 @@ SMALLEST_LIVE_BYTES = 4_096
 
 
 class LiveAnswer:
-    """A topic list being sent to clients, whose bytes are charged once as direct memory.
+    """A topic list that is being sent to clients, charged only once as direct memory.
 
     Args:
         live: All answers still being sent.
@@ -52,32 +52,32 @@ class LiveAnswer:
 
     @property
     def references(self) -> int:
-        """Number of outbound entries and requests that need the bytes."""
+        """Number of outbound entries and requests that still need the bytes."""
         return self.owner.holders[LimitType.DIRECT_MEMORY].references
 
     def join(self, owner: Hashable) -> None:
-        """Add a reference of ``owner`` to the direct memory; the heap memory was released."""
+        """Add ``owner`` as a holder of the bytes' direct memory; no heap memory is held."""
         self._live.direct.shared.join(self.owner.holders[LimitType.DIRECT_MEMORY], owner)
 
     def joined_by(self, owners: Iterable[Hashable]) -> Self:
-        """Add a reference of each owner to the direct memory; return this answer."""
+        """Add several holders of the bytes' direct memory; return this answer."""
         for owner in owners:
             self.join(owner)
         return self
 
     def leave(self, owner: Hashable) -> None:
-        """Drop a reference of ``owner``, and the cached answer with its last reference."""
+        """Remove ``owner`` as a holder; the last one to leave also drops the cached answer."""
         self.owner.leave(owner)
         self._live.forget_if_left(self)
 
     def left_by(self, owners: Iterable[Hashable]) -> None:
-        """Drop a reference of each owner, and the cached answer with its last reference."""
+        """Remove several holders; the last one to leave also drops the cached answer."""
         for owner in owners:
             self.owner.leave(owner)
         self._live.forget_if_left(self)
 
     def or_another(self, answer: TopicsAnswer, own_hash: str | None) -> TopicsAnswer | None:
-        """Return the answer to send after the broker was asked whether this one is current.
+        """Return the list to send, given the broker's reply whether this one is current.
 
         Args:
             answer: A confirmation of this answer, or a different list.
@@ -105,7 +105,7 @@ class LiveAnswer:
 
 
 class LiveAnswers:
-    """Cache of the newest answer to each request, for as long as it is being sent to a client.
+    """Cache of the newest answer to each request, as long as it is being sent to any client.
 
     Bound: one answer a key, dropped with its last reference; the bytes are held by outbound entries
     anyway, and bounded by the limiter.
@@ -137,7 +137,7 @@ class LiveAnswers:
     def to_send(
         self, key: Hashable, answer: TopicsAnswer, owner: SharedOwner, kept: LiveAnswer | None
     ) -> LiveAnswer:
-        """Return the answer to send: an equal one that is already being sent, if there is one.
+        """Return the answer to send: an equal one that is already being sent, or the given one.
 
         The bytes may have been fetched by a flight for clients with another hash.
 
@@ -156,18 +156,18 @@ class LiveAnswers:
         return live
 
     def _remember(self, live: LiveAnswer) -> None:
-        """Cache an answer if it is large, can be confirmed, and is still being sent."""
+        """Cache an answer if it is large, is still being sent, and a broker can confirm it."""
         large = live.answer.command_bytes >= SMALLEST_LIVE_BYTES
         if self._remembers and large and live.topics_hash is not None and live.references:
             self._newest[live.key] = live
 
     def forget_left(self, key: Hashable) -> None:
-        """Drop the cached answer of a key if no client needs it any more."""
+        """Drop the cached answer for a key if no client needs its bytes any more."""
         live = self._newest.get(key)
         if live is not None:
             self.forget_if_left(live)
 
     def forget_if_left(self, live: LiveAnswer) -> None:
-        """Drop a cached answer if no client needs it any more."""
+        """Drop an answer from the cache if no client needs its bytes any more."""
         if not live.references and self._newest.get(live.key) is live:
             del self._newest[live.key]

@@ -1,4 +1,4 @@
-"""Charging of memory as in Pulsar's proxy: first an estimate, then the size of the names.
+"""Charging of topic lists' memory as by Pulsar's proxy: an estimate, then the size of the names.
 
 For the size estimates ``last`` and ``proposal``.
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 class PulsarCharging:
-    """Charging policy that reserves heap for an estimate, and charges the names once received.
+    """Charging that reserves heap for an estimate, and then charges the received names.
 
     Args:
         limiter: The proxy's limiter.
@@ -67,17 +67,17 @@ class PulsarCharging:
         self._sizes = TopicListSizeResultCache()
 
     def charge(self, request: pb.CommandGetTopicsOfNamespace, owner: SharedOwner) -> _PulsarCharge:
-        """Create the charge of one broker request."""
+        """Create the charge for one broker request."""
         holder = self._sizes.holder((request.namespace, request.mode))
         return self._charge(self._limiter, owner, holder, self._policy)
 
     def expected_bytes(self, request: pb.CommandGetTopicsOfNamespace) -> int | None:
-        """Return the last size of an answer in bytes; None before the first answer."""
+        """Return the size in bytes of the last answer to such a request; None before the first."""
         return self._sizes.holder((request.namespace, request.mode)).last_size_bytes
 
 
 class _PulsarCharge:
-    """Memory of one broker request: heap for an estimate, then the names; direct memory last.
+    """The memory charged for one broker request: heap first, then direct memory; see Charge.
 
     See Charge.
     """
@@ -105,7 +105,7 @@ class _PulsarCharge:
         self._heap = await self._acquire(LimitType.HEAP_MEMORY, size_bytes)
 
     def admit(self, total_size: int) -> bool:
-        """Return False for an answer above a limit: its names cost more than its bytes."""
+        """Return False for an answer larger than a limit: its names cost more than its bytes."""
         size_bytes, limits = total_size - LENGTH_FIELD_BYTES, self._limiter.statistics()
         for limit_type, budget in (
             (LimitType.HEAP_MEMORY, limits.heap),
@@ -121,16 +121,16 @@ class _PulsarCharge:
             raise self._too_large(*self._exceeded)
 
     async def settle(self, answer: TopicsAnswer, *, charged: bool) -> None:
-        """Change the heap from the estimate to the size of the names, and acquire direct memory."""
+        """Change the heap charge from an estimate to the names' size; acquire direct memory."""
         if self._heap is None:
-            raise RuntimeError("the names come after the estimate")
+            raise RuntimeError("settle was called before reserve")
         size_bytes = await self._charged_bytes(answer)
         self._guess.actual(size_bytes)
         self._heap = await self._grown(self._heap, size_bytes)
         await self._acquire(LimitType.DIRECT_MEMORY, answer.command_bytes)
 
     async def _charged_bytes(self, answer: TopicsAnswer) -> int:
-        """Return the bytes to charge for the received names.
+        """Return the bytes of heap to charge for the received names.
 
         Without a limit the names are not read.
         """
@@ -169,19 +169,19 @@ class _PulsarCharge:
         return too_large(error, limit_type)
 
     def release(self) -> None:
-        """Release the heap, and let requests that wait for a first measurement continue."""
+        """Release the heap, and wake requests that wait for the first answer's size."""
         if self._heap is not None:
             self._limiter.release(self._heap)
         self._guess.failed()
 
 
 class _UpstreamCharge(_PulsarCharge):
-    """Memory of one broker request, charged as upstream if it exceeds a limit or has to grow."""
+    """The memory charged for one broker request, as by upstream's proxy if it must grow."""
 
     anyone_resets = True
 
     def admit(self, total_size: int) -> bool:
-        """Return True, since upstream reads every answer."""
+        """Return True, since upstream's proxy reads every answer."""
         return True
 
     async def _grown(self, heap: MemoryPermit, size_bytes: int) -> MemoryPermit:

@@ -1,4 +1,4 @@
-"""Clients waiting for the answer to a shared broker request, notified in batches."""
+"""Clients that wait for the answer to a shared broker request, and are notified in batches."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Requester(NamedTuple):
 
 
 class Requesters:
-    """All client requests that wait for the answer to a shared broker request.
+    """All client requests that wait for the answer to one shared broker request.
 
     Waiters may leave while others are being notified, except those of the current batch.
     """
@@ -44,14 +44,14 @@ class Requesters:
         return len(self._waiting)
 
     def clients(self) -> Iterator[Connection]:
-        """Yield the client of each request that was not notified yet."""
+        """Yield the client of each request that was not yet notified."""
         for requester in self._unserved:
             yield requester.cnx
         for cnx, few in self._waiting.items():
             yield from repeat(cnx, len(few))
 
     def add(self, requester: Requester) -> None:
-        """Add a client's request."""
+        """Add a client's request, to be notified of the answer."""
         self._waiting.setdefault(requester.cnx, deque()).append(requester)
 
     def remove(self, cnx: Connection) -> None:
@@ -64,7 +64,7 @@ class Requesters:
         served: Callable[[Connection], None],
         size_bytes: int = 0,
     ) -> None:
-        """Notify all waiting requests, one batch in each event-loop turn.
+        """Notify all waiting requests, one batch per event-loop iteration.
 
         Args:
             tell: Notifies one request; an exception leaves this and all later requests unnotified.
@@ -90,5 +90,5 @@ class Requesters:
 
 
 def answers_a_turn(size_bytes: int) -> int:
-    """Return how many clients to answer in one event-loop turn, given the answer's size."""
+    """Return the number of answers of a given size to send in one event-loop iteration."""
     return max(1, min(ANSWERS_A_TURN, BYTES_A_TURN // max(1, size_bytes)))

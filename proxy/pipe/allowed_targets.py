@@ -1,4 +1,4 @@
-"""Check of which brokers clients may choose as the target of a pipe."""
+"""The check which brokers clients may name as the target of a pipe."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ALL = ("*",)
 
 
 class BrokerTargets:
-    """Allow-list of brokers: the configured brokers, loopback addresses, and named hosts.
+    """The brokers that a pipe may lead to: configured ones, loopback addresses, named hosts.
 
     brokerProxyAllowedHostNames and brokerProxyAllowedIPAddresses name hosts, unless both are ``*``;
     both must allow the host, and brokerProxyAllowedTargetPorts the port. Only the proxy must be
@@ -39,7 +39,7 @@ class BrokerTargets:
         self._web_port = URL(config.broker_web_service_url).port
 
     async def allowed(self, target: str) -> Address | None:
-        """Return the address to connect to for an allowed ``host:port``, otherwise None."""
+        """Return the address to connect to for ``host:port`` if it is allowed, otherwise None."""
         try:
             address = server_address(f"pulsar://{target}")
         except ConnectError:
@@ -66,7 +66,7 @@ class BrokerTargets:
         return any(ports.first <= port <= ports.last for ports in self._ports)
 
     async def _allowed_host(self, host: str) -> str | None:
-        """Return the host, or an allowed IP address of the host; None if it is not allowed."""
+        """Return a host, or an allowed one of its IP addresses; None if none is allowed."""
         loopback = loopback_address(host)
         if loopback is None and self._host_names == self._networks == _ALL:
             return None
@@ -83,7 +83,7 @@ class BrokerTargets:
 
 
 def loopback_address(host: str) -> str | None:
-    """Return a host's loopback address, without a DNS lookup; None if it is no loopback host."""
+    """Return a loopback host's address, without a DNS lookup; None for any other host."""
     if host == "localhost":
         return "127.0.0.1"
     try:

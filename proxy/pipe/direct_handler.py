@@ -1,7 +1,8 @@
-"""Opening of pipes from clients to the broker named in CONNECT (proxy_to_broker_url).
+"""The opening of pipes from clients to the broker that their CONNECT names.
 
-The proxy finishes both handshakes and then copies undecoded bytes in both directions. A side pauses
-while the opposite side is not writable; the end of either side ends both.
+The broker's address is proxy_to_broker_url. The proxy finishes both handshakes and then copies
+undecoded bytes in both directions. A side pauses while the opposite side is not writable; the end
+of either side ends both.
 
 Source: upstream DirectProxyHandler.
 """
@@ -45,14 +46,14 @@ NO_TARGET = "Failed to authenticate"
 
 
 class UnavailableTargetError(RequestError):
-    """The broker named by a client is unreachable; profile pulsar sends the client no answer."""
+    """The broker that a client named is unreachable; profile pulsar sends no answer."""
 
     def __init__(self) -> None:
         super().__init__(pb.ServiceNotReady, UNAVAILABLE_TARGET)
 
 
 class BrokerLeg(PipeLeg):
-    """The proxy's connection to the broker of a pipe; never sets received frames aside."""
+    """The pipe's side to the broker: the proxy's connection to the broker that a client named."""
 
     def __init__(
         self, connect: pb.CommandConnect, process: ProcessFlow, tls: TlsLayer | None = None
@@ -67,24 +68,24 @@ class BrokerLeg(PipeLeg):
         self.send(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=self._connect))
 
     def frame_received(self, frame: Frame) -> None:
-        """Receive the broker's answer to CONNECT, and pause reading until the pipe is open."""
+        """Receive the broker's answer to CONNECT, and stop reading until the pipe is open."""
         if self.takes_frame is not None:
             self.takes_frame(frame)
             return
         command = frame.command()
         if command.type not in (pb.BaseCommand.CONNECTED, pb.BaseCommand.ERROR):
             name = pb.BaseCommand.Type.Name(command.type)
-            raise RemoteProtocolError(f"{name} came in answer to CONNECT")
+            raise RemoteProtocolError(f"the broker answered CONNECT with {name}")
         self.gate.close_for(PauseCause.CONNECTING_TO_BROKER)
         if not self.greeting.done():
             self.greeting.set_result(command)
 
     def tls_failed(self, error: RemoteProtocolError) -> None:
-        """Report the failed TLS handshake to the task that waits for the broker's answer."""
+        """Report a failed TLS handshake to the task that waits for the broker's answer."""
         self._fail(str(error))
 
     def lost(self, error: Exception | None) -> None:
-        """Close the client's connection after the broker's connection was lost."""
+        """Close the client's connection, as the connection to the broker was lost."""
         self._fail(f"{self.peer} closed the connection")
         self.end_other()
 
@@ -109,7 +110,7 @@ class BrokerAccess(NamedTuple):
 
 
 class DirectProxyHandler:
-    """Opener of pipes to the brokers that clients name.
+    """Opens pipes to the brokers that clients name.
 
     Args:
         targets: The allowed target brokers.
@@ -144,7 +145,7 @@ class DirectProxyHandler:
         connect: pb.CommandConnect,
         original: OriginalClient | None = None,
     ) -> None:
-        """Connect to the broker that a client names, answer the client, and start the pipe.
+        """Connect to the broker that a client names, answer its CONNECT, and start the pipe.
 
         The client's gate stays closed meanwhile. A leaving client's task is cancelled in this call,
         and the broker connection is aborted.
@@ -213,7 +214,7 @@ class DirectProxyHandler:
         return leg
 
     async def _greeting(self, leg: BrokerLeg) -> pb.CommandConnected:
-        """Wait for the broker's CONNECTED and return it; on failure, abort the connection."""
+        """Wait for the broker's CONNECTED and return it; on failure, close its connection."""
         try:
             command = await asyncio.shield(leg.greeting)
         except BaseException:
@@ -250,7 +251,7 @@ class DirectProxyHandler:
 
 
 def set_known_flags(flags: pb.FeatureFlags, *, topic_watchers: bool) -> None:
-    """Set the feature flags that a Pulsar 4.0.8 proxy announces."""
+    """Set the feature flags that a proxy of Pulsar 4.0.8 announces."""
     flags.supports_topic_watchers = topic_watchers
     flags.supports_get_partitioned_metadata_without_auto_creation = True
     flags.supports_repl_dedup_by_lid_and_eid = True

@@ -1,4 +1,4 @@
-"""Pipes of a proxy that can inject faults into the copied stream.
+"""Pipes of a proxy that can inject faults into the stream between client and broker.
 
 While a fault may concern the client, each direction of the pipe reads frames; otherwise it copies
 bytes and reads only the frame lengths, to know the frame boundaries. Unused without
@@ -34,7 +34,7 @@ _LENGTH = struct.Struct(">I")
 
 
 class FrameBoundary:
-    """Position in a stream of frames, followed chunk after chunk to know where frames begin."""
+    """A position in a stream of frames that knows where the next frame begins."""
 
     def __init__(self) -> None:
         self._left = 0
@@ -42,11 +42,11 @@ class FrameBoundary:
 
     @property
     def reached(self) -> bool:
-        """True if the next byte begins a frame."""
+        """True if a frame begins at the next byte."""
         return not (self._left or self._length)
 
     def follow(self, data: bytes) -> None:
-        """Advance the position by a chunk."""
+        """Advance the position to the end of a chunk of bytes."""
         at, size = self._rest_of_frame(data), len(data)
         if not self.reached:
             return
@@ -58,7 +58,7 @@ class FrameBoundary:
             self._length = data[at:]
 
     def follow_to_next(self, data: bytes) -> int:
-        """Advance to the next frame within a chunk; return the number of bytes skipped."""
+        """Advance to the next frame within a chunk of bytes; return the number of bytes skipped."""
         return self._rest_of_frame(data)
 
     def _rest_of_frame(self, data: bytes) -> int:
@@ -86,7 +86,7 @@ MAX_SAID = 1_000
 
 
 class PipeClient:
-    """The client of a pipe, to which faults can be applied.
+    """The client of a pipe, to which injected faults can be applied.
 
     See server.faults.acting.Faulty.
 
@@ -112,11 +112,11 @@ class PipeClient:
         self.take_no_more = leg.take_no_more
 
     def send(self, command: pb.BaseCommand) -> None:
-        """Send a command made by the proxy to the client."""
+        """Send the client a command that the proxy itself has made."""
         self.says(command)
 
     def note(self, frame: Frame) -> None:
-        """Remember the topic if a frame opens a producer or consumer."""
+        """Remember a producer's or consumer's topic if a frame opens one."""
         kind = frame.command_type()
         if kind not in (Type.PRODUCER, Type.SUBSCRIBE):
             return
@@ -134,7 +134,7 @@ class PipeClient:
             del self._topics[next(iter(self._topics))]
 
     def is_legal(self, _: int) -> bool:
-        """Return True, since the broker itself checks whether commands are legal."""
+        """Return True: the broker itself checks whether commands are legal."""
         return True
 
     async def drain(self) -> None:
@@ -150,13 +150,13 @@ class PipeClient:
         return self._topics.get((Type.SUBSCRIBE, consumer_id), "")
 
     def close_producers(self, producer_id: int | None) -> None:
-        """Send the client CLOSE_PRODUCER for a producer, or with None for all known producers."""
+        """Tell the client that a producer was closed; if given None, all known producers."""
         for one in self._known(Type.PRODUCER, producer_id):
             close = pb.CommandCloseProducer(producer_id=one, request_id=NO_REQUEST)
             self.send(Type(type=Type.CLOSE_PRODUCER, close_producer=close))
 
     def close_consumers(self, consumer_id: int | None) -> None:
-        """Close a consumer, or with None all known consumers, at the client and the broker.
+        """Close a consumer at both client and broker; if given None, all known consumers.
 
         An open consumer at the broker would receive messages ignored by the client.
         """
@@ -169,7 +169,7 @@ class PipeClient:
                 self._broker.send(Type(type=Type.CLOSE_CONSUMER, close_consumer=close))
 
     def answers_proxy(self, frame: Frame) -> bool:
-        """Return True, only once, if a frame answers the proxy's own request to the broker."""
+        """Return True, only once, for the frame that answers the proxy's request to the broker."""
         if not self.asked or frame.command_type() not in _ANSWERS:
             return False
         command = frame.command()
@@ -182,11 +182,11 @@ class PipeClient:
         return [number for of, number in self._topics if of == kind] if one is None else [one]
 
     def move_topic(self, topic: str, to: str | None) -> None:
-        """Do nothing: a proxy serves no topics, and refuses the fault that moves one."""
+        """Do nothing: a proxy serves no topics, and refuses faults that move a topic."""
 
 
 class _FaultyLeg:
-    """One direction of a pipe into which faults can be injected.
+    """One direction of a pipe, into whose frames faults can be injected.
 
     Args:
         leg: The side to read.
@@ -219,7 +219,7 @@ class _FaultyLeg:
         self._leg.receive_raw(self._bytes)
 
     def say(self, command: pb.BaseCommand) -> None:
-        """Send a command made by the proxy as soon as the last forwarded frame is complete."""
+        """Send a command of the proxy's own as soon as the last forwarded frame is complete."""
         if self._boundary.reached:
             self._other.send(command)
         elif len(self._said) < MAX_SAID:
@@ -273,7 +273,7 @@ def pipe_with_faults(
     registry: FaultRegistry,
     clock: Clock,
 ) -> None:
-    """Start copying bytes in both directions, or frames while a fault concerns the client.
+    """Start a pipe that copies bytes, or whole frames while a fault may concern its client.
 
     Args:
         client: The client's side.

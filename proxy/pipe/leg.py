@@ -1,4 +1,4 @@
-"""One side of a pipe, and the closing of a pipe when the proxy shuts down.
+"""The two sides of a pipe, and the closing of a pipe when the proxy shuts down.
 
 A pipe copies bytes and does not know about pending requests. A draining proxy therefore stops
 forwarding the client's bytes, and closes the pipe after a silence of the broker.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class PipeLeg(Connection):
-    """One side of a pipe; while it is not writable, reading from the other side is paused."""
+    """One side of a pipe; while it cannot be written, the other side is not read."""
 
     other: Connection | None = None
     takes_frame: Callable[[Frame], object] | None = None
@@ -59,7 +59,7 @@ MOST_LOOKS = 20
 
 
 async def end_pipe(client: PipeLeg, clock: Clock, leave_seconds: float) -> None:
-    """Wait until a client's pipe may be closed; return immediately if there is no pipe."""
+    """Wait until a client's pipe may be closed at shutdown; return immediately without a pipe."""
     broker = client.other
     if broker is None:
         return

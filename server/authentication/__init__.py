@@ -1,1 +1,1 @@
-"""Authentication of clients and proxies, shared by broker and proxy."""
+"""Authentication of clients and proxies: the code that broker and proxy share."""

@@ -1,4 +1,4 @@
-"""Counters of accepted and refused credentials, as in upstream's metrics."""
+"""Counters of accepted and refused credentials, with the names of Pulsar's metrics."""
 
 from __future__ import annotations
 
@@ -35,6 +35,6 @@ class AuthenticationCounters:
     expiring_minutes: float = 0.0
 
     def expires_in(self, minutes: float) -> None:
-        """Count an accepted token in the histogram of minutes until expiry."""
+        """Count an accepted token in the histogram of remaining minutes until expiry."""
         self.expiring[bisect_left(EXPIRING_MINUTES, minutes)] += 1
         self.expiring_minutes += minutes

@@ -1,4 +1,4 @@
-"""Authentication in CONNECT: the peer's credentials, and a proxy's right to act for a client."""
+"""Authentication of a CONNECT: the peer's credentials, and a proxy's right to act for a client."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ class ProxyRules:
     checks_original: bool = False
 
     def believes(self, session: ClientSession) -> bool:
-        """Return True if the peer's role is a proxy role, or if no proxy roles are configured."""
+        """Return True if the peer has a proxy role, or if no proxy roles are configured."""
         return not self.roles or session.principal.role in self.roles
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectRules:
-    """The authentication settings for a broker's peers.
+    """The rules by which a broker authenticates the peers of its connections.
 
     Attributes:
         service: Checks credentials.
@@ -66,14 +66,14 @@ class ConnectRules:
 
 
 def shown_method(connect: pb.CommandConnect) -> str:
-    """Return the name of a CONNECT's authentication method; old clients send a number instead."""
+    """Return the authentication method named in a CONNECT; old clients send a number instead."""
     if connect.HasField("auth_method_name"):
         return connect.auth_method_name
     return _OLD_METHODS.get(connect.auth_method, NO_METHOD)
 
 
 def credentials_in(connect: pb.CommandConnect) -> Iterator[tuple[str, bytes]]:
-    """Yield (method, credentials) of a CONNECT: the peer's, then an original client's."""
+    """Yield method and credentials from a CONNECT: the peer's, then those of a client behind it."""
     yield shown_method(connect), connect.auth_data
     if connect.original_auth_data:
         yield _original_credentials(connect)
@@ -90,7 +90,7 @@ def session_of(
     service: AuthenticationService,
     rules: ProxyRules,
 ) -> ClientSession:
-    """Authenticate a CONNECT sent to a broker, and return the session.
+    """Authenticate the sender of a CONNECT to a broker, and return its session.
 
     Raises:
         AuthenticationError: The credentials are not accepted.
@@ -129,7 +129,7 @@ def _take_original(
 
 
 def check_proxy_role(session: ClientSession, rules: ProxyRules) -> None:
-    """Refuse a proxy naming no client or another proxy, and a client posing as a proxy.
+    """Refuse a proxy that names no client or another proxy, and a client posing as a proxy.
 
     Raises:
         RequestError: AuthorizationError, with a real broker's text.
@@ -146,7 +146,7 @@ def check_proxy_role(session: ClientSession, rules: ProxyRules) -> None:
 
 
 class Checked(Protocol):
-    """A connection that can be paused while the peer's credentials are checked."""
+    """An interface of a connection that can pause while the peer's credentials are checked."""
 
     peer: str
     closed: bool
@@ -161,7 +161,7 @@ def when_checked(
     shown: Iterable[tuple[str, bytes]],
     go_on: Callable[[], object],
 ) -> None:
-    """Call ``go_on`` for a CONNECT once its credentials are checked: now, or after slow checks.
+    """Call ``go_on`` once a CONNECT's credentials are checked, at once if no hash is needed.
 
     Args:
         cnx: The connection of the CONNECT.

@@ -1,4 +1,4 @@
-"""Peers as seen by authorization, and the rules that need only a peer's roles."""
+"""Authenticated peers, and the authorization rules that need only the peers' roles."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ if TYPE_CHECKING:
 
 
 class Peer(Protocol):
-    """An authenticated client or proxy (``server.authentication.providers.Principal``)."""
+    """An interface of an authenticated client or proxy: the members that authorization reads."""
 
     @property
     def role(self) -> str:
-        """The role used for authorization."""
+        """The role by which the peer is authorized."""
 
     @property
     def roles(self) -> frozenset[str]:
@@ -21,7 +21,7 @@ class Peer(Protocol):
 
 
 class Session(Protocol):
-    """A connected peer and, behind a proxy, the original client.
+    """An interface of a connection's peers: the connected peer and any client behind it.
 
     See ``server.authentication.session.ClientSession``.
     """
@@ -32,18 +32,18 @@ class Session(Protocol):
 
     @property
     def original(self) -> Peer | None:
-        """The client behind a proxy; None if the peer is no proxy."""
+        """The client behind the connected proxy; None if the peer is not a proxy."""
 
 
 def all_checked(session: Session) -> tuple[Peer, ...]:
-    """Return the peers that must all be authorized: the connected peer, and a proxy's client."""
+    """Return the peers that must all be authorized: the connected peer, and a client behind it."""
     if session.original is None:
         return (session.principal,)
     return (session.principal, session.original)
 
 
 def roles_of(peer: Peer, settings: AuthorizationSettings) -> frozenset[str]:
-    """Return the peer's roles, of which a single authorized role suffices.
+    """Return the peer's roles, any one of which suffices to authorize the peer.
 
     An empty role is left out.
     """
@@ -51,7 +51,7 @@ def roles_of(peer: Peer, settings: AuthorizationSettings) -> frozenset[str]:
 
 
 def is_believed(session: Session, settings: AuthorizationSettings) -> bool:
-    """Return True if a peer names an original client exactly when its role is a proxy role.
+    """Return True if a peer names a client as it must: a proxy does, any other peer does not.
 
     A proxy must name a client that is not a proxy.
 
@@ -65,12 +65,12 @@ def is_believed(session: Session, settings: AuthorizationSettings) -> bool:
 
 
 def is_superuser(session: Session, settings: AuthorizationSettings) -> bool:
-    """Return True if the peer and, behind a proxy, the client too are superusers."""
+    """Return True if the connected peer is a superuser, and so is any client behind it."""
     return is_believed(session, settings) and all(
         is_superuser_alone(one, settings) for one in all_checked(session)
     )
 
 
 def is_superuser_alone(peer: Peer, settings: AuthorizationSettings) -> bool:
-    """Return True if the peer is a superuser, regardless of a client behind it."""
+    """Return True if the peer itself is a superuser, whatever client is behind it."""
     return not settings.superusers.isdisjoint(roles_of(peer, settings))

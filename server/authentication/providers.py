@@ -1,4 +1,4 @@
-"""Interface of authentication providers, each for one kind of credentials."""
+"""The interface of authentication providers; each provider checks one kind of credentials."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class AuthenticationError(Exception):
 
 
 class ExpiredError(AuthenticationError):
-    """The credentials have expired."""
+    """The peer's credentials have expired."""
 
 
 NO_METHOD = "none"
@@ -36,7 +36,7 @@ NO_METHOD = "none"
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """An authenticated peer.
+    """An authenticated peer: its role, how it was authenticated, and until when.
 
     Attributes:
         role: The role used for authorization.
@@ -77,7 +77,7 @@ class AuthenticationProvider(Protocol):
     name: str
 
     def authenticate(self, data: bytes, certificate: Certificate | None) -> Principal:
-        """Check credentials and return the principal, without waiting for I/O.
+        """Check credentials without waiting for I/O, and return the authenticated peer.
 
         Args:
             data: The credentials of CONNECT or AUTH_RESPONSE.
@@ -88,7 +88,7 @@ class AuthenticationProvider(Protocol):
         """
 
     def http_data(self, headers: Mapping[str, str]) -> bytes:
-        """Return the credentials in an HTTP request's headers, for ``authenticate``.
+        """Return the credentials in an HTTP request's headers, as ``authenticate`` takes them.
 
         Raises:
             AuthenticationError: The request has no credentials of this method.

@@ -1,4 +1,4 @@
-"""Counts and log lines of operations refused by authorization, at most one line a second."""
+"""Counts and log lines of operations that authorization refused; at most one line a second."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOLD_SECONDS = 1.0
 
 
 class Subject(StrEnum):
-    """The kind of object that a refused operation was about; the value is the metric's label."""
+    """The kind of object that a refused operation concerned, as a label value of the metric."""
 
     BROKER = "broker"
     CLUSTER = "cluster"
@@ -32,7 +32,7 @@ class Subject(StrEnum):
 
 
 class RefusedOperations:
-    """Counts and logs refused operations, by the kind of object that they were about."""
+    """Counts and logs operations that authorization refused, by the kind of their object."""
 
     def __init__(self, clock: Clock) -> None:
         self.counts = dict.fromkeys(Subject, 0)
@@ -62,7 +62,7 @@ class RefusedOperations:
 
 
 def shown_session(session: Session | None, nobody: str = "nobody") -> str:
-    """Return the roles of a peer and of a client behind the peer, for log lines."""
+    """Return the role of a peer, and of any client behind it, as text for log lines."""
     if session is None:
         return nobody
     role = quoted(session.principal.role)

@@ -1,4 +1,4 @@
-"""Middleware that authenticates and authorizes HTTP requests; a refused request gets 401."""
+"""Middleware that authenticates and authorizes HTTP requests; the answer to a refusal is 401."""
 
 from __future__ import annotations
 

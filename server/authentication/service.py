@@ -1,4 +1,4 @@
-"""Authentication service: a provider for each method, TLS certificates, and the anonymous role."""
+"""The authentication service: providers by method, TLS certificates, and the anonymous role."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class AuthenticationService:
         self._strict = strict
 
     def takes_time(self, method: str, data: bytes) -> bool:
-        """Return True if ``authenticate`` would block for the credentials without ``prepare``."""
+        """Return True if ``authenticate`` would block, hashing a password without ``prepare``."""
         passwords = self._passwords if method == BasicProvider.method else None
         return passwords is not None and passwords.takes_time(data)
 
@@ -76,7 +76,7 @@ class AuthenticationService:
             await self._passwords.prepare(self._passwords.http_data(headers), address)
 
     def authenticate(self, method: str, data: bytes, certificate: Certificate | None) -> Principal:
-        """Check the credentials of a CONNECT or AUTH_RESPONSE, and return the principal.
+        """Check the credentials of a CONNECT or AUTH_RESPONSE, and return the authenticated peer.
 
         A method without a provider gets the anonymous role; wrong credentials do not.
 
@@ -95,14 +95,14 @@ class AuthenticationService:
     def refreshed(
         self, before: Principal, data: bytes, certificate: Certificate | None
     ) -> Principal:
-        """Check fresh credentials of the same method as before, and return the principal.
+        """Check a peer's fresh credentials, by the method used before, and return the peer.
 
         Raises:
             AuthenticationError: The credentials are not accepted, or none were requested.
         """
         provider = self._providers.get(before.method)
         if provider is None:
-            raise AuthenticationError("credentials of a peer that had shown none")
+            raise AuthenticationError("the peer sent credentials, but connected without any")
         if self.takes_time(before.method, data):
             # Passwords do not expire, and the peer's own are known: no other password is hashed.
             raise AuthenticationError("another password than before", "INVALID_TOKEN")
@@ -111,7 +111,7 @@ class AuthenticationService:
     def authenticate_request(
         self, headers: Mapping[str, str], certificate: Certificate | None
     ) -> Principal:
-        """Check the credentials of an HTTP request, and return the principal.
+        """Check the credentials of an HTTP request, and return the authenticated peer.
 
         Without a method's name every provider is tried; if all fail, the request is anonymous, if
         an anonymous role is set.
@@ -144,7 +144,7 @@ class AuthenticationService:
         shown: bytes | Mapping[str, str],
         certificate: Certificate | None,
     ) -> Principal:
-        """Check credentials by one provider, count the outcome, and return the principal."""
+        """Check credentials by one provider, count success or failure, and return the peer."""
         counters = self.counters
         try:
             data = shown if isinstance(shown, bytes) else provider.http_data(shown)
@@ -204,7 +204,7 @@ class CertificateProvider:
     name = "AuthenticationProviderTls"
 
     def authenticate(self, data: bytes, certificate: Certificate | None) -> Principal:
-        """Return the principal named in the peer's certificate; ``data`` is ignored."""
+        """Return the peer that its TLS certificate names; ``data`` is ignored."""
         if not certificate:
             raise AuthenticationError("Failed to get TLS certificates from client", "INVALID_CERTS")
         for part in certificate.get("subject", ()):
@@ -216,5 +216,5 @@ class CertificateProvider:
         )
 
     def http_data(self, headers: Mapping[str, str]) -> bytes:
-        """Return empty credentials, as the certificate comes with the connection."""
+        """Return empty credentials, as TLS has already checked the peer's certificate."""
         return b""

@@ -1,4 +1,4 @@
-"""Authenticated sessions of connections, and the renewal of expired credentials."""
+"""A connection's authenticated peers, and the renewal of their expired credentials."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REFRESH_DATA = b"PulsarAuthRefresh"
 
 @dataclass(slots=True)
 class ClientSession:
-    """An authenticated peer and, behind a proxy, the original client.
+    """The authenticated peer of a connection and, if it is a proxy, the client behind it.
 
     Attributes:
         principal: The peer itself: a client, or a proxy.
@@ -45,20 +45,20 @@ class ClientSession:
 
     @property
     def checked_roles(self) -> tuple[str, ...]:
-        """The roles that must all be authorized: the peer's and, behind a proxy, the client's."""
+        """The roles that must all be authorized: the peer's, and that of a client behind it."""
         if self.original is None:
             return (self.principal.role,)
         return (self.principal.role, self.original.role)
 
     @property
     def watched(self) -> Principal:
-        """The principal whose expiry counts: the client's if authenticated here, else the peer."""
+        """The peer whose expiry counts: a client authenticated here, else the connected peer."""
         if self.original is not None and self.original_is_proved:
             return self.original
         return self.principal
 
     def renew(self, fresh: Principal) -> bool:
-        """Replace the credentials, or return False if the role differs."""
+        """Replace expired credentials by fresh ones; return False if their role differs."""
         before = self.watched.role
         if before and fresh.role != before:
             return False
@@ -71,7 +71,7 @@ class ClientSession:
 
 
 class Challenged(Protocol):
-    """A connection whose peer is asked for fresh credentials after expiry."""
+    """An interface with the members of a connection that CredentialRefresh needs."""
 
     peer: str
 
@@ -86,7 +86,7 @@ class Challenged(Protocol):
 
 
 class Refreshed(Challenged, Protocol):
-    """A connection whose peer may send fresh credentials.
+    """An interface of a connection whose peer may send fresh credentials.
 
     Attributes:
         refresh: Checks fresh credentials; None if authentication is off.
@@ -99,7 +99,7 @@ class Refreshed(Challenged, Protocol):
 
 
 def auth_response(cnx: Refreshed, command: pb.BaseCommand) -> None:
-    """Handle an AUTH_RESPONSE with fresh credentials.
+    """Handle a peer's AUTH_RESPONSE, which contains fresh credentials.
 
     If authentication is off, the connection is closed with an error, as recorded of a real broker.
     """
@@ -114,7 +114,7 @@ def auth_response(cnx: Refreshed, command: pb.BaseCommand) -> None:
 
 
 def fail_authentication(cnx: Challenged, reason: str) -> None:
-    """Log the reason, send the peer an authentication error, and close the connection."""
+    """Log why authentication failed, send the peer an error, and close the connection."""
     logger.warning("closing %s: %s: %s", cnx.peer, FAILED, reason)
     refuse_connection(cnx, pb.AuthenticationError, FAILED)
 
@@ -127,7 +127,7 @@ def refuse_connection(cnx: Challenged, code: pb.ServerError.ValueType, words: st
 
 
 class CredentialRefresh:
-    """Requests fresh credentials for a connection after the old credentials have expired.
+    """Requests fresh credentials from a connection's peer once the old ones have expired.
 
     Credentials without an expiry need no timer.
 
@@ -169,7 +169,7 @@ class CredentialRefresh:
         self._arm()
 
     def stop(self) -> None:
-        """Stop the periodic check for expiry; may be called repeatedly."""
+        """Stop checking periodically whether the credentials expired; may be called repeatedly."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -194,7 +194,7 @@ class CredentialRefresh:
             self._arm()
 
     def ask_if_expired(self) -> bool:
-        """Request fresh credentials if the old credentials have expired.
+        """Request fresh credentials from the peer if its present credentials have expired.
 
         A peer that cannot send any is disconnected.
 

@@ -61,7 +61,7 @@ class TokenProvider:
         self._signatures = jwt.PyJWS()
 
     def authenticate(self, data: bytes, certificate: Certificate | None) -> Principal:
-        """Check a token and return the principal."""
+        """Check a JSON web token, and return the peer that it authenticates."""
         if not data.strip():
             raise AuthenticationError("Blank token found", _NO_TOKEN)
         claims = self._claims(data)
@@ -90,7 +90,7 @@ class TokenProvider:
             ) from None
         if not isinstance(claims, dict):
             raise AuthenticationError(
-                "Failed to authentication token: its claims are no object", _INVALID
+                "Failed to authentication token: its claims are not a JSON object", _INVALID
             )
         return claims
 
@@ -101,7 +101,7 @@ class TokenProvider:
             raise ExpiredError("Failed to authentication token: it has expired", _INVALID)
         if begins_at_ms is not None and now_ms + skew_ms < begins_at_ms:
             raise AuthenticationError(
-                "Failed to authentication token: it does not hold yet", _INVALID
+                "Failed to authentication token: it is not valid yet", _INVALID
             )
         return expires_at_ms
 
@@ -137,7 +137,7 @@ class TokenProvider:
         return found, frozenset()
 
     def _check_text(self, *roles: str) -> None:
-        """Refuse roles with unpaired surrogates, which JSON allows but UTF-8 cannot encode."""
+        """Refuse a role with unpaired surrogates, which JSON allows but UTF-8 cannot encode."""
         try:
             "".join(roles).encode()
         except UnicodeEncodeError:
@@ -159,7 +159,7 @@ def _time_ms(claims: Mapping[str, Any], claim: str) -> int | None:
 
 
 def _seconds_of(value: object) -> float:
-    """Return the seconds since 1970 of a claim: a number, digits, or an ISO 8601 date."""
+    """Return a claim's time in seconds since 1970, from a number, digits, or an ISO 8601 date."""
     if isinstance(value, str):
         return (
             int(value)

@@ -1,1 +1,1 @@
-"""Configuration files of broker and proxy: their keys, with types, bounds and units."""
+"""The configuration of broker and proxy: its keys, with their types, bounds and units."""

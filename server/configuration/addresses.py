@@ -1,4 +1,4 @@
-"""Addresses of a server: the bind address, the address advertised to clients, and URLs."""
+"""Addresses of a server: where it listens, and the host and URLs that it tells clients."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class ServerUrls(NamedTuple):
 
     @property
     def any_service(self) -> str:
-        """The URL for Pulsar clients: the plain port's or, without a plain port, the TLS port's."""
+        """The URL for Pulsar clients: of the plaintext port or, without one, of the TLS port."""
         return self.service or self.service_tls
 
     @property
     def any_web(self) -> str:
-        """The URL for HTTP clients: the plain port's or, without a plain port, the TLS port's."""
+        """The URL for HTTP clients: of the plaintext port or, without one, of the TLS port."""
         return self.web or self.web_tls
 
     @property
@@ -46,7 +46,7 @@ class ServerUrls(NamedTuple):
         return self.any_web.partition("://")[2]
 
     def told(self) -> list[str]:
-        """Return all distinct URLs: the preferred service and web URL, then the TLS URLs."""
+        """Return the server's distinct URLs: preferred service and web URL, then the TLS URLs."""
         return list(dict.fromkeys(filter(None, (self.any_service, self.any_web, *self))))
 
 
@@ -79,7 +79,7 @@ def bind_address(checked: CheckedKeys) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Return True if a host can be reached from the same machine only."""
+    """Return True if only the same machine can connect to a host."""
     return host == "localhost" or (is_address(host) and ip_address(host).is_loopback)
 
 
@@ -93,7 +93,7 @@ def is_address(host: str) -> bool:
 
 
 def advertised_address(checked: CheckedKeys) -> str:
-    """Return the host advertised to clients: advertisedAddress, or else the bind address.
+    """Return the host that clients are told: advertisedAddress, or else the bind address.
 
     A server that listens on every address advertises the loopback's, which always works from this
     machine and from no other; a notice reports it.
@@ -114,7 +114,7 @@ def advertised_address(checked: CheckedKeys) -> str:
 
 
 def plain_port(checked: CheckedKeys, key: str) -> int | None:
-    """Return the port without TLS set by ``key``; None if disabled.
+    """Return the plaintext (non-TLS) port that setting ``key`` configures; None if disabled.
 
     It can be disabled only if the corresponding TLS port is set.
     """

@@ -1,4 +1,4 @@
-"""Pulsar's authentication keys, as immutable settings; secrets are referenced, not stored."""
+"""Pulsar's authentication keys as immutable settings, which name secrets but do not hold them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Source(str):
 
 
 class TokenSettings(NamedTuple):
-    """The configuration of token authentication.
+    """The configuration of authentication by JSON web tokens.
 
     Attributes:
         secret_key: tokenSecretKey; precedes the public key.
@@ -101,7 +101,7 @@ class AuthenticationSettings(NamedTuple):
 
 
 def with_token_prefix(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the configuration with tokenSettingPrefix removed from the names of token keys.
+    """Return the configuration after removing tokenSettingPrefix from the names of token keys.
 
     With a prefix Pulsar reads only the prefixed token keys.
     """
@@ -114,7 +114,7 @@ def with_token_prefix(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def authentication_settings(checked: CheckedKeys, *, proxy: bool) -> AuthenticationSettings | None:
-    """Return the authentication settings; None if authentication is off.
+    """Return the authentication settings of a server; None if authentication is off.
 
     Invalid values become problems of ``checked``.
     """
@@ -211,7 +211,7 @@ def _basic_source(checked: CheckedKeys) -> Source:
 
 
 def literal_refusal(key: str, value: str) -> str | None:
-    """Return an error if a value of ``--set`` is a secret, else None.
+    """Return an error text if a value given with ``--set`` is a secret, else None.
 
     All users of a machine can read its command lines.
     """

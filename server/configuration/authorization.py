@@ -32,7 +32,7 @@ class AuthorizationSettings(NamedTuple):
 
 
 def authorization_settings(checked: CheckedKeys, *, proxy: bool) -> AuthorizationSettings | None:
-    """Return the authorization settings; None if authorization is off.
+    """Return the authorization settings of a server; None if authorization is off.
 
     Invalid values become problems of ``checked``.
     """

@@ -1,4 +1,4 @@
-"""Settings shared by broker and proxy, declared beside their keys, in bytes and seconds."""
+"""Settings that broker and proxy share, each declared with its key; units: bytes, seconds."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _http_rate(checked: CheckedKeys) -> float:
 
 
 class LimitConfig(Settings):
-    """Limits on all clients together and on a single client, in bytes and seconds.
+    """Limits on clients: on all together and on each, in bytes and seconds.
 
     0 or less means unlimited.
 
@@ -93,21 +93,21 @@ OVERDRAFT_KEY = "floodgateTopicListOverdraftMaxBytes"
 
 
 class Profile(Enum):
-    """Which defaults a process uses: Floodgate's, or those of released Pulsar."""
+    """The choice between Floodgate's own defaults and those of released Pulsar."""
 
     PULSAR = "pulsar"
     FLOODGATE = "floodgate"
 
 
 class ResponseBuffers(Enum):
-    """Whether concurrent requests for the same topic list share its encoded bytes."""
+    """The choice whether concurrent requests for a topic list share its encoded bytes."""
 
     PRIVATE = "private"
     SHARED = "shared"
 
 
 class TopicListLimits(Settings):
-    """Memory limits of topic lists from their request until the response is sent.
+    """Limits on the memory of topic lists, from each request until its response is sent.
 
     Units: bytes and seconds. A maximum of 0 or less means no limit and no accounting, a queue size
     of 0 or less an unbounded queue, as upstream.
@@ -211,7 +211,7 @@ class ServerConfig(Settings):
 
     @classmethod
     def made(cls, known: KnownKeys, properties: Mapping[str, str]) -> Self:
-        """Return the configuration described by a file's keys and values.
+        """Return the configuration that the keys and values of a file describe.
 
         Raises:
             ConfigError: All problems, a sentence each.
@@ -226,17 +226,17 @@ class ServerConfig(Settings):
 
     @property
     def own_keys(self) -> tuple[str, ...]:
-        """Further keys, of a broker alone or of a proxy alone, in the server's info."""
+        """The keys that a server shows in its info because it is a broker, or a proxy."""
         return ()
 
     @property
     def connection_bounds(self) -> ConnectionBounds:
-        """The largest numbers of simultaneous client connections."""
+        """The largest allowed numbers of simultaneous client connections."""
         return ConnectionBounds()
 
 
 def _policy(checked: CheckedKeys, name: str) -> AdmissionPolicy | type[Admission]:
-    """Return the named built-in policy, or import its class.
+    """Return the admission policy that ``name`` selects: built-in, or an imported class.
 
     A class that cannot be used becomes a problem of ``checked``.
     """
@@ -250,7 +250,7 @@ def _policy(checked: CheckedKeys, name: str) -> AdmissionPolicy | type[Admission
 
 
 def _admission_rules(checked: CheckedKeys) -> AdmissionRules:
-    """Return the admission policy with the policy's limits; policy fifo has none."""
+    """Return the configured admission policy and its limits; policy fifo has no limits."""
     if not checked.is_set(POLICY_KEY):
         checked.choose(POLICY_KEY, "fifo" if checked.pulsar_compatible else "fair")
     policy = _policy(checked, checked.text(POLICY_KEY) or "")

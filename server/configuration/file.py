@@ -32,7 +32,7 @@ _NAMED_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def parse_setting(text: str) -> tuple[str, str]:
-    """Parse ``key=value`` from the command line.
+    """Parse a setting ``key=value`` from the command line.
 
     The value may contain ``=`` and may be empty.
 
@@ -60,7 +60,7 @@ def read_properties(path: Path) -> dict[str, str]:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a configuration file, unparsed.
+    """Return the text of a configuration file, without parsing it.
 
     Raises:
         ConfigError: The file cannot be opened, is too large, or is not UTF-8 text.
@@ -115,7 +115,7 @@ def parse_properties(text: str, source: str) -> dict[str, str]:
 
 
 def key_lines(text: str) -> dict[str, int]:
-    """Return for each key the number of the line that sets its value."""
+    """Return a dict from each key to the number of the line that sets it."""
     return {_unescaped(_split(line)[0]): number for number, line in _logical_lines(text)}
 
 
@@ -142,7 +142,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _goes_on(line: str) -> bool:
-    """Return True if a line continues on the next, as it ends in an odd number of backslashes."""
+    """Return True if the next line continues a line that ends in an odd number of backslashes."""
     return (len(line) - len(line.rstrip("\\"))) % 2 == 1
 
 
@@ -193,7 +193,7 @@ def _escape_value(match: re.Match[str]) -> str:
 
 
 def _shown(raw_key: str) -> str:
-    """Return only the beginning of a malformed key, as it may be a misplaced secret."""
+    """Return the beginning of a malformed key; the rest may be a misplaced secret."""
     return repr(
         raw_key if len(raw_key) <= _SHOWN_CHARACTERS else f"{raw_key[:_SHOWN_CHARACTERS]}..."
     )

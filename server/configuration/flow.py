@@ -35,7 +35,7 @@ _SLOW_PEERS = SlowPeerRules()
 
 
 def _water_marks(checked: CheckedKeys) -> WriteBufferMarks:
-    """Return the high and low water marks; a low mark above the high mark becomes a problem.
+    """Return the high and low water marks of outbound buffers; refuse a low mark above the high.
 
     Source: PIP-434. Differs: upstream accepts such a pair and then refuses every connection.
     """
@@ -55,7 +55,7 @@ def _water_marks(checked: CheckedKeys) -> WriteBufferMarks:
 
 
 def _cooldown(checked: CheckedKeys) -> CooldownRules:
-    """Return the request rate allowed after a pause.
+    """Return the request rate that a connection is limited to after a pause.
 
     The keys of released Pulsar are preferred to those of the proposal.
     """
@@ -78,7 +78,7 @@ def _cooldown(checked: CheckedKeys) -> CooldownRules:
 
 
 class FlowConfig(Settings):
-    """The flow control settings of a process's connections.
+    """The flow control settings for a process's connections.
 
     Profile ``pulsar`` pauses and closes no connection by itself, as upstream.
     """
@@ -106,7 +106,7 @@ class FlowConfig(Settings):
 
     @property
     def rules(self) -> FlowRules:
-        """The rules for pausing a connection, and for the rate of requests after a pause."""
+        """The rules for pausing a connection, and for its request rate after the pause."""
         return FlowRules(
             self.marks, self.pause_if_unwritable, self.cooldown, self.max_response_bytes
         )

@@ -1,4 +1,4 @@
-"""Types of configuration keys, whose values are parsed as by Pulsar's configuration loader.
+"""Types of configuration keys, which parse values as Pulsar's configuration loader does.
 
 Java's printed defaults (``Optional[6650]``, ``Optional.empty``, ``[a, b]``, ``null``) are read as
 the values they represent.
@@ -61,7 +61,7 @@ class KnownKey:
 
     @cached_property
     def default_value(self) -> Value:
-        """The default, parsed to the key's type; None without a default."""
+        """The key's default, parsed to the key's type; None without a default."""
         return None if self.default is None else self._typed(self.default.strip())
 
     @property
@@ -86,7 +86,7 @@ class KnownKey:
 
     @property
     def expected(self) -> str:
-        """A phrase that describes the accepted values, for the end of an error message."""
+        """A phrase that describes the key's valid values, to end an error message."""
         if self.values:
             own = ", or a class of Python, module:Class" if self.or_class else ""
             return f"one of {', '.join(self.values)}{own}"
@@ -98,7 +98,7 @@ class KnownKey:
         return f"{kind}{self._range_sentence()}"
 
     def same_as_default(self, value: Value) -> bool:
-        """Return True if ``value`` equals the default, whatever the order of a Set."""
+        """Return True if ``value`` equals the key's default; a Set may be in any order."""
         default = self.default_value
         if isinstance(default, tuple) and isinstance(value, tuple) and self.type == "Set":
             return set(default) == set(value)

@@ -68,7 +68,7 @@ class KnownKeys:
         return self._by_name[key]
 
     def check(self, properties: Mapping[str, str]) -> CheckedKeys:
-        """Validate a configuration, collecting its problems and notices instead of raising."""
+        """Validate a configuration; collect its problems and notices instead of raising."""
         checked = CheckedKeys(self, properties)
         unknown: list[str] = []
         for key, text in properties.items():
@@ -126,7 +126,7 @@ class CheckedKeys:
         self._read: set[str] = set()
 
     def take(self, known: KnownKey, text: str) -> None:
-        """Parse and store a key's value.
+        """Parse and store the value that the configuration gives to a key.
 
         An invalid value becomes a problem, and the default is used instead.
 
@@ -150,22 +150,22 @@ class CheckedKeys:
             )
 
     def refuse(self, sentence: str) -> None:
-        """Record a problem that makes the configuration unusable, unless recorded already."""
+        """Record a problem that makes the configuration unusable, unless already recorded."""
         if sentence not in self.problems:
             self.problems.append(sentence)
 
     def warn(self, sentence: str) -> None:
-        """Record a warning to log at startup, unless recorded already."""
+        """Record a warning about the configuration to log at startup, unless already recorded."""
         notice = Notice("warning", sentence)
         if notice not in self.notices:
             self.notices.append(notice)
 
     def inform(self, sentence: str) -> None:
-        """Record a sentence to log at startup at level info."""
+        """Record a sentence about the configuration, to log at startup at level info."""
         self.notices.append(Notice("info", sentence))
 
     def knows(self, key: str) -> bool:
-        """Return True if this kind of server (broker or proxy) has the key."""
+        """Return True if this kind of server (broker or proxy) has a key of that name."""
         return key in self._known
 
     def is_set(self, key: str) -> bool:
@@ -178,7 +178,7 @@ class CheckedKeys:
         return self.text("floodgateProfile") == "pulsar"
 
     def choose(self, key: str, value: Value) -> None:
-        """Override a key's value, since its default depends on the profile or the machine."""
+        """Override a key's value by one that depends on the profile or the machine."""
         self._chosen[key] = value
 
     def shown(self, key: str) -> str:
@@ -189,14 +189,14 @@ class CheckedKeys:
         return "" if value is None else str(value)
 
     def as_given(self, key: str) -> str:
-        """Return a key's value in the operator's spelling, or else its effective value as text."""
+        """Return a key's value as the operator wrote it, or else its effective value as text."""
         text = self.properties.get(key, "").strip()
         if key in self._chosen:
             return self.shown(key)
         return text if text not in ("", "null") else self._known[key].default or ""
 
     def value(self, key: str) -> Value:
-        """Return a key's effective value, and note that the key has an effect."""
+        """Return a key's effective value, and record that some code has read the key."""
         self._read.add(key)
         for values in (self._chosen, self._given):
             if key in values:
@@ -227,7 +227,7 @@ class CheckedKeys:
         return value if isinstance(value, tuple) else ()
 
     def without_effect(self) -> tuple[str, ...]:
-        """Return the keys set to a value other than the default, but never read by any code."""
+        """Return the keys that are not at their default although no code has read them."""
         return tuple(
             key
             for key, value in self._given.items()
@@ -235,7 +235,7 @@ class CheckedKeys:
         )
 
     def finish(self) -> tuple[Notice, ...]:
-        """Return all notices to log, after adding one about the keys without effect."""
+        """Return all notices to log, with an added one about keys without effect."""
         ignored = self.without_effect()
         if ignored:
             self.inform(f"keys without effect here: {_listed(ignored)}")
@@ -249,7 +249,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def refuse_true(checked: CheckedKeys, keys: Mapping[str, str]) -> None:
-    """Add a problem for each of ``keys`` set to true, as the feature is unsupported."""
+    """Report a problem for each of ``keys`` that is true, as the feature is unsupported."""
     for key, feature in keys.items():
         if checked.flag(key):
             checked.refuse(f"{key}=true: this version does not support {feature}; set it to false")

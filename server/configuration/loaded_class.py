@@ -1,4 +1,4 @@
-"""Import of classes named in a configuration as ``module:Class``."""
+"""Import of the classes that a configuration names as ``module:Class``."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def loaded_class(path: str, base: type[BaseT], methods: Sequence[str] = ()) -> t
 
 
 def told(error: BaseException) -> str:
-    """Return an exception's type and text, made safe and short enough for a response."""
+    """Return an exception's type and text, made safe and short enough to send in a response."""
     try:
         text = f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 - even its text may be broken

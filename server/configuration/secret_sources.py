@@ -1,4 +1,4 @@
-"""Loading of secrets and keys from the files or variables named in a configuration.
+"""Loading of secrets and keys from the files or environment variables that settings name.
 
 A value is ``file:///path``, a path, ``env:NAME`` (Floodgate's own), ``data:;base64,...`` or base64.
 """
@@ -32,14 +32,14 @@ class KeySourceError(Exception):
 
 
 def is_literal(source: str) -> bool:
-    """Return True if a value is a secret rather than the name of a secret's source."""
+    """Return True if a value is itself a secret, rather than the place of one."""
     text = source.strip()
     is_place = text.startswith(_PLACES) and not _LIKE_A_PATH.fullmatch(text)
     return bool(text) and not is_place and not _is_path(text)
 
 
 def _is_path(text: str) -> bool:
-    """Return True if a file of the name exists; False if the name is invalid or too long."""
+    """Return True if a file with this name exists; False if the name is invalid or too long."""
     # Not pathlib's, which raises for a key of more than 255 characters, with the key in the
     # message.
     return os.path.exists(text)
@@ -51,7 +51,7 @@ def has_password(url: str) -> bool:
 
 
 def read_source(source: str) -> bytes:
-    """Return the content of the file or variable named by a value, or the decoded value.
+    """Return the content of the file or variable that a value names, or the decoded value.
 
     Raises:
         KeySourceError: The source cannot be read.
@@ -78,9 +78,9 @@ def read_source(source: str) -> bytes:
 
 
 def read_key(source: str, *, may_be_pem: bool) -> bytes:
-    """Return the bytes of a key.
+    """Return the bytes of a key, from the place that a configuration value names.
 
-    A variable with plain text, such as a path, is refused.
+    An environment variable that holds plain text, such as a path, is refused.
 
     Args:
         source: See ``read_source``.
@@ -118,7 +118,7 @@ def _held(name: str) -> str:
 
 
 def _decoded(text: str) -> bytes:
-    """Decode a variable's text: a data URL or base64; any further text is returned as bytes."""
+    """Decode an environment variable's text: a data URL, base64, or else plain text as bytes."""
     if text.startswith(_DATA):
         return _data(text)
     try:

@@ -1,4 +1,4 @@
-"""Groups of settings, with fields declared together with their configuration keys.
+"""Groups of settings, whose fields are declared together with their configuration keys.
 
 A group is a frozen dataclass. Each field is a row, which reads its key::
 
@@ -80,7 +80,7 @@ def Group(of: type[Settings]) -> Any:
 )
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Base class of a group of settings read from configuration keys."""
+    """Base class of groups of settings, whose fields are read from configuration keys."""
 
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True, kw_only=True)(cls)
@@ -98,12 +98,12 @@ class Settings:
 
     @classmethod
     def dynamic_keys(cls) -> Iterator[str]:
-        """Yield the keys that can change at run time, although not in released Pulsar."""
+        """Yield the group's keys that can change at run time here, but not in released Pulsar."""
         for row in fields(cls):
             yield from row.metadata.get("dynamic", ())
 
     def copied(self) -> Self:
-        """Return a deep copy, independent of later changes of the group."""
+        """Return a deep copy of the group, which later changes of the group do not affect."""
         groups = {row.name: getattr(self, row.name) for row in fields(self)}
         copies = {
             name: group.copied() for name, group in groups.items() if isinstance(group, Settings)
@@ -111,7 +111,7 @@ class Settings:
         return replace(self, **copies)
 
     def become(self, other: Self) -> None:
-        """Copy the values of ``other`` into the group, for all objects that refer to the group."""
+        """Copy the values of ``other`` into this group, for every object that refers to it."""
         for row in fields(self):
             mine, new = getattr(self, row.name), getattr(other, row.name)
             if isinstance(mine, Settings):

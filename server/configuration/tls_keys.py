@@ -1,4 +1,4 @@
-"""Pulsar's TLS keys, as settings of a server's ports and of connections to brokers.
+"""Pulsar's TLS keys as settings, for a server's ports and for connections to brokers.
 
 Key stores (JKS, PKCS12) and custom factories are refused if TLS is enabled: ignoring them would
 leave a server with other certificates than its operator believes.
@@ -69,7 +69,7 @@ def port_tls(checked: CheckedKeys, port_key: str, *, web: bool) -> ServerTlsSett
 
 
 def broker_tls(checked: CheckedKeys) -> ClientTlsSettings | None:
-    """Return the TLS settings of connections to brokers; None unless tlsEnabledWithBroker."""
+    """Return the TLS settings for connections to brokers; None if tlsEnabledWithBroker is off."""
     if not checked.flag("tlsEnabledWithBroker"):
         return None
     own = "brokerClient"
@@ -111,7 +111,7 @@ def _refuse_java(checked: CheckedKeys, prefix: str, store_key: str, factory_key:
 
 
 def _spoken(checked: CheckedKeys, prefix: str) -> tuple[tuple[str, ...], CipherChoice]:
-    """Return the allowed TLS protocols and ciphers; by default, those of OpenSSL."""
+    """Return the TLS protocols and ciphers that the configuration allows; OpenSSL's by default."""
     protocols_key, ciphers_key = f"{prefix}Protocols", f"{prefix}Ciphers"
     protocols = _protocols(checked, protocols_key)
     ciphers = _ciphers(checked, ciphers_key)

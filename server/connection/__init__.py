@@ -1,1 +1,1 @@
-"""A client's connection to a broker or proxy."""
+"""A client's connection to a broker or proxy: dispatch of commands, limits, listeners."""

@@ -1,4 +1,4 @@
-"""Table of a server's commands, each with a handler and the legal states."""
+"""Table of the commands that a server accepts, each with its handler and the legal states."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FrameHandler = Callable[[Any, "Frame"], object]
 
 
 class HasState(Protocol):
-    """A connection with a state, on which the legal commands depend."""
+    """A connection that is in a state, which decides which commands are legal."""
 
     @property
     def state(self) -> Enum:
@@ -29,7 +29,7 @@ class HasState(Protocol):
 
 
 class Row(NamedTuple):
-    """A command with its handler and legal states.
+    """A command, with its handler and the states of a connection in which it is legal.
 
     Attributes:
         kind: The type of the command.
@@ -43,7 +43,7 @@ class Row(NamedTuple):
 
 
 class FrameRow(NamedTuple):
-    """A command with a payload; its handler receives the unparsed frame.
+    """A command with a payload, whose handler receives the unparsed frame.
 
     Attributes:
         kind: The type of the command.
@@ -57,7 +57,7 @@ class FrameRow(NamedTuple):
 
 
 class CommandTable:
-    """The legal commands in each state of a connection.
+    """The commands that are legal in each state of a connection.
 
     Args:
         rows: The commands.
@@ -81,11 +81,11 @@ class CommandTable:
         self._legal_frames = {state: self._frames_in(state) for state in type(handshake[0])}
 
     def legal_in(self, state: Enum) -> Mapping[int, Handler]:
-        """Return the handler of each command legal in a state."""
+        """Return a dict of the commands that are legal in a state, with their handlers."""
         return self._legal[state]
 
     def frames_in(self, state: Enum) -> Mapping[int, FrameHandler]:
-        """Return the handler of each command with a payload legal in a state."""
+        """Return a dict of the commands with a payload legal in a state, with their handlers."""
         return self._legal_frames[state]
 
     def _frames_in(self, state: Enum) -> dict[int, FrameHandler]:
@@ -96,7 +96,7 @@ class CommandTable:
 
 
 def close_for_illegal(cnx: HasState, kind: int, _: Frame) -> None:
-    """Raise the error that closes a connection after an illegal command.
+    """Raise the error that closes a connection after a command that is illegal in its state.
 
     Raises:
         RemoteProtocolError: Always.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class ConnectionCounters:
-    """Counts of connections opened, accepted or refused after CONNECT, and closed.
+    """Counts of connections that clients opened, that were accepted or refused, and that ended.
 
     Source: upstream's ConnectionMetrics; created_total may exceed success and failure together,
     because a connection may end without ever sending CONNECT.

@@ -1,4 +1,4 @@
-"""Rules of client connections, and the flow control objects shared by connections."""
+"""The rules for client connections, and the flow control objects that connections share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionRules:
-    """How connections behave, which differs between the profiles floodgate and pulsar.
+    """Rules for client connections that differ between profiles floodgate and pulsar.
 
     Attributes:
         parse: Parses the bytes of a command.
@@ -62,7 +62,7 @@ PULSAR_RULES = ConnectionRules(
 
 @dataclass(slots=True)
 class FlowParts:
-    """The flow control objects shared by all connections of a process.
+    """The flow control objects that all connections of a process share.
 
     Attributes:
         clock: The source of time.

@@ -1,4 +1,4 @@
-"""Keep-alive, which closes the connections of dead clients, and an immediate check of a client."""
+"""Keep-alive, which closes connections of dead clients, and a check if a client is alive now."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class KeepAliveTimer:
         self._unanswered_pings = 0
 
     def start(self) -> None:
-        """Schedule the next check of the peer."""
+        """Schedule the next check that the peer is alive."""
         flow = self._flow
         if flow.keep_alive_seconds > 0:
             self._timer = flow.clock.call_at(flow.clock.now() + flow.keep_alive_seconds, self._tick)
 
     def stop(self) -> None:
-        """Cancel the next check of the peer."""
+        """Cancel the next check that the peer is alive."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -112,7 +112,7 @@ class LivenessCheck:
         self._heard: asyncio.Future[bool] | None = None
 
     async def lives(self, seconds: float) -> bool:
-        """Return True once the client sends any frame.
+        """Return True as soon as the client sends any frame; False if it does not in time.
 
         After ``seconds`` of silence its connection is closed, and the result is False.
         """
@@ -127,7 +127,7 @@ class LivenessCheck:
             return False
 
     def heard(self) -> None:
-        """End the check, as the client sent a frame and so is alive."""
+        """End the check with success, as the client sent a frame and so is alive."""
         self._settle(lives=True)
 
     def lost(self) -> None:

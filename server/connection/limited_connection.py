@@ -1,4 +1,4 @@
-"""Limits of a client's connection: number of connections, handshake deadline, request rate."""
+"""Limits on clients' connections: number of connections, handshake deadline, request rate."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class LimitedPeer(Protocol):
-    """The part of a connection used by the limits."""
+    """An interface with the members of a connection that the limits need."""
 
     peer: str
     closed: bool
@@ -45,15 +45,15 @@ class LimitedPeer(Protocol):
 
     @property
     def decoder(self) -> FrameDecoder:
-        """The decoder, which buffers the received part of an incomplete frame."""
+        """The decoder of received frames, which buffers an incomplete frame."""
 
     @property
     def sender(self) -> Sender:
-        """The sender of bytes to the client."""
+        """The object that sends bytes to the client."""
 
 
 class LimitedConnection:
-    """Applies the limits on clients to a single connection."""
+    """Applies the limits on clients to one connection."""
 
     def __init__(self, cnx: LimitedPeer, limits: ClientLimits, clock: Clock) -> None:
         self._cnx = proxy(cnx)
@@ -65,7 +65,7 @@ class LimitedConnection:
         self._rate = Rate(a_second, clock) if a_second > 0 else None
 
     def accepted(self) -> str | None:
-        """Count the connection, and start the handshake deadline.
+        """Count the new connection, and start its handshake deadline.
 
         Returns the reason for a refusal if there are too many connections, else None.
         """
@@ -75,7 +75,7 @@ class LimitedConnection:
         return self._limits.connections.opened(self._counted_as)
 
     def lost(self) -> None:
-        """Stop counting the connection.
+        """Stop counting the connection against the limits.
 
         May be called repeatedly, and before ``accepted``.
         """
@@ -97,11 +97,11 @@ class LimitedConnection:
         return True
 
     def keeps(self, frame_number: int, size_bytes: int) -> None:
-        """Set the size of the incomplete frame in bytes, for the limit on all connections."""
+        """Count the buffered bytes of an incomplete frame toward the limit of all connections."""
         self._limits.unfinished.keeps(self, frame_number, size_bytes)
 
     def keeps_first(self, size_bytes: int) -> None:
-        """Set the bytes buffered before CONNECT completes, for the limit on all connections."""
+        """Count the bytes buffered before CONNECT toward the limit of all connections."""
         self._limits.first.keeps(self, 0, size_bytes)
 
     def unfinished_too_long(self, size_bytes: int, most_bytes: int) -> None:

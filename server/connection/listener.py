@@ -1,4 +1,4 @@
-"""Listening sockets; the error for an address that cannot be bound says what to do.
+"""Listening sockets; if an address cannot be bound, the error says what to do.
 
 SO_SNDBUF is set on the listening socket, before it listens: accepted connections inherit it, on
 asyncio and uvloop alike, before their first byte is sent.
@@ -42,7 +42,7 @@ _REMEDIES = {
 
 
 class AcceptsConnections(Protocol):
-    """The part of an event loop's server object used by a listener."""
+    """An interface with the methods of an event loop's server that a listener calls."""
 
     def close(self) -> None:
         """Stop accepting connections."""
@@ -63,13 +63,13 @@ class Listener:
     servers: tuple[AcceptsConnections, ...]
 
     def close(self) -> None:
-        """Stop accepting; open connections stay open. May be called repeatedly."""
+        """Stop accepting connections; those that are open stay open."""
         for server in self.servers:
             server.close()
 
 
 class Listen(Protocol):
-    """A function that listens on an address: ``listen`` below, or a substitute in tests."""
+    """The type of functions that listen on an address: ``listen``, or a substitute in tests."""
 
     async def __call__(
         self,
@@ -137,14 +137,14 @@ async def listen(  # noqa: PLR0913 - each is one thing that a listener has
 
 
 class _Refused(asyncio.Protocol):
-    """Closes a connection at once, as the connection's real protocol failed to start."""
+    """A protocol that closes its connection at once, as making the real protocol failed."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         cast("asyncio.Transport", transport).abort()
 
 
 def _made(factory: Callable[[], asyncio.BaseProtocol]) -> asyncio.BaseProtocol:
-    """Make a connection's protocol; after an error, a protocol that closes the connection.
+    """Return a new protocol for a connection; if making it fails, one that closes the connection.
 
     An error must not be raised, because uvloop would stop the listener.
     """

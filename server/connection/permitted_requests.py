@@ -1,4 +1,4 @@
-"""Requests in flight on a connection, each holding a lookup permit until answered."""
+"""Requests in flight on a connection; each holds a lookup permit until it is answered."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ logger = logging.getLogger(__name__)
 
 
 class RequestTasks:
-    """The running tasks of a connection's requests, canceled when the connection is lost.
+    """The running tasks of a connection's requests, cancelled when the connection is lost.
 
-    A connection's requests end with it: ``cancel_all`` is called in the turn of the disconnect.
-    (Not asyncio's TaskGroup, because a failed request must not cancel its siblings, and because
-    the group would need a task for each of thousands of idle connections.)
+    A connection's requests end with it: ``cancel_all`` is called in the event-loop iteration of the
+    disconnect. (Not asyncio's TaskGroup, because a failed request must not cancel its siblings, and
+    because the group would need a task for each of thousands of idle connections.)
 
     Bound: each request holds a slot of the lookup semaphore.
 
@@ -69,7 +69,7 @@ class RequestTasks:
             self._on_error(request_id, f"{type(error).__name__}: {error}")
 
     def cancel_all(self) -> None:
-        """Cancel all requests of the connection, and so release their permits and memory."""
+        """Cancel all requests of the connection, which releases their permits and memory."""
         for task in list(self._tasks):
             task.cancel()
 
@@ -94,7 +94,7 @@ class Request(NamedTuple):
 
 
 class PermitRules(NamedTuple):
-    """The lookup permits of a process, which limit the concurrent requests.
+    """The lookup permits of a process, which limit the number of concurrent requests.
 
     Attributes:
         lookups: The semaphore of the permits.
@@ -119,7 +119,7 @@ class PermittedRequests:
 
     @property
     def _cnx(self) -> ServedConnection:
-        """The connection, which owns the permits; a strong reference instead of a weak proxy."""
+        """The connection that owns the permits, as a strong reference."""
         cnx = self._owner()
         if cnx is None:
             raise ReferenceError("a request has outlived its connection")

@@ -1,4 +1,4 @@
-"""Exceptions by which handlers refuse a request, and the commands and texts of the responses."""
+"""Exceptions that refuse a request, and the texts and commands that tell the client."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ text. After TooManyRequests, ServiceNotReady or MetadataError they retry, as for
 
 
 class RequestError(Exception):
-    """Raised by a handler to answer a request with an error.
+    """An exception by which a handler answers a request with an error.
 
     Attributes:
         server_error: Pulsar's error code.
@@ -40,7 +40,7 @@ class RequestError(Exception):
 
 
 class UnansweredRequestError(Exception):
-    """Raised in profile pulsar to leave a request unanswered, as recorded of a real broker.
+    """An exception by which profile pulsar leaves a request unanswered, as a real broker does.
 
     Every topic-list request of a namespace and mode is such a request once its first exceeded the
     heap limit: with a pattern that matches nothing, with a hash, and even after the namespace has
@@ -52,7 +52,7 @@ ErrorBuilder = Callable[[int, pb.ServerError.ValueType, str], pb.BaseCommand]
 
 
 class ErrorForm(NamedTuple):
-    """Builds the error responses of a kind of request.
+    """Builds error responses to one kind of request.
 
     Attributes:
         build: Builds the response for an error of this server.
@@ -71,7 +71,7 @@ class ErrorForm(NamedTuple):
 
 
 def not_granted(error: PermitAcquireError | None, text: str) -> RequestError:
-    """Return the error for a request that was granted no memory.
+    """Return the error for a request to which the memory limiter granted no memory.
 
     Its text is the admission policy's own reason, or else ``text``.
     """
@@ -80,7 +80,7 @@ def not_granted(error: PermitAcquireError | None, text: str) -> RequestError:
 
 
 def oversized_text(what: str, error: PermitTooLargeError, limit_type: LimitType, whose: str) -> str:
-    """Return the error text for an object larger than the whole memory limit.
+    """Return the error text for an object that is larger than the whole memory limit.
 
     Args:
         what: The name of the oversized object, such as "heap estimate".
@@ -97,7 +97,7 @@ def oversized_text(what: str, error: PermitTooLargeError, limit_type: LimitType,
 
 
 def frame_text(size_bytes: int, limit_bytes: int) -> str:
-    """Return the error text for a response larger than the largest frame.
+    """Return the error text for a response larger than the largest allowed frame.
 
     Args:
         size_bytes: Size of the frame.
@@ -110,5 +110,5 @@ def frame_text(size_bytes: int, limit_bytes: int) -> str:
 
 
 def illegal_argument_text(error: PermitTooLargeError) -> str:
-    """Return a real broker's text for refusing more memory than the limit."""
+    """Return a real broker's error text for a request of more memory than the limit."""
     return f"java.lang.IllegalArgumentException: {error}"

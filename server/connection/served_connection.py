@@ -1,4 +1,4 @@
-"""A client's connection to broker or proxy: dispatch of commands, flow control, keep-alive, close.
+"""A client's connection to a broker or proxy: it dispatches commands, and limits the client.
 
 Whatever the peer does, its connection's resources are released: a slow reader is paused, a
 non-reading peer is closed, a disconnect is detected.
@@ -44,17 +44,17 @@ _NOT_COUNTED = (_PING_TYPE, pb.BaseCommand.SEND, pb.BaseCommand.ACK, pb.BaseComm
 
 
 class FrameFaults(Protocol):
-    """The injected faults that apply to a connection's received frames; see server.faults."""
+    """An interface with the methods of injected faults that a client's connection calls."""
 
     def frame(self, frame: Frame) -> Frame | None:
-        """Return the frame to handle, possibly changed by a fault; None to skip the frame."""
+        """Return the received frame to process, possibly changed by a fault; None to drop it."""
 
     def lost(self) -> None:
         """Discard the delayed frames of a lost connection."""
 
 
 class ServedConnection(Connection):
-    """A client's connection to a broker or proxy.
+    """Base class of a client's connection to a broker or proxy.
 
     Attributes:
         progress: How fast the client has read so far.
@@ -176,16 +176,16 @@ class ServedConnection(Connection):
         self.sender.reset()
 
     def begin_drain(self) -> None:
-        """Ignore further requests from the client, as the server is shutting down."""
+        """Ignore the client's further requests, as the server is shutting down."""
         self.take_no_more()
 
     async def drain(self) -> None:
-        """Ignore further requests, and close; subclasses first answer requests in flight."""
+        """Ignore further requests, then close; subclasses answer requests in flight before."""
         self.take_no_more()
         self.close()
 
     def becomes_pipe(self) -> None:
-        """Make the connection one end of a pipe, read only as fast as the far end accepts bytes.
+        """Become one end of a pipe, which reads only as fast as the far end accepts bytes.
 
         The pipe's ends exchange keep-alives themselves, and unread bytes must not pause reading
         from the peer: its frames may be a precondition of its reading.
@@ -197,7 +197,7 @@ class ServedConnection(Connection):
             self._flow = None
 
     def stands_for_many(self) -> None:
-        """Lift the limits of a single client, as the peer announced itself as a proxy.
+        """Lift the limits on a single client, as the peer announced itself as a proxy.
 
         A waiting client must not block the rest, so that neither a connection's budget nor the
         cooldown applies; in profile pulsar the cooldown does.
@@ -245,7 +245,7 @@ class ServedConnection(Connection):
         self._limits.keeps(self.intake.frames_seen, counted)
 
     def frame_received(self, frame: Frame) -> None:
-        """Handle a received frame, unless an injected fault drops or delays it."""
+        """Process a received frame, unless an injected fault drops or delays it."""
         if self.faults is not None:
             left = self.faults.frame(frame)
             if left is None:
@@ -254,7 +254,7 @@ class ServedConnection(Connection):
         self.handle_frame(frame)
 
     def handle_frame(self, frame: Frame) -> None:
-        """Dispatch a frame's command to the handler, and count it against the rate limits.
+        """Pass a frame's command to its handler, and count it against the rate limits.
 
         The state table is checked before parsing, and again for the parsed type.
         """
@@ -279,7 +279,7 @@ class ServedConnection(Connection):
             handler(self, command)
 
     def _count(self, kind: int) -> None:
-        """Count a command against the limited request rate that follows a pause.
+        """Count a command against the request rate that applies after a pause.
 
         The answer to a PING is not counted: it proves that the peer reads.
 
@@ -305,7 +305,7 @@ class ServedConnection(Connection):
         self._flow_parts.slow_peers.sent(self)
 
     def answer_ping(self) -> None:
-        """Send a PONG, unless one is already queued and a single PONG suffices."""
+        """Answer a PING with a PONG, unless a queued PONG answers it already."""
         if self._pong_is_queued and self._rules.answers_pings_once:
             return
         self._pong_is_queued = True
@@ -329,13 +329,13 @@ class ServedConnection(Connection):
         return ""
 
     def close_producers(self, producer_id: int | None) -> None:
-        """Close a producer, or all for None; without effect on a server without producers."""
+        """Close one producer, or all if given None; a no-op on a server without producers."""
 
     def close_consumers(self, consumer_id: int | None) -> None:
-        """Close a consumer, or all for None; without effect on a server without consumers."""
+        """Close one consumer, or all if given None; a no-op on a server without consumers."""
 
     def move_topic(self, topic: str, to: str | None) -> None:
-        """Move a topic to another broker; without effect on a server without topics."""
+        """Move a topic to another broker; a no-op on a server without topics."""
 
     # -- reading and liveness -----------------------------------------------------------------
 
@@ -345,7 +345,7 @@ class ServedConnection(Connection):
         return self.outbound.writable
 
     def sample_progress(self, now: float) -> None:
-        """Record how many bytes the peer has acknowledged; see limiter.slow_peers.eviction."""
+        """Record the peer's number of acknowledged bytes; see limiter.slow_peers.eviction."""
         least_bytes = 1 if self.many_clients else WORTHY_BYTES
         self.progress.sample(
             self.sender.acknowledged_bytes(),
@@ -377,5 +377,5 @@ def ping(cnx: ServedConnection, command: pb.BaseCommand) -> None:
 
 
 def pong(_: ServedConnection, command: pb.BaseCommand) -> None:
-    """Handle a PONG, to which no answer is due."""
+    """Accept a PONG, which needs no answer."""
     with_body(command, "pong")

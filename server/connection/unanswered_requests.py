@@ -1,4 +1,4 @@
-"""Counts and log lines of the requests that profile pulsar never answers."""
+"""Counts and log lines of requests that profile pulsar leaves unanswered on purpose."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMESPACE_CHARACTERS = 200
 
 
 class UnansweredRequests:
-    """Counts and logs requests that get no answer, as recorded of a real broker and proxy.
+    """Counts and logs requests left unanswered, as a real broker and proxy leave them.
 
     Each is counted, and logged with a line of its own, up to LINES_PER_PERIOD in PERIOD_SECONDS;
     the first line of the next period has the number of unlogged requests.
@@ -37,7 +37,7 @@ class UnansweredRequests:
         self.total = 0
 
     def left(self, namespace: str, peer: str, reason: str) -> None:
-        """Count an unanswered request, and log it unless too many were logged recently."""
+        """Count a request left unanswered, and log it unless many were logged recently."""
         self.total += 1
         now = self._clock.now()
         if now >= self._period_ends_at:

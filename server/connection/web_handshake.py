@@ -1,4 +1,4 @@
-"""Connections of a web port until their TLS handshake ends.
+"""Connections of a web port while their TLS handshake is in progress.
 
 The event loop's TLS does not expose handshakes in progress: a drain could not end them. So each
 connection is accepted without TLS and handed to the loop's TLS in a task, which can be cancelled.
@@ -57,7 +57,7 @@ class WebHandshake(asyncio.Protocol):
         self.peer = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take over the socket before the plain transport reads, and start the TLS handshake."""
+        """Take the socket over before its transport reads, and start the TLS handshake."""
         # uvloop's are not asyncio.Transport by name; even if paused here, they would read.
         plain = cast("asyncio.Transport", transport)
         name = plain.get_extra_info("peername")
@@ -78,7 +78,7 @@ class WebHandshake(asyncio.Protocol):
         self._shaking.cancel()
 
     def reset(self) -> None:
-        """Cancel the handshake, and close by a TCP reset, to free the kernel's buffers."""
+        """Cancel the handshake, and close with a TCP reset, to free the kernel's buffers."""
         # It may have ended in this turn.
         with suppress(OSError):
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)

@@ -1,7 +1,7 @@
-"""Actions of injected faults on a connection, a function for each action.
+"""The actions of injected faults on a connection; each action is a function.
 
-Each returns the frame to handle now, possibly a different frame, or None. An error response has the
-form that the command's client accepts as an error.
+Each function returns the frame to process now, possibly a different frame, or None. An error
+response has the form that the command's client accepts as an error.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _CHECKSUM_MAGIC = b"\x0e\x01"
 
 
 class Faulty(Client, Protocol):
-    """The part of a client's connection that injected faults use."""
+    """An interface with the members of a client's connection that injected faults use."""
 
     def is_legal(self, kind: int) -> bool:
         """Return True if a command of this type is legal in the connection's present state."""
@@ -61,23 +61,23 @@ class Faulty(Client, Protocol):
         """Close the connection immediately."""
 
     def take_no_more(self) -> None:
-        """Ignore further frames from the client; earlier requests are still answered."""
+        """Ignore the client's further frames; earlier requests are still answered."""
 
     async def drain(self) -> None:
         """Ignore further requests, answer those in flight, and close the connection."""
 
     def close_producers(self, producer_id: int | None) -> None:
-        """Close a producer, or all for None, as if the server had decided to."""
+        """Close one producer, or all if given None, as if the server had decided to."""
 
     def close_consumers(self, consumer_id: int | None) -> None:
-        """Close a consumer, or all for None, as if the server had decided to."""
+        """Close one consumer, or all if given None, as if the server had decided to."""
 
     def move_topic(self, topic: str, to: str | None) -> None:
-        """Move a topic to another broker: to the broker ``to``, or to any if None."""
+        """Move a topic to the broker ``to``, or to any other broker if ``to`` is None."""
 
 
 class Acting:
-    """The objects of a connection that the actions of faults use.
+    """The objects of a connection that the actions of injected faults use.
 
     Attributes:
         client: The client's connection.
@@ -231,7 +231,7 @@ _OF_COMMANDS: dict[int, Callable[[pb.BaseCommand, _Error, str], pb.BaseCommand]]
 
 
 def refusal(command: pb.BaseCommand, error: str, message: str) -> pb.BaseCommand:
-    """Return the command that answers a client's command with an error.
+    """Return the error response that a fault sends instead of processing a client's command.
 
     Args:
         command: The refused command; without a request id the connection gets an ERROR.

@@ -1,4 +1,4 @@
-"""Injected faults of a connection, applied to each received or each sent frame."""
+"""Injected faults of a connection, applied to the frames that it receives or sends."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEAST_PAUSE_SECONDS = 0.001
 
 
 class ConnectionFaults:
-    """Applies active faults to all received, or to all sent, frames of a connection.
+    """Applies active faults to one direction of a connection: received or sent frames.
 
     Args:
         registry: The active faults.
@@ -54,7 +54,7 @@ class ConnectionFaults:
 
     @property
     def wanted(self) -> bool:
-        """True if the frames must be inspected, as an active fault may depend on them."""
+        """True if frames must be inspected, because an active fault may depend on them."""
         return any(
             (one.fault.direction is self._direction or self._names_topics_of(one))
             and one.selection.may_fit(self._client)
@@ -62,11 +62,11 @@ class ConnectionFaults:
         )
 
     def _names_topics_of(self, found: SetFault) -> bool:
-        """Return True if a fault of sent frames needs topics named in received frames."""
+        """Return True if a fault of sent frames needs the topics that received frames name."""
         return self._direction is Direction.RECEIVED and found.selection.about_topics
 
     def frame(self, frame: Frame) -> Frame | None:
-        """Return the frame to handle, possibly changed by a fault; None to skip the frame."""
+        """Return the frame to process, possibly changed by a fault; None to drop it."""
         if self.holds.was_delayed(frame):
             return frame
         self._pace(frame)
@@ -126,7 +126,7 @@ class ConnectionFaults:
 
 
 class _UnreadableError(Exception):
-    """A command cannot be parsed: no fault applies, and the handler reports the error."""
+    """A command cannot be parsed: no fault applies, and the command's handler reports the error."""
 
 
 def _parsed(frame: Frame) -> pb.BaseCommand:
@@ -140,16 +140,16 @@ _NO_LIMIT = 1 << 31
 
 
 class Served(Faulty, Protocol):
-    """The part of a client's connection that faults of sent frames use."""
+    """An interface with the members of a client's connection that faults of sent frames use."""
 
     sender: Sender
 
     def when_lost(self, *told: Callable[[object], object]) -> None:
-        """Register callbacks for the loss of the connection."""
+        """Register callbacks to call when the connection is lost."""
 
 
 class OutgoingFaults:
-    """Applies active faults to the frames sent to a client, except through pipes.
+    """Applies active faults to the frames that a server itself sends to a client, not to pipes.
 
     An entry holds whole frames. A delayed frame's memory permits are released with its original
     entry, before the frame leaves.
@@ -166,13 +166,13 @@ class OutgoingFaults:
         cnx.when_lost(lambda _: self._faults.lost())
 
     def stop(self) -> None:
-        """Do nothing, as sending is not stopped while a frame is delayed."""
+        """Do nothing, as sending continues while a frame is delayed."""
 
     def go_on(self) -> None:
-        """Do nothing, as sending was not stopped."""
+        """Do nothing, as sending was never stopped."""
 
     def again(self, frame: Frame) -> None:
-        """Send a frame after its delay, exempt from further faults."""
+        """Send a delayed frame, exempt from further faults."""
         self._faults.holds.was_delayed(frame)
         buffers = _buffers(frame)
         self._past = True
@@ -182,7 +182,7 @@ class OutgoingFaults:
             self._past = False
 
     def _screen(self, entry: OutboundEntry) -> bool:
-        """Apply faults to queued frames; return False if all their bytes were held back."""
+        """Apply faults to queued frames; return False if no bytes are left to send now."""
         if self._past or not self._faults.wanted:
             return True
         decoder = FrameDecoder(_NO_LIMIT)

@@ -35,7 +35,7 @@ WITH_CHECKSUM = frozenset({"SEND", "MESSAGE"})
 
 
 class Direction(Enum):
-    """The sender of the commands affected by a fault."""
+    """The sender of the commands that a fault affects: the client or the server."""
 
     RECEIVED = "received"
     """Commands sent by clients."""
@@ -53,7 +53,7 @@ def _in_full(topic: str) -> None:
 
 
 def _marked(noun: str, mark: str, example: str) -> Text:
-    """Return the kind of strings that contain ``mark`` or ``*``."""
+    """Return the kind of document fields whose text contains ``mark`` or ``*``."""
 
     def check(text: str) -> None:
         if not {mark, "*"}.intersection(text):
@@ -67,7 +67,7 @@ _TOPIC = Text(MAX_TEXT, rf"^({'|'.join(_DOMAINS)}|({'|'.join(_STARTS)})\*)", _in
 
 @dataclass(frozen=True)
 class Where(Part):
-    """Conditions on a command's client and topic, which must all hold; ``*`` matches any text.
+    """Conditions on a command's client and topic; a fault applies if all hold; ``*`` is any text.
 
     Attributes:
         topic: Full name of the command's topic.
@@ -88,7 +88,7 @@ class Where(Part):
 
 @dataclass(frozen=True)
 class When(Part):
-    """The part of the matching commands affected by a fault; by default all.
+    """Which of the matching commands a fault affects: by default, all of them.
 
     Attributes:
         after: Number of initial commands without the fault.
@@ -111,7 +111,7 @@ def _no_error(_: str) -> str:
 
 @dataclass(frozen=True)
 class AnswerError(Part):
-    """Answer with an error, without handling the command."""
+    """The action of a fault that answers a command with an error instead of processing it."""
 
     action = "error"
 
@@ -125,7 +125,7 @@ class AnswerError(Part):
 
 @dataclass(frozen=True)
 class Delay(Part):
-    """Handle the command only after a delay."""
+    """The action of a fault that delays the processing of a command."""
 
     action = "delay"
 
@@ -134,14 +134,14 @@ class Delay(Part):
 
 @dataclass(frozen=True)
 class Drop(Part):
-    """Ignore the command, and send no answer."""
+    """The action of a fault that ignores a command and sends no answer."""
 
     action = "drop"
 
 
 @dataclass(frozen=True)
 class Disconnect(Part):
-    """Close the connection, before or after the command is handled."""
+    """The action of a fault that closes the connection, before or after a command's processing."""
 
     action = "disconnect"
 
@@ -150,7 +150,7 @@ class Disconnect(Part):
 
 @dataclass(frozen=True)
 class StopReading(Part):
-    """Stop reading from the client, until the fault is cleared or for a limited time."""
+    """The action of a fault that stops reading from the client, for some time or until cleared."""
 
     action = "stopReading"
 
@@ -159,7 +159,7 @@ class StopReading(Part):
 
 @dataclass(frozen=True)
 class DrainSlowly(Part):
-    """Limit reading from the client to a number of bytes per second, from this command on."""
+    """The action of a fault that from a command on reads a limited number of bytes per second."""
 
     action = "drain"
 
@@ -168,28 +168,28 @@ class DrainSlowly(Part):
 
 @dataclass(frozen=True)
 class CorruptChecksum(Part):
-    """Change a bit of a message's checksum."""
+    """The action of a fault that changes a bit of a message's checksum."""
 
     action = "corruptChecksum"
 
 
 @dataclass(frozen=True)
 class CloseProducer(Part):
-    """Close the command's producer; without a producer, all producers of the connection."""
+    """The action of a fault that closes the command's producer or, without one, all producers."""
 
     action = "closeProducer"
 
 
 @dataclass(frozen=True)
 class CloseConsumer(Part):
-    """Close the command's consumer; without a consumer, all consumers of the connection."""
+    """The action of a fault that closes the command's consumer or, without one, all consumers."""
 
     action = "closeConsumer"
 
 
 @dataclass(frozen=True)
 class MoveTopic(Part):
-    """Give up ownership of the topic's bundle; the next lookup assigns the bundle to a broker.
+    """The action of a fault that gives up the topic's bundle, which another broker may then own.
 
     Attributes:
         to: The broker that shall own it: its service URL, or host and port of its web port.
@@ -224,7 +224,7 @@ _COMMANDS = Several(Choice(pb.BaseCommand.Type.keys(), _no_command), MAX_COMMAND
 
 @dataclass(frozen=True, kw_only=True)
 class Fault(Part):
-    """An injected fault: the affected commands and clients, and the action.
+    """An injected fault: which commands of which clients it affects, and its action.
 
     Attributes:
         on: The types of commands; empty: all.
@@ -241,7 +241,7 @@ class Fault(Part):
     do: Action = field(metadata=kind(Nested(get_args(Action))))
 
     def check(self) -> None:
-        """Raise an error if the action does not suit the fault's commands or direction."""
+        """Raise an error if the fault's action does not suit its commands or direction."""
         if isinstance(self.do, CorruptChecksum) and not (
             self.on and WITH_CHECKSUM.issuperset(self.on)
         ):
@@ -254,5 +254,5 @@ class Fault(Part):
 
     @property
     def kinds(self) -> frozenset[int] | None:
-        """The affected command types as protocol numbers; None for all types."""
+        """The affected command types as numbers of the protocol; None for all types."""
         return frozenset(pb.BaseCommand.Type.Value(name) for name in self.on) or None

@@ -1,4 +1,4 @@
-"""Delays by injected faults: waiting frames, and connections not being read.
+"""Delays caused by injected faults: single frames wait, or a connection is not read.
 
 A delay ends after its time or when its fault is cleared, whichever is first, and is dropped when
 the connection is lost.
@@ -26,7 +26,7 @@ MAX_HELD_BYTES = 1 << 20
 
 
 class Way(Protocol):
-    """The received frames or the sent frames of a connection, to be delayed by faults.
+    """An interface of one direction of a connection, received or sent, that faults can delay.
 
     Attributes:
         can_stop: True if later frames can be made to wait.
@@ -35,27 +35,27 @@ class Way(Protocol):
     can_stop: bool
 
     def stop(self) -> None:
-        """Make all later frames wait."""
+        """Make all later frames of this direction wait."""
 
     def go_on(self) -> None:
-        """Let the waiting later frames continue."""
+        """Let the frames that wait continue."""
 
     def again(self, frame: Frame) -> None:
-        """Handle a frame whose delay is over."""
+        """Process a frame whose delay is over."""
 
 
 class Reader(Protocol):
-    """The part of a connection that receives frames."""
+    """An interface with the members of a connection that delays of received frames use."""
 
     gate: ReadGate
     intake: FrameIntake
 
     def take_again(self, frame: Frame) -> None:
-        """Handle a delayed frame next, in an event-loop turn of its own."""
+        """Process a delayed frame next, in an event-loop iteration of its own."""
 
 
 class Incoming:
-    """The received frames of a connection, to be delayed by faults."""
+    """The direction of a connection with its received frames, which faults can delay."""
 
     can_stop = True
 
@@ -94,7 +94,7 @@ class _Hold:
 
 
 class Holds:
-    """All delays of the received, or of the sent, frames of a connection.
+    """All present delays of one direction of a connection: of received or of sent frames.
 
     Attributes:
         frames: Number of delayed frames.
@@ -115,16 +115,16 @@ class Holds:
 
     @property
     def full(self) -> bool:
-        """True if so many frames wait that no more may be delayed without stopping the rest."""
+        """True if so many frames are delayed that one more would have to stop all later frames."""
         return self.frames >= MAX_HELD_FRAMES or self.size_bytes >= MAX_HELD_BYTES
 
     def stop(self, found: SetFault, seconds: float | None) -> None:
-        """Stop reading for a number of seconds, or until the fault is cleared for None."""
+        """Stop reading for a number of seconds or, if given None, until the fault is cleared."""
         self._close()
         self._add(found, seconds, self._open)
 
     def delay(self, found: SetFault, frame: Frame, seconds: float, *, in_order: bool) -> None:
-        """Delay a frame for ``seconds``; with ``in_order`` all later frames wait, too."""
+        """Delay a frame for ``seconds``; if ``in_order``, all later frames wait, too."""
         if self.full and not self._way.can_stop:
             self._way.again(frame)
             return
@@ -146,7 +146,7 @@ class Holds:
         self._add(found, seconds, go_on)
 
     def was_delayed(self, frame: Frame) -> bool:
-        """Return True if the frame's delay has just ended, so that faults skip the frame.
+        """Return True if the frame's delay has just ended, so that faults must not delay it again.
 
         True only once for each delay.
         """

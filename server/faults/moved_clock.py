@@ -1,4 +1,4 @@
-"""A clock moved ahead by tests; timers fire in order of their due times.
+"""A clock that tests move ahead of real time; its timers fire in order of their due times.
 
 With faults enabled messages, topics, policies and tokens follow this clock. Timers of connections
 and permits stay on the event loop's clock.
@@ -29,7 +29,7 @@ _FEWEST = 64
 
 
 class _Timer:
-    """An armed timer, with the task sleeping on it, if any."""
+    """A timer of the moved clock, with the task that sleeps on it, if any."""
 
     __slots__ = ("args", "callback", "sleeper")
 
@@ -39,11 +39,11 @@ class _Timer:
         self.sleeper = asyncio.current_task() if callback is wake else None
 
     def cancel(self) -> None:
-        """Disarm the timer; without effect after it fired."""
+        """Disarm the timer; a no-op after it fired."""
         self.callback, self.args = None, ()
 
     def fire(self) -> None:
-        """Call back in the next event-loop turn, where an error affects no other timer."""
+        """Call back in the next event-loop iteration, where an error affects no other timer."""
         callback, args = self.callback, self.args
         self.cancel()
         if callback is not None:
@@ -51,7 +51,7 @@ class _Timer:
 
 
 class MovedClock:
-    """A clock ahead of another clock by the time added by tests.
+    """A clock that is ahead of another clock by the time that tests have added.
 
     Mutable state: a heap of armed timers, of which the first is armed at the other clock. Disarmed
     timers leave the heap when it has doubled.
@@ -77,11 +77,11 @@ class MovedClock:
 
     @property
     def ahead_seconds(self) -> float:
-        """The seconds by which the clock is ahead of the real clock."""
+        """The number of seconds by which the clock is ahead of the real clock."""
         return self._ahead
 
     def call_at(self, when: float, callback: Callable[..., object], *args: object) -> TimerHandle:
-        """Call back at a time of this clock; the returned timer can be canceled."""
+        """Schedule a callback at a time of this clock; the returned timer can be cancelled."""
         timer, number = _Timer(callback, args), next(self._numbers)
         if len(self._timers) >= self._most:
             self._timers = [each for each in self._timers if each[2].callback is not None]
@@ -110,7 +110,7 @@ class MovedClock:
                 self._arm()
 
     async def _fire(self) -> None:
-        """Fire the earliest timer, and wait until the task woken by the timer sleeps again."""
+        """Fire the earliest timer, and wait until the task that it woke sleeps again."""
         _, number, timer = heapq.heappop(self._timers)
         sleeper, until = timer.sleeper, self._clock.now() + WORK_SECONDS
         timer.fire()
@@ -132,7 +132,7 @@ class MovedClock:
         self._first = due and self._clock.call_at(due[0] - self._ahead, self._look)
 
     def _look(self) -> None:
-        """Fire the timers that have become due since the real clock moved on."""
+        """Fire the timers that became due as real time passed."""
         if self._moving.locked():
             return
         while (due := self._next()) is not None and due[0] <= self.now():

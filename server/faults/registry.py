@@ -1,4 +1,4 @@
-"""Registry of a server's active faults, to set, list, clear and count faults."""
+"""Registry of a server's active faults: sets, lists, clears and counts them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Schedule:
-    """Decides which of the successive matching commands are affected by a fault.
+    """Decides which of the successive matching commands a fault affects.
 
     Attributes:
         seen: Number of matching commands so far.
@@ -31,7 +31,7 @@ class Schedule:
 
     @property
     def over(self) -> bool:
-        """True if the fault has affected as many commands as it may."""
+        """True if the fault has already affected as many commands as it may."""
         return self._when.times is not None and self.fired >= self._when.times
 
     def due(self) -> bool:
@@ -58,7 +58,7 @@ class TooManyFaultsError(Exception):
 
 
 class SetFault:
-    """An active fault, with counts of matching and of affected commands.
+    """An active fault, with the numbers of commands that matched and that were affected.
 
     Attributes:
         fault_id: The id by which the fault is awaited and cleared.
@@ -82,30 +82,30 @@ class SetFault:
         return self.kinds is None or kind in self.kinds
 
     def when_cleared(self, callback: Callable[[], object]) -> None:
-        """Call back once when the fault is cleared, to end the fault's delays."""
+        """Register a callback, called once when the fault is cleared, to end its delays."""
         self._when_cleared[callback] = None
 
     def forget(self, callback: Callable[[], object]) -> None:
-        """Unregister a callback of ``when_cleared``."""
+        """Unregister a callback that ``when_cleared`` registered."""
         self._when_cleared.pop(callback, None)
 
     def fired(self) -> None:
-        """Wake the requests waiting for the number of actions reached now."""
+        """Wake the requests that wait for as many actions of the fault as have now happened."""
         for wait, hits in self._waits.items():
             if not wait.done() and self.schedule.fired >= hits:
                 wait.set_result(None)
 
     @property
     def waits(self) -> int:
-        """Number of requests waiting until the fault has acted."""
+        """Number of requests that wait for actions of the fault."""
         return len(self._waits)
 
     def settled(self, hits: int) -> bool:
-        """Return True if the fault has acted ``hits`` times, or is cleared."""
+        """Return True if the fault has acted ``hits`` times, or was cleared."""
         return self.cleared or self.schedule.fired >= hits
 
     async def wait(self, hits: int) -> None:
-        """Wait until the fault has acted ``hits`` times, or is cleared."""
+        """Wait until the fault has acted ``hits`` times, or was cleared."""
         if self.settled(hits):
             return
         wait = asyncio.get_running_loop().create_future()
@@ -116,7 +116,7 @@ class SetFault:
             del self._waits[wait]
 
     def clear(self) -> None:
-        """Deactivate the fault, and end its delays."""
+        """Deactivate the fault, and end the delays that it caused."""
         self.cleared = True
         for wait in self._waits:
             if not wait.done():
@@ -133,7 +133,7 @@ class SetFault:
 
 
 class FaultRegistry:
-    """The active faults of a server, at most MAX_FAULTS.
+    """The active faults of a server, of which there are at most MAX_FAULTS.
 
     Attributes:
         acted: Number of affected commands since startup, by action.
@@ -149,14 +149,14 @@ class FaultRegistry:
 
     @property
     def waits(self) -> int:
-        """Number of requests waiting until a fault has acted."""
+        """Number of requests that wait for actions of any fault."""
         return sum(one.waits for one in self)
 
     def __iter__(self) -> Iterator[SetFault]:
         return iter(tuple(self._faults.values()))
 
     def set(self, fault: Fault) -> SetFault:
-        """Activate a fault, beginning with the next frame.
+        """Activate a fault, which affects commands from the next frame on.
 
         Raises:
             TooManyFaultsError: The limit of active faults is reached.
@@ -184,5 +184,5 @@ class FaultRegistry:
             self.clear(one.fault_id)
 
     def count(self, action: str) -> None:
-        """Count a command affected by a fault's action."""
+        """Count a command that an action of a fault affected."""
         self.acted[action] = self.acted.get(action, 0) + 1

@@ -1,4 +1,4 @@
-"""REST routes ``/admin/v2/floodgate/faults``, to set, list, await and clear faults."""
+"""REST routes ``/admin/v2/floodgate/faults``: set, list, await and clear injected faults."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CLIENT_CHECK_SECONDS = 1.0
 def fault_routes(
     registry: FaultRegistry | None, clock: Clock, *, serves_topics: bool, shares_topics: bool
 ) -> list[web.RouteDef]:
-    """Return the routes for faults, which refuse every request if faults are disabled.
+    """Return the REST routes about faults; if faults are disabled, they refuse every request.
 
     Args:
         registry: The active faults; None: faults are disabled, and every request is refused.
@@ -88,7 +88,7 @@ class _FaultRest:
         return web.Response(status=204)
 
     async def wait(self, request: web.Request) -> web.Response:
-        """Respond once the fault has acted the requested number of times."""
+        """Respond once the fault has acted as often as the request says."""
         found = self._registry.get(request.match_info["id"])
         if found is None:
             raise _no_fault(request)
@@ -126,7 +126,7 @@ def _number(request: web.Request, name: str, default: int, most: int) -> int:
     if not text:
         return default
     if not (text.isascii() and text.isdigit() and len(text) < 12 and 1 <= int(text) <= most):
-        raise RestError(412, f"{name}={text[:50]!r}: a number from 1 to {most}")
+        raise RestError(412, f"{name}={text[:50]!r} should be a number from 1 to {most}")
     return int(text)
 
 
@@ -136,9 +136,9 @@ async def _off(_: web.Request) -> web.Response:
 
 def _asked(body: bytes) -> Fault:
     if len(body) > MAX_BODY_BYTES:
-        raise RestError(413, f"a fault of {len(body)} bytes: at most {MAX_BODY_BYTES}")
+        raise RestError(413, f"the fault has {len(body)} bytes, of {MAX_BODY_BYTES} at most")
     try:
         return Fault.of_json(body)
     except DocumentError as error:
         said = "; ".join(error.problems[:MAX_SENTENCES])
-        raise RestError(412, f"no fault: {said}; docs/faults.md has examples") from None
+        raise RestError(412, f"not a valid fault: {said}; docs/faults.md has examples") from None

@@ -1,4 +1,4 @@
-"""Selection of the commands affected by a fault, by topic, namespace and client."""
+"""Selection of the commands that a fault affects, by topic, namespace and client."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Client(Protocol):
-    """The part of a client's connection by which faults select commands.
+    """An interface with the members of a client's connection by which faults select commands.
 
     Attributes:
         peer: The client's address.
@@ -50,14 +50,14 @@ class Selection:
         self.needs_command = self.about_topics or self._version is not None
 
     def may_fit(self, client: Client) -> bool:
-        """Return False if no command from or to the client can match."""
+        """Return False if no command from this client, or to it, can match."""
         if self._connection is not None and not self._connection.fits(client.peer):
             return False
         version = client.client_version
         return self._version is None or not version or self._version.fits(version)
 
     def fits(self, client: Client, command: pb.BaseCommand) -> bool:
-        """Return True if a command received from or sent to the client matches."""
+        """Return True if a command that the client sent or receives matches."""
         if self._version is not None:
             version = client.client_version or command.connect.client_version
             if not self._version.fits(version):
@@ -74,7 +74,7 @@ class Selection:
 
 
 class Pattern:
-    """A text in which ``*`` stands for any characters; matching takes linear time."""
+    """A text pattern in which ``*`` stands for any characters; matching takes linear time."""
 
     def __init__(self, text: str) -> None:
         self._first, *rest = text.split("*")
@@ -121,7 +121,7 @@ def topic_of(client: Client, command: pb.BaseCommand) -> str:
 
 
 def body_of(command: pb.BaseCommand) -> Message | None:
-    """Return the type-specific message inside a command; None for a type without a message."""
+    """Return the message inside a command that is specific to its type; None without one."""
     # In Pulsar's protocol a body's field number equals the number of its type.
     field = pb.BaseCommand.DESCRIPTOR.fields_by_number.get(command.type)
     return None if field is None else getattr(command, field.name)
@@ -137,7 +137,7 @@ def _namespace_of(topic: str, command: pb.BaseCommand) -> str:
 
 
 def full_name(text: object) -> str:
-    """Return the full form of a topic's name; an invalid name is returned unchanged."""
+    """Return the full form of a topic name; an invalid name is returned unchanged."""
     try:
         return str(TopicName.parse(str(text)))
     except InvalidNameError:

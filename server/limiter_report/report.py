@@ -1,7 +1,7 @@
-"""Report on a server's memory limiter: the holders of memory, and the waiting requests.
+"""Report on a server's memory limiter: who holds memory, and which requests wait for it.
 
-The figures of a budget are a consistent snapshot. Its holders are counted in several turns of the
-loop, to keep turns short: each line is consistent, the list is not.
+The figures of a budget are a consistent snapshot. Its holders are counted in several event-loop
+iterations, to keep each short: each line is consistent, the list is not.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ WAITERS_A_TURN = 1000
 
 @dataclass(slots=True)
 class NamespaceWaiters:
-    """Summary of the requests about a namespace that wait for memory.
+    """Summary of those requests about one namespace that wait for memory.
 
     Attributes:
         namespace: ``tenant/namespace``; empty if the requests named none.
@@ -51,9 +51,9 @@ class NamespaceWaiters:
 async def waiting_by_namespace(
     semaphore: AsyncSemaphore, clock: Clock
 ) -> Sequence[NamespaceWaiters]:
-    """Summarize the waiting requests by namespace, with the longest waiting first.
+    """Summarize the requests that wait for memory by namespace, longest waiting first.
 
-    Takes several event-loop turns if there are many.
+    Takes several event-loop iterations if there are many.
     """
     found: dict[str, NamespaceWaiters] = {}
     for number, waiter in enumerate(list(semaphore.waiters()), 1):
@@ -90,7 +90,7 @@ class OldestWaiter:
 
 @dataclass(frozen=True, slots=True)
 class BudgetReport:
-    """Report on a memory limit (heap or direct), with the holders and waiting requests.
+    """Report on one memory limit (heap or direct): who holds memory, and who waits for it.
 
     Attributes:
         statistics: The numbers of the limit: what is held, and how many requests wait.
@@ -118,7 +118,7 @@ class BudgetReport:
 
 
 class StoredMessages(NamedTuple):
-    """Memory of stored messages, with a separate limit and without permits.
+    """The memory of stored messages, which has a separate limit and needs no permits.
 
     Attributes:
         stored_bytes: The size of the stored messages.
@@ -132,7 +132,7 @@ class StoredMessages(NamedTuple):
 
 
 class LimiterReporter:
-    """Makes reports on a server's memory limiter.
+    """Makes reports on a server's memory limiter for operators.
 
     Attributes:
         messages: Returns the memory of stored messages; None if none are stored.
@@ -153,7 +153,7 @@ class LimiterReporter:
         self._tally = tally
 
     async def report(self, holders: int, recent: int) -> dict[LimitType, BudgetReport]:
-        """Return the reports on heap and direct memory.
+        """Return the reports on heap memory and on direct memory.
 
         Each lists at most ``holders`` holders and ``recent`` ledger events.
         """
@@ -194,7 +194,7 @@ class LimiterReporter:
 
 
 async def _count_all(count: HolderCount, semaphore: AsyncSemaphore) -> None:
-    """Count the permits of every owner, pausing now and then so that no turn is long.
+    """Count the permits of every owner, with pauses in which the event loop serves others.
 
     An account that is released meanwhile counts as empty.
     """
@@ -205,7 +205,7 @@ async def _count_all(count: HolderCount, semaphore: AsyncSemaphore) -> None:
 
 
 def owner_name(owner: Hashable | None) -> str:
-    """Return a permit owner's name for the report: a connection's is its peer's address."""
+    """Return the name of a permit owner for the report; for a connection, its peer's address."""
     if isinstance(owner, Connection):
         return owner.peer
     return "unnamed" if owner is None else repr(owner)[:MAX_NAME_LENGTH]
@@ -219,7 +219,7 @@ _HEADINGS = ("connection", "namespace", "bytes", "permits", "of shared", "sharer
 def limiter_table(
     budgets: Mapping[LimitType, BudgetReport], messages: StoredMessages | None = None
 ) -> str:
-    """Return the reports on heap and direct memory as text, with a line for each holder."""
+    """Return the reports on heap and direct memory as a text table, one holder a line."""
     lines = [line.rstrip() for one, report in budgets.items() for line in _budget(one, report)]
     if messages is not None:
         lines += _messages(messages)
@@ -299,5 +299,5 @@ def _printable(text: str, length: int) -> str:
 
 
 def _end_of(name: str, length: int) -> str:
-    """Shorten a long name by cutting off the beginning, since an address ends with the port."""
+    """Shorten a long name by cutting its beginning, since an address ends with the port."""
     return _printable(name if len(name) <= length else f"…{name[1 - length :]}", length)

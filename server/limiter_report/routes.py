@@ -42,7 +42,7 @@ _REFUSED_AT_ONCE = (AcquireOutcome.QUEUE_FULL, AcquireOutcome.OVERSIZED, Acquire
 
 
 class BudgetMoment(NamedTuple):
-    """A sample of a memory limit; the last two fields count since startup."""
+    """A sample of one memory limit; the last two fields count since startup."""
 
     held_bytes: int
     waiting: int
@@ -52,14 +52,14 @@ class BudgetMoment(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """Samples of heap and direct memory at the same time."""
+    """A sample of heap and direct memory at the same time."""
 
     at_ms: int
     budgets: dict[LimitType, BudgetMoment]
 
 
 class LimiterHistory:
-    """Samples the memory limiter every two seconds, and keeps the last ten minutes.
+    """Samples of the memory limiter, taken every two seconds in the last ten minutes.
 
     Bound: KEPT moments; the oldest is evicted.
 
@@ -77,24 +77,24 @@ class LimiterHistory:
         self._timer: TimerHandle | None = None
 
     def now(self) -> Moment:
-        """Return a sample of both memory limits, not stored in the history."""
+        """Return a sample of both memory limits, without adding it to the history."""
         seen = budgets_now(self._limiter, self._tally)
         return Moment(self._clock.wall_ms(), {one.limit_type: moment_of(one) for one in seen})
 
     def start(self) -> None:
-        """Sample now, and then every two seconds."""
+        """Sample the memory limits now, and then every two seconds."""
         self.moments.append(self.now())
         self._timer = self._clock.call_at(self._clock.now() + EACH_SECONDS, self.start)
 
     def stop(self) -> None:
-        """Stop sampling; may be called repeatedly."""
+        """Stop sampling the memory limits; may be called repeatedly."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
 
 def moment_of(budget: BudgetSnapshot) -> BudgetMoment:
-    """Return the sample of a memory limit for the history."""
+    """Return a sample of one memory limit, for the history."""
     outcomes, now = budget.tally.outcomes, budget.statistics
     return BudgetMoment(
         held_bytes=now.acquired_permits,
@@ -122,7 +122,7 @@ _HISTORY = {
 def limiter_routes(
     reporter: LimiterReporter, history: LimiterHistory
 ) -> list[web.AbstractRouteDef]:
-    """Return the routes with reports on the memory limiter and on the last ten minutes."""
+    """Return the REST routes with the limiter's present report and its last ten minutes."""
 
     async def limiter(request: web.Request) -> web.Response:
         holders = _number(request, "limit", DEFAULT_HOLDERS, MAX_HOLDERS)

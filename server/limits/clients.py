@@ -1,4 +1,4 @@
-"""Limits of the binary port: number of connections, handshake deadline, request rate."""
+"""Limits on the binary port: number of connections, handshake deadline, request rate."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ REQUESTS = frozenset(_FORMS)
 
 @dataclass(slots=True)
 class ClientLimits:
-    """The limits on client connections, shared by all connections of a process.
+    """The limits on client connections that all connections of a process share.
 
     Attributes:
         connections: The limits on the number of connections.
@@ -59,7 +59,7 @@ class ClientLimits:
         self.first = UnfinishedFrames(FIRST_BYTES, self.refusals)
 
     def refusal(self, command: pb.BaseCommand) -> pb.BaseCommand:
-        """Return the error response to a request above the connection's request rate."""
+        """Return the error for a request above the connection's request rate."""
         field_name, form = _FORMS[command.type]
         request_id = getattr(with_body(command, field_name), field_name).request_id
         text = (

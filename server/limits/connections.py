@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Limit(StrEnum):
-    """A limit at which requests or connections are refused; the value is the metric's label."""
+    """A limit at which requests or connections are refused, as a label value of the metric."""
 
     CONNECTIONS = "connections"
     CONNECTIONS_OF_ADDRESS = "connections_of_address"
@@ -64,7 +64,7 @@ class ConnectionLimits:
         self.by_address: dict[str, int] = {}
 
     def opened(self, peer: str) -> str | None:
-        """Count a new connection; return the reason for a refusal, or None if accepted."""
+        """Count a new connection; return the reason to refuse it, or None if it is accepted."""
         address, bounds = address_of(peer), self._bounds
         self._open += 1
         of_address = self.by_address[address] = self.by_address.get(address, 0) + 1
@@ -77,7 +77,7 @@ class ConnectionLimits:
         return None
 
     def ended(self, peer: str) -> None:
-        """Stop counting a closed connection."""
+        """Stop counting a connection that was closed."""
         address = address_of(peer)
         self._open -= 1
         self.by_address[address] -= 1
@@ -86,5 +86,5 @@ class ConnectionLimits:
 
 
 def address_of(peer: str) -> str:
-    """Return ``address:port`` without its port."""
+    """Return the address in a text ``address:port``."""
     return peer.rsplit(":", 1)[0]

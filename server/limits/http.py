@@ -1,4 +1,4 @@
-"""Limits of the web port: request rate, simultaneous requests, sizes, deadlines.
+"""Limits on the web port: request rate, simultaneous requests, sizes, deadlines.
 
 Source: upstream RateLimitingFilter (429, for every path) and MaxRequestSizeFilter (a body without a
 length is refused as well). Differs: upstream queues requests above maxConcurrentHttpRequests, as
@@ -78,7 +78,7 @@ class HttpLimits:
     _rate: Rate | None = None
 
     def middleware(self) -> Middleware:
-        """Return the middleware that applies the limits to every request."""
+        """Return middleware that applies the limits to every HTTP request."""
         if self.bounds.a_second > 0:
             self._rate = Rate(self.bounds.a_second, self.clock)
 
@@ -97,7 +97,7 @@ class HttpLimits:
         return limited
 
     def _check(self, request: web.Request) -> None:
-        """Refuse a request above a limit.
+        """Raise an error for an HTTP request that exceeds a limit.
 
         Raises:
             web.HTTPException: The request exceeds a limit.
@@ -118,7 +118,7 @@ class HttpLimits:
                 raise _body_refusal(bounds, length)
 
     def _time_body(self, request: web.Request) -> Callable[[], object]:
-        """Start the deadline of a request's body; return a function that cancels the deadline.
+        """Start the deadline of a request's body; return a function that cancels it.
 
         After the deadline, reading the body raises an error.
         """
@@ -136,7 +136,7 @@ class HttpLimits:
 
 
 class HttpPlace:
-    """Counts a connection toward the limit, and sets deadlines for its requests and reading."""
+    """A connection of the web port that counts toward the limit, with its deadlines."""
 
     __slots__ = ("_is_late", "_limits", "_timer", "_unread")
 
@@ -147,7 +147,7 @@ class HttpPlace:
         self._is_late: Callable[[str], object] | None = None
 
     def taken(self, is_late: Callable[[str], object]) -> str | None:
-        """Count the connection; return the reason for a refusal, or None if accepted.
+        """Count the connection; return the reason to refuse it, or None if it is accepted.
 
         Args:
             is_late: Called with a sentence when a request's headers miss the deadline.
@@ -162,14 +162,14 @@ class HttpPlace:
         return None
 
     def heard(self, *, asks: bool) -> None:
-        """End the deadline if a request's headers are complete, else ensure that one runs."""
+        """End the deadline if a request's headers are complete, else start one unless it runs."""
         if asks:
             self._end()
         elif self._timer is None:
             self._begin()
 
     def does_not_read(self, cut_off: Callable[[], object]) -> None:
-        """Start the deadline for a client that has stopped reading the response."""
+        """Start the deadline of a client that has stopped reading the response."""
 
         def too_late() -> None:
             self._limits.refusals.add(Limit.HTTP_TIME)
@@ -179,13 +179,13 @@ class HttpPlace:
         self._unread = clock.call_at(clock.now() + UNREAD_SECONDS, too_late)
 
     def reads(self) -> None:
-        """Cancel the deadline for reading; may be called repeatedly."""
+        """Cancel the deadline of a client that stopped reading; may be called repeatedly."""
         if self._unread is not None:
             self._unread.cancel()
             self._unread = None
 
     def left(self) -> None:
-        """Stop counting the closed connection, and stop the deadlines.
+        """Stop counting the connection, which was closed, and cancel its deadlines.
 
         May be called repeatedly.
         """
@@ -196,7 +196,7 @@ class HttpPlace:
             self._is_late = None
 
     def too_long(self) -> str:
-        """Count an overlong request line or header, and return the error's text."""
+        """Count a request line or header that is too long, and return the error's text."""
         self._limits.refusals.add(Limit.HTTP_HEADER_BYTES)
         most = self._limits.bounds.header_bytes
         return f"the request line or a header has more than httpMaxRequestHeaderSize={most} bytes"

@@ -1,4 +1,4 @@
-"""Limit on the memory of incomplete frames, of all connections together.
+"""Limit on the memory that the incomplete frames of all connections occupy together.
 
 A connection keeps at most the bytes of a frame, but thousands may each send all of a frame but its
 last byte. When their sum exceeds the bound, the oldest incomplete frame's connection is closed: it
@@ -20,14 +20,14 @@ FIRST_BYTES = 16 * 1024 * 1024
 
 
 class FrameKeeper(Protocol):
-    """A connection whose incomplete frame counts toward the limit."""
+    """An interface of a connection whose incomplete frame counts toward the limit."""
 
     def unfinished_too_long(self, size_bytes: int, most_bytes: int) -> None:
-        """Close the connection and free the frame, as all frames together exceed the limit."""
+        """Close the connection and free its frame, as incomplete frames exceed the limit."""
 
 
 class UnfinishedFrames:
-    """Limits the bytes of all incomplete frames; closes the connection with the oldest frame.
+    """Limits the bytes of all incomplete frames, by closing the connection with the oldest one.
 
     Args:
         max_bytes: Limit on the sum of sizes, which a single frame may exceed; 0 or less for none.
@@ -41,7 +41,7 @@ class UnfinishedFrames:
         self._frames: dict[FrameKeeper, tuple[int, int]] = {}
 
     def keeps(self, keeper: FrameKeeper, number: int, size_bytes: int) -> None:
-        """Set the size of a connection's incomplete frame.
+        """Record the size of a connection's incomplete frame.
 
         Args:
             keeper: The connection.
@@ -58,7 +58,7 @@ class UnfinishedFrames:
             self._end_oldest()
 
     def _end_oldest(self) -> None:
-        """Close the connection with the oldest incomplete frame, even if reading it is paused."""
+        """Close the connection with the oldest incomplete frame, even if it is not being read."""
         oldest = next(iter(self._frames))
         _, size_bytes = self._frames.pop(oldest)
         self.kept_bytes -= size_bytes

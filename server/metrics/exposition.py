@@ -1,4 +1,4 @@
-"""Metrics as text, in Prometheus' format 0.0.4 or, on request, in OpenMetrics 1.0.
+"""Metrics as text for scrapes: in Prometheus' format 0.0.4 or, on request, OpenMetrics 1.0.
 
 In OpenMetrics a counter's help and type use its family's name, without ``_total``, and ``_created``
 samples belong to the family. In Prometheus' own format help and type use the samples' name, or
@@ -31,7 +31,7 @@ _NEVER = re.compile(r"(?:^|;)\s*q=0(?:\.0*)?\s*(?:;|$)")
 
 
 def wants_openmetrics(accept: str) -> bool:
-    """Return True if an ``Accept`` header accepts OpenMetrics."""
+    """Return True if the header ``Accept`` of a request accepts OpenMetrics."""
     for part in accept.lower().split(","):
         media_type, _, parameters = part.partition(";")
         if media_type.strip() == _OPENMETRICS and not _NEVER.search(parameters):
@@ -40,7 +40,7 @@ def wants_openmetrics(accept: str) -> bool:
 
 
 class TextFamily(NamedTuple):
-    """A metric family whose samples are already lines of text.
+    """A metric family (a metric with all its samples), whose samples are lines of text already.
 
     A string for each sample, since strings cost the garbage collector nothing, even for ten
     thousand topics.
@@ -59,13 +59,13 @@ class TextFamily(NamedTuple):
 
 
 def openmetrics_lines(family: Metric | TextFamily) -> Iterator[str]:
-    """Yield the lines of a metric family in OpenMetrics; the final EOF line is not included."""
+    """Yield the lines of a metric family in OpenMetrics, without the final EOF line."""
     help_text = _escaped(family.documentation)
     return _lines(family.name, family.type, help_text, _sample_lines(family))
 
 
 def prometheus_lines(family: Metric | TextFamily) -> Iterator[str]:
-    """Yield the lines of a metric family in Prometheus' format."""
+    """Yield the lines of a metric family in Prometheus' text format."""
     help_text, lines = _escaped_help(family.documentation), _sample_lines(family)
     if family.type == "gauge":
         yield from _lines(family.name, family.type, help_text, lines)
@@ -95,13 +95,13 @@ def _sample_lines(family: Metric | TextFamily) -> Iterable[str]:
 
 
 def label_text(labels: Mapping[str, str]) -> str:
-    """Return labels in braces, as they follow a sample's name; empty without labels."""
+    """Return a sample's labels in braces, as they follow its name; empty without labels."""
     text = ",".join([f'{name}="{_escaped(value)}"' for name, value in labels.items()])
     return f"{{{text}}}" if text else ""
 
 
 def sample_line(name: str, labels: str, value: float) -> str:
-    """Return the line of a sample, given its labels as text."""
+    """Return the text line of a sample, given its labels as text."""
     return f"{name}{labels} {_number(float(value))}"
 
 
@@ -145,7 +145,7 @@ class Scrapes:
         self._one_at_a_time = asyncio.Lock()
 
     async def text(self, *, as_openmetrics: bool) -> list[bytes]:
-        """Collect all metrics and return them in OpenMetrics or Prometheus' format.
+        """Collect all metrics, and return them in the format of OpenMetrics or Prometheus.
 
         Returns:
             Blocks of lines, since copying a single large text would block the event loop.
@@ -176,7 +176,7 @@ def _written(
 
 
 class SampleTable:
-    """Collects samples of metrics as text, grouped into families.
+    """Collects samples of metrics as text lines, grouped into metric families.
 
     Labels are converted to text once for successive samples with the same label object, such as a
     topic's. So label objects must not be changed after use.
@@ -197,13 +197,13 @@ class SampleTable:
         return self._families.values()
 
     def gauge(self, name: str, labels: dict[str, str], value: float) -> None:
-        """Add a sample of a gauge."""
+        """Add a sample to a gauge."""
         self._add(self._family(name, "gauge"), name, labels, value)
 
     def counter(
         self, name: str, labels: dict[str, str], value: float, created: float | None = None
     ) -> None:
-        """Add a counter's sample ``<name>_total``, and the time of creation if known."""
+        """Add a sample to a counter: ``<name>_total``, and the time of creation if known."""
         family = self._family(name, "counter")
         self._add(family, f"{name}_total", labels, value)
         if created is not None:
@@ -217,7 +217,7 @@ class SampleTable:
         count: int,
         total: float,
     ) -> None:
-        """Add a summary's samples: quantiles, count and sum."""
+        """Add the samples of a summary: its quantiles, count and sum."""
         family = self._family(name, "summary")
         for quantile, value in quantiles.items():
             self._add(family, name, {**labels, "quantile": quantile}, value)

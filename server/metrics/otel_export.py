@@ -1,8 +1,8 @@
 """Export of the topic-list metrics to an OpenTelemetry collector; imported only if enabled.
 
-The limiter belongs to the event loop, so the meter is read there, in a turn of its own (about a
-millisecond). Sending happens in a thread, for as long as the collector takes. Bound: four readings
-wait to be sent; the oldest is dropped for a newer reading.
+The limiter belongs to the event loop, so the meter is read there, in an event-loop iteration of its
+own (about a millisecond). Sending happens in a thread, for as long as the collector takes. Bound:
+four readings wait to be sent; the oldest is dropped for a newer reading.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class MetricExport:
         self._arm()
 
     async def close(self) -> None:
-        """Export a last reading and end the thread, within 2 s."""
+        """Export the metrics a last time and end the thread, within 2 s."""
         if self._timer is not None:
             self._timer.cancel()
         self._send()
@@ -107,7 +107,7 @@ class MetricExport:
 
 
 class Sender:
-    """A thread that exports readings of metrics, and logs only the first failure of several.
+    """A thread that exports readings of metrics; of successive failures it logs only the first.
 
     Args:
         exporter: Sends, with retries within its timeout.
@@ -141,7 +141,7 @@ class Sender:
                 self._queue.get_nowait()
 
     async def close(self, clock: Clock) -> None:
-        """Export the queued readings, within 2 s.
+        """Export the queued readings, within 2 s, and end the thread.
 
         A collector that is already unreachable is not waited for.
         """
@@ -182,7 +182,7 @@ class Sender:
 
 
 class _Session(requests.Session):
-    """An HTTP session that remembers the reason of the last failure."""
+    """An HTTP session that remembers the reason for its last failure."""
 
     problem = "it did not answer"
 
@@ -217,5 +217,5 @@ def _exporter(settings: TelemetrySettings) -> tuple[MetricExporter, Callable[[],
 
 
 def _resource(service: dict[str, str]) -> Resource:
-    """Return the OpenTelemetry resource of the service; ``OTEL_*`` variables take precedence."""
+    """Return the OpenTelemetry resource that describes this server; ``OTEL_*`` variables win."""
     return Resource.create({**service, **OTELResourceDetector().detect().attributes})

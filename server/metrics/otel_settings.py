@@ -1,4 +1,4 @@
-"""Settings of the export by OpenTelemetry, read from the standard ``OTEL_*`` variables.
+"""Settings of the export of metrics by OpenTelemetry, from standard ``OTEL_*`` variables.
 
 Off by default, without importing OpenTelemetry. On when an endpoint is set, or
 OTEL_METRICS_EXPORTER enables it. Each variable has its standard meaning, durations are
@@ -27,7 +27,7 @@ PROTOCOL = "http/protobuf"
 
 
 class MetricsExporter(StrEnum):
-    """Supported values of the variable OTEL_METRICS_EXPORTER."""
+    """The supported values of the variable OTEL_METRICS_EXPORTER."""
 
     OTLP = "otlp"
     CONSOLE = "console"
@@ -36,7 +36,7 @@ class MetricsExporter(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TelemetrySettings:
-    """Where and how often metrics are exported by OpenTelemetry.
+    """Where, and how often, OpenTelemetry exports metrics.
 
     Attributes:
         exporter: Where metrics go: to a collector (otlp) or to standard error (console).
@@ -60,7 +60,7 @@ class TelemetrySettings:
 
 
 def telemetry_settings(environment: Mapping[str, str] | None = None) -> TelemetrySettings | None:
-    """Return the settings in the ``OTEL_*`` variables; None if the export is off.
+    """Return the export settings from ``OTEL_*`` variables; None if the export is off.
 
     Raises:
         ConfigError: Unusable values of required variables; lists every problem.
@@ -104,7 +104,7 @@ def _endpoint(variables: _Variables) -> str:
 
 
 class _Variables:
-    """Reads environment variables, and collects an error sentence for each unusable value.
+    """Reads environment variables, and collects an error text for each unusable value.
 
     The sentences contain values, except URLs, which may contain secrets.
     """
@@ -114,7 +114,7 @@ class _Variables:
         self._environment = environment
 
     def first(self, names: Sequence[str]) -> tuple[str, str]:
-        """Return the first variable that is set, and the value; ("", "") if no variable is set."""
+        """Return name and value of the first variable that is set; ("", "") if none is set."""
         for name in names:
             if value := self._environment.get(name, "").strip():
                 return name, value

@@ -1,4 +1,4 @@
-"""Metrics of this process, from the operating system and the event loop.
+"""Metrics of this process, read from the operating system and the event loop.
 
 process_* come from prometheus_client's own collector, with the label ``cluster`` of every Pulsar
 sample. The event loop's lag is the delay of a callback beyond its due time: above some 50 ms a
@@ -33,13 +33,13 @@ class ProcessMetrics(Collector):
         self._process = ProcessCollector(registry=None)
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the metrics from /proc; only Linux has any."""
+        """Yield the process's metrics from /proc; none on systems other than Linux."""
         for family in self._process.collect():
             yield _labelled(family, self._cluster)
 
 
 class EventLoopLag:
-    """Measures how late the event loop calls back, as a histogram.
+    """Measures how late the event loop makes a timed call, as a histogram.
 
     The mutable state is the counts, the sum and the armed timer.
     """
@@ -51,18 +51,18 @@ class EventLoopLag:
         self._timer: TimerHandle | None = None
 
     def start(self) -> None:
-        """Start measuring ten times a second."""
+        """Start measuring the event loop's lag, ten times a second."""
         due = self._clock.now() + LAG_INTERVAL_SECONDS
         self._timer = self._clock.call_at(due, self._measure, due)
 
     def stop(self) -> None:
-        """Stop measuring; may be called repeatedly."""
+        """Stop measuring the event loop's lag; may be called repeatedly."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def buckets(self) -> Buckets:
-        """Return the histogram of the measured lag."""
+        """Return the histogram of the event loop's measured lag."""
         return Buckets(map(str, LAG_BUCKETS_SECONDS), self._counts, self._sum_seconds)
 
     def _measure(self, due: float) -> None:

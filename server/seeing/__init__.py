@@ -1,1 +1,1 @@
-"""Views into a running server for operators: REST description, audit log, connections, web page."""
+"""What operators see of a running server: REST description, audit log, connections, web page."""

@@ -1,4 +1,4 @@
-"""Audit log: a line for each change made over HTTP, with the author's role.
+"""Audit log: one line for each change made over HTTP, with the role that made it.
 
 The line has the structured fields of its request: its id, and its client's address.
 """
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 async def audited(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    """Middleware that logs each successful request with a changing HTTP method.
+    """Middleware that logs each successful request whose HTTP method changes something.
 
     Handlers of a GET that changes something call ``tell_change`` themselves.
     """
@@ -36,6 +36,6 @@ async def audited(
 
 
 def tell_change(request: web.Request) -> None:
-    """Log a change with author and path, without body and query, which may be secret."""
+    """Log who made a change and its path, without body and query, which may hold secrets."""
     who = shown_session(session_of_request(request), "somebody, without authentication")
     logger.info("changed by %s: %s %s", who, request.method, shown_path(request.path))

@@ -1,4 +1,4 @@
-"""REST routes ``/admin/v2/floodgate/connections``: open connections, and the last commands.
+"""REST routes ``/admin/v2/floodgate/connections``: open connections and their last commands.
 
 ``PUT .../{number}/commands`` starts recording its commands, ``GET`` returns the last, ``DELETE``
 stops recording. At most LISTED connections are listed, most pending bytes first.
@@ -38,7 +38,7 @@ RECORDED = 20
 
 
 class Told(NamedTuple):
-    """A recorded command of a connection.
+    """A recorded command of a connection, for the REST response.
 
     Attributes:
         at_ms: The time, in milliseconds since 1970.
@@ -52,7 +52,7 @@ class Told(NamedTuple):
 
 
 class LastCommands:
-    """Records the last commands received and sent by a connection."""
+    """The last commands that a connection received and sent, recorded for operators."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -64,7 +64,7 @@ class LastCommands:
         self._keep("received", received_line(frame))
 
     def sent(self, buffers: Sequence[Buffer], size_bytes: int, *, in_a_pipe: bool) -> None:
-        """Record the commands in bytes sent to the client."""
+        """Record the commands in bytes that are sent to the client."""
         for line in sent_lines(buffers, size_bytes, in_a_pipe=in_a_pipe):
             self._keep("sent", line)
 
@@ -80,7 +80,7 @@ _DIGITS = 15
 
 
 class ConnectionReports:
-    """Handles the REST requests about connections.
+    """Handles the REST requests about open connections.
 
     Args:
         connections: Returns the open connections.
@@ -104,7 +104,7 @@ class ConnectionReports:
         ]
 
     async def listed(self, _: web.Request) -> web.Response:
-        """Return the open connections with the most pending bytes, and the state of each."""
+        """Return the open connections with the most pending bytes, and their states."""
         found = list(self._connections())
         # For 50,000 connections it takes longer than a turn may.
         shown = await asyncio.to_thread(heapq.nlargest, LISTED, found, _waiting)
@@ -113,10 +113,10 @@ class ConnectionReports:
         )
 
     async def commands(self, request: web.Request) -> web.Response:
-        """Return the recorded last commands of a connection, oldest first."""
+        """Return the last commands recorded of a connection, oldest first."""
         record = self._records.get(self._asked(request))
         if record is None:
-            raise RestError(404, "its commands are not kept: PUT this path to begin")
+            raise RestError(404, "the commands are not recorded: PUT this path to begin")
         kept = [told._asdict() for told in record.kept]
         return json_response({"total": record.total, "most": COMMANDS, "commands": kept})
 

@@ -1,4 +1,4 @@
-"""``/openapi.json``: a description of the REST API for programs, in OpenAPI 3.1.
+"""``/openapi.json``: a description of the REST API in OpenAPI 3.1, for programs.
 
 It is built from operations, which are built from the routes themselves, so that every route is
 described. Schemas are JSON Schema, as written by pydantic, which OpenAPI 3.0 does not support.
@@ -98,12 +98,12 @@ class Operation:
 
     @property
     def variables(self) -> list[str]:
-        """The names of the variables in the path, in order."""
+        """The names of the variables in the operation's path, in order."""
         return _VARIABLE.findall(self.path)
 
 
 def document(title: str, operations: Iterable[Operation]) -> dict[str, Any]:
-    """Return the OpenAPI document of all operations."""
+    """Return the OpenAPI document that describes the given operations."""
     paths: dict[str, dict[str, Any]] = {}
     schemas: dict[str, Any] = {"Error": _ERROR}
     for one in operations:
@@ -124,7 +124,7 @@ def document(title: str, operations: Iterable[Operation]) -> dict[str, Any]:
 def openapi_route(
     title: str, operations: Callable[[web.Application], Iterable[Operation]]
 ) -> web.RouteDef:
-    """Return the route ``/openapi.json``; the document is built at the first request."""
+    """Return the route ``/openapi.json``, whose document is built at its first request."""
     made: list[bytes] = []
 
     def describe(app: web.Application) -> bytes:
@@ -173,7 +173,7 @@ def _name(status: int | None) -> str:
 
 
 def _refused_with(what: str) -> dict[str, Any]:
-    """Return the OpenAPI response of a refusal, as a JSON object with its reason.
+    """Return the OpenAPI description of a refusal: a JSON object with a reason.
 
     Some refusals of a real broker are text or have no reason.
     """

@@ -1,4 +1,4 @@
-"""OpenAPI operations of Floodgate's own routes, unknown to Pulsar's admin REST."""
+"""OpenAPI descriptions of Floodgate's own REST routes, which Pulsar's admin REST does not have."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ _KNOWN = {(one.method, one.path): one for one in OWN_OPERATIONS}
 
 
 def own_operations(app: web.Application) -> Iterator[Operation]:
-    """Yield the operations of the application's routes that handle a single HTTP method."""
+    """Yield an OpenAPI operation for each of an application's routes with a single HTTP method."""
     for route in app.router.routes():
         if route.resource is not None and route.method not in ("*", "HEAD"):
             asked = (route.method, route.resource.canonical)

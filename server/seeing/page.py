@@ -1,7 +1,7 @@
-"""Web page ``/floodgate/`` with live connections and memory; ``/status.html`` for load balancers.
+"""The web page ``/floodgate/`` with live connections and memory, and ``/status.html``.
 
-A single file without dependencies: it polls this server's REST, every two seconds while visible,
-and reports an unreachable server.
+Load balancers request ``/status.html``. The web page is a single file without dependencies: it
+polls this server's REST, every two seconds while visible, and reports an unreachable server.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _HEADERS = {
 
 
 def page_routes(title: str) -> list[web.RouteDef]:
-    """Return the routes of the web page, with a title."""
+    """Return the routes of the web page ``/floodgate/``, which has the given title."""
     source = resources.files(__package__ or "server.seeing").joinpath(_PAGE)
     page = source.read_text(encoding="utf-8").replace("{{title}}", title)
 

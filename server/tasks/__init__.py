@@ -1,1 +1,1 @@
-"""Scheduling of work: long work in short steps on the event loop, and worker processes."""
+"""Scheduling of work: long work in short steps on the event loop, or in worker processes."""

@@ -1,4 +1,4 @@
-"""Long work on the event loop, split into steps so that no turn lasts more than about 2 ms."""
+"""Long work on the event loop, in steps that block it for no more than about 2 ms."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def in_parts(items: Sequence[T], most: int = ITEMS_A_STEP) -> Iterator[Sequence[
 
 
 async def in_turns(items: Iterable[T], turn_seconds: float = TURN_SECONDS) -> AsyncIterator[T]:
-    """Yield items, letting other tasks run whenever 2 ms have passed."""
+    """Yield items, and let other tasks run whenever the items have taken 2 ms."""
     end, left = perf_counter() + turn_seconds, MOST_STEPS
     for item in items:
         yield item
@@ -39,8 +39,8 @@ async def in_turns(items: Iterable[T], turn_seconds: float = TURN_SECONDS) -> As
 class Steps:
     """Runs long work in steps of about a millisecond; other tasks run in between.
 
-    A single piece of work runs per turn, in order of request: however many are in progress, other
-    connections wait for a single turn only.
+    One piece of work runs per event-loop iteration, in order of request: however many are in
+    progress, other connections wait only for that one.
     """
 
     def __init__(self, turn_seconds: float = TURN_SECONDS) -> None:
@@ -48,7 +48,7 @@ class Steps:
         self._turn_seconds = turn_seconds
 
     async def take(self, work: Generator[None, None, T]) -> T:
-        """Run a generator, which yields after each short step, and return the result."""
+        """Run a generator that yields after each short step; return its result."""
         while True:
             async with self._turn:
                 end = perf_counter() + self._turn_seconds
@@ -67,7 +67,7 @@ class Steps:
 
 
 class Turns:
-    """Repeats a short step, for about 2 ms of each turn, until the step has nothing left to do.
+    """Repeats a short step, for about 2 ms per event-loop iteration, until nothing is left to do.
 
     Args:
         step: Does a step, and returns True if more is left to do. Must not raise.
@@ -79,7 +79,7 @@ class Turns:
         self._is_running = False
 
     def start(self) -> None:
-        """Begin to repeat the step in the next turn, unless it is being repeated already."""
+        """Begin to repeat the step in the next event-loop iteration, unless already begun."""
         if not self._is_running:
             self._is_running = True
             asyncio.get_running_loop().call_soon(self._take_turn)
@@ -96,7 +96,7 @@ class Turns:
 
 
 class ShortWork:
-    """Makes short calls in order of request, as many in each turn as take 2 ms.
+    """Makes short calls in order of request, as many per event-loop iteration as take 2 ms.
 
     Bound: callers wait for the result, and are bounded elsewhere.
     """
@@ -106,7 +106,7 @@ class ShortWork:
         self._turns = Turns(self._do_next, turn_seconds)
 
     async def do(self, work: Callable[[], T]) -> T:
-        """Call ``work`` in a later turn, and return the result.
+        """Call ``work`` in a later event-loop iteration, and return its result.
 
         The call is skipped if this task is cancelled before.
         """
@@ -137,10 +137,10 @@ _NO_MORE = object()
 
 
 class SharedTurns:
-    """Makes due calls, as many in each turn of the event loop as take 2 ms.
+    """Makes queued calls, as many per event-loop iteration as take 2 ms.
 
-    For the dispatchers of a broker: otherwise a topic with a thousand subscriptions would delay all
-    clients with each message. Bound: each dispatcher waits here at most once.
+    Used by a broker's dispatchers: otherwise each message of a topic with a thousand subscriptions
+    would delay all clients. Bound: each dispatcher waits here at most once.
     """
 
     def __init__(self) -> None:
@@ -149,7 +149,7 @@ class SharedTurns:
         self._is_in_turn = False
 
     def now(self, run: Callable[[], object]) -> bool:
-        """Make a call immediately if the turn has time left and no call waits.
+        """Make a call at once if this event-loop iteration has time left and no other call waits.
 
         Returns False if the call was not made.
         """
@@ -161,13 +161,13 @@ class SharedTurns:
         return True
 
     def later(self, run: Callable[[], object]) -> None:
-        """Make a call in a later turn, after the calls already waiting."""
+        """Queue a call, made in a later event-loop iteration after the calls already queued."""
         self._due.append(run)
         if not self._is_in_turn:
             self._begin_turn()
 
     def in_steps(self, steps: Iterator[None]) -> None:
-        """Run long work in steps: a step now, the further steps in later turns.
+        """Do one step of long work now, and the further steps in later event-loop iterations.
 
         Args:
             steps: A finite number of short steps.

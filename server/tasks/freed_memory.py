@@ -1,4 +1,4 @@
-"""Return of freed memory from the C library to the system, if much stays unused.
+"""Return of freed memory from the C library to the operating system, if much stays unused.
 
 After a burst of large buffers the process may keep hundreds of megabytes, which count toward a
 container's limit. Long lists are emptied in a thread: a million names would take the loop 50 ms.
@@ -25,23 +25,23 @@ allocations, and is useless if the memory is needed again."""
 
 
 class HeapSize(NamedTuple):
-    """Size of the C library's heap, without memory that Python and Arrow map themselves."""
+    """Bytes of the C library's heap, without memory that Python and Arrow map themselves."""
 
     in_use_bytes: int
     free_bytes: int
 
 
 class Heap(Protocol):
-    """A heap that keeps freed memory until trimmed."""
+    """An interface of a heap that keeps freed memory until it is trimmed."""
 
     def size(self) -> HeapSize:
-        """Return the heap's size in bytes, in use and free.
+        """Return the bytes of the heap that are in use, and those that are free.
 
         Takes microseconds, or milliseconds if the heap is very fragmented.
         """
 
     def trim(self) -> object:
-        """Return the heap's free memory to the system."""
+        """Return the heap's free memory to the operating system."""
 
 
 class _MallInfo(ctypes.Structure):
@@ -67,17 +67,17 @@ class GlibcHeap:
         self._info.restype = _MallInfo
 
     def size(self) -> HeapSize:
-        """Return the heap's size in bytes, in use and free."""
+        """Return the bytes of the heap that are in use, and those that are free."""
         info = self._info()
         return HeapSize(info.uordblks + info.hblkhd, info.fordblks)
 
     def trim(self) -> object:
-        """Return all free pages of the heap to the system."""
+        """Return all free pages of the heap to the operating system."""
         return self._trim(0)
 
 
 def c_heap() -> Heap | None:
-    """Return the C library's heap; None if the library is not supported."""
+    """Return the heap of the C library; None if that library is not supported."""
     try:
         return GlibcHeap()
     except AttributeError:
@@ -85,7 +85,7 @@ def c_heap() -> Heap | None:
 
 
 class FreedMemory:
-    """Samples a heap every second, and returns memory that stays free to the system.
+    """Samples a heap every second, and returns memory that stays free to the operating system.
 
     Attributes:
         trimming: The last trim, possibly in progress.
@@ -99,11 +99,11 @@ class FreedMemory:
         self.trimming: asyncio.Future[object] | None = None
 
     def start(self) -> None:
-        """Start to sample the heap every second."""
+        """Start to sample the heap's size, every second."""
         self._timer = self._clock.call_at(self._clock.now() + LOOK_SECONDS, self._look)
 
     def stop(self) -> None:
-        """Stop sampling; may be called repeatedly."""
+        """Stop sampling the heap; may be called repeatedly."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -121,12 +121,12 @@ FREED_AT_ONCE = 10_000
 
 
 async def free(values: Sequence[object]) -> None:
-    """Empty a long, unused list in a thread; do nothing with any other sequence."""
+    """Empty a long list, no longer used, in a thread; do nothing with any other sequence."""
     if isinstance(values, list) and len(values) > FREED_AT_ONCE:
         await asyncio.to_thread(free_in_steps, values)
 
 
 def free_in_steps(values: list[Any]) -> None:
-    """Empty a list in steps, letting other threads run in between."""
+    """Empty a list in steps between which other threads run."""
     while values:
         del values[-FREED_AT_ONCE:]

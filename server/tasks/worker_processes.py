@@ -1,4 +1,4 @@
-"""Worker processes for work of unknown duration, which would block the server's interpreter.
+"""Worker processes for work of unknown duration, which would block the server's event loop.
 
 Each piece of work has its own process, which is killed at a timeout or when no caller waits; the
 event loop only passes bytes. The event loop's own subprocess start copies the page tables of this
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ChildProcess:
-    """A child process with a socket as standard input and output.
+    """A child process whose standard input and output are a socket.
 
     (A socket instead of an event loop transport: if its creation is cancelled, uvloop closes the
     descriptor twice, possibly after reuse.)
@@ -77,7 +77,7 @@ class ChildProcess:
 
     @property
     def pid(self) -> int:
-        """The id of the process."""
+        """The operating system's id of the process."""
         return self._process.pid
 
     @property
@@ -86,11 +86,11 @@ class ChildProcess:
         return self._process.poll() is not None
 
     def kill(self) -> None:
-        """Kill the process; without effect after the process's end."""
+        """Kill the process; a no-op after its end."""
         self._process.kill()
 
     async def gone(self) -> None:
-        """Wait for the process's end, and close the socket.
+        """Wait until the process has ended, and close the socket.
 
         No ``send`` or ``receive`` may be pending.
         """
@@ -114,7 +114,7 @@ class WorkerFailedError(Exception):
 
 
 class WorkerProcess:
-    """A worker process, for one job at a time.
+    """A worker process that does one job at a time.
 
     Attributes:
         called: The noun for such a process in error messages.
@@ -128,7 +128,7 @@ class WorkerProcess:
 
     @property
     def usable(self) -> bool:
-        """True while the process is idle and can receive a job."""
+        """True while the process runs and is idle, so that it can receive a job."""
         return self._idle and not self.is_gone
 
     @property
@@ -137,7 +137,7 @@ class WorkerProcess:
         return self._process.is_gone
 
     async def ask(self, job: bytes) -> bytes:
-        """Send a job with its length prefix, and return the response without a prefix.
+        """Send a job to the process, and return its response.
 
         Raises:
             WorkerFailedError: The process has ended.
@@ -154,11 +154,11 @@ class WorkerProcess:
         return answer
 
     def end(self) -> None:
-        """Kill the process; may be called repeatedly."""
+        """Kill the worker process; may be called repeatedly."""
         self._process.kill()
 
     async def gone(self) -> None:
-        """Wait until the process has ended."""
+        """Wait until the worker process has ended."""
         await self._process.gone()
 
 
@@ -199,7 +199,7 @@ class WorkerProcesses(Generic[Worker]):
         await self.close()
 
     async def close(self) -> None:
-        """Kill all workers and wait for the end of each; may be called repeatedly."""
+        """Kill all workers and wait until they have ended; may be called repeatedly."""
         workers, self._all, self._spare = self._all, set(), []
         for worker in workers:
             worker.end()
@@ -215,7 +215,7 @@ class WorkerProcesses(Generic[Worker]):
 
     @contextlib.asynccontextmanager
     async def worker(self) -> AsyncIterator[Worker]:
-        """Lend a worker for a block; a worker with an unfinished job is killed at the end.
+        """Lend a worker process for a block; kill it at the end if its job is unfinished.
 
         Raises:
             WorkerFailedError: The process cannot be started.
@@ -257,7 +257,7 @@ class WorkerProcesses(Generic[Worker]):
 
 
 def _give_way(pid: int) -> None:
-    """Lower a worker's priority below the server's, at least to NICENESS."""
+    """Lower a worker process's priority below the server's."""
     with contextlib.suppress(OSError):
         own = max(os.getpriority(os.PRIO_PROCESS, 0), 0)
         os.setpriority(os.PRIO_PROCESS, pid, min(own + NICENESS, MOST_NICENESS))

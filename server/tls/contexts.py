@@ -32,12 +32,12 @@ class ServerTls:
         self._for_http: ssl.SSLContext | None = None
 
     def layer(self) -> TlsLayer:
-        """Return the TLS layer for an accepted connection."""
+        """Return a TLS layer for a newly accepted connection."""
         return TlsLayer(self.contexts.current(), server_side=True)
 
     @property
     def http_context(self) -> ssl.SSLContext:
-        """A context for an HTTP listener, which passes each handshake on to the newest context.
+        """The context for an HTTP listener, which passes each handshake on to the newest context.
 
         By OpenSSL's callback for the requested host name, which is called even without a name.
         """
@@ -51,7 +51,7 @@ class ServerTls:
 
 
 class ClientTls:
-    """TLS on connections to brokers: the contexts made from certificate files.
+    """TLS on connections to brokers: the settings, and the contexts made from certificate files.
 
     Attributes:
         contexts: The TLS contexts made from the certificate files.
@@ -62,7 +62,7 @@ class ClientTls:
         self.contexts = RefreshedContext(make, settings.files, settings.refresh_seconds, clock)
 
     def layer(self, host: str) -> TlsLayer:
-        """Return the TLS layer for a new connection to a host.
+        """Return a TLS layer for a new connection to a host.
 
         Raises:
             ConnectionError: The host is not a valid certificate name.
@@ -74,12 +74,12 @@ class ClientTls:
 
     @property
     def http_context(self) -> ssl.SSLContext:
-        """The TLS context for a request sent now."""
+        """The TLS context for an HTTP request that is sent now."""
         return self.contexts.current()
 
 
 def accepting_context(settings: ServerTlsSettings) -> ssl.SSLContext:
-    """Make the TLS context of a port, with certificates.
+    """Return a new TLS context for a port, with the port's certificates.
 
     Raises:
         TlsFilesError: A file cannot be used.
@@ -99,7 +99,7 @@ def accepting_context(settings: ServerTlsSettings) -> ssl.SSLContext:
 
 
 def connecting_context(settings: ClientTlsSettings) -> ssl.SSLContext:
-    """Make the TLS context of connections to brokers, with certificates.
+    """Return a new TLS context for connections to brokers, with the configured certificates.
 
     Raises:
         TlsFilesError: A file cannot be used.

@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class Handshaking(Protocol):
-    """A connection whose TLS handshake is in progress."""
+    """An interface of a connection whose TLS handshake is in progress."""
 
     @property
     def peer(self) -> str:
@@ -31,7 +31,7 @@ class Handshaking(Protocol):
 
 
 class AcceptedTls(NamedTuple):
-    """TLS on an accepted connection.
+    """TLS on an accepted connection, with the registry of its handshake.
 
     Attributes:
         layer: The connection's TLS layer.
@@ -66,26 +66,26 @@ class TlsHandshakes:
 
     @property
     def under_way(self) -> int:
-        """Number of handshakes in progress."""
+        """Number of TLS handshakes in progress."""
         return len(self._under_way)
 
     def began(self, cnx: Handshaking) -> None:
-        """Register a connection's handshake, and start the deadline."""
+        """Register a connection's TLS handshake, and start its deadline."""
         end = self._clock.now() + self.seconds
         self._under_way[cnx] = self._clock.call_at(end, self._too_slow, cnx)
 
     def finished(self, cnx: Handshaking) -> None:
-        """Count a connection's handshake as successful, and stop the deadline."""
+        """Count a connection's TLS handshake as successful, and cancel its deadline."""
         if self._forget(cnx):
             self.finished_total += 1
 
     def lost(self, cnx: Handshaking) -> None:
-        """Count a lost connection's handshake as failed, if still in progress."""
+        """Count the TLS handshake of a lost connection as failed, if it was in progress."""
         if self._forget(cnx):
             self.failed_total += 1
 
     def abort_all(self) -> None:
-        """Close all connections whose handshake is in progress, as the server shuts down."""
+        """Close all connections whose TLS handshake is in progress, as the server shuts down."""
         for cnx in list(self._under_way):
             cnx.abort()
 

@@ -1,4 +1,4 @@
-"""TLS contexts, reloaded without a restart when the certificate files change.
+"""TLS contexts that are reloaded, without a restart, when the certificate files change.
 
 Unusable files change nothing: the effective certificates stay, with an error in the log and a
 counter. The files are checked for new connections, at most once in tlsCertRefreshCheckDurationSec;
@@ -28,7 +28,7 @@ class TlsFilesError(StartError):
 
 
 class RefreshedContext:
-    """A TLS context, made again whenever the certificate files change.
+    """A TLS context that is made again whenever the certificate files change.
 
     Args:
         make: Makes the context from the files, or raises TlsFilesError.
@@ -66,7 +66,7 @@ class RefreshedContext:
         self.failed_total = 0
 
     def current(self) -> ssl.SSLContext:
-        """Return the context for a new connection, after reloading changed files if due."""
+        """Return the TLS context for a new connection; reload changed files if a check is due."""
         now = self._clock.now()
         if 0 <= self._refresh_seconds <= now - self._looked_at:
             self._looked_at = now
@@ -93,7 +93,7 @@ class RefreshedContext:
             logger.info("certificates were read again: %s", paths)
 
     def _marks(self) -> tuple[object, ...]:
-        """Return values that differ once a file is replaced: inode, length and time."""
+        """Return values by which a replaced file is noticed: inode, length and time."""
         return tuple(_mark(Path(path)) for path in self._files.named().values())
 
 

@@ -1,4 +1,4 @@
-"""TLS settings of ports, and of connections to brokers."""
+"""TLS settings of a server's ports, and of connections to brokers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class CipherChoice(NamedTuple):
 
 
 def openssl_name(name: str) -> str:
-    """Return OpenSSL's name of a TLS 1.2 cipher suite, given Java's or OpenSSL's name."""
+    """Return OpenSSL's name of a TLS 1.2 cipher suite, which may be given by its Java name."""
     iana = _IANA.fullmatch(name)
     if iana is None:
         return name
@@ -50,7 +50,7 @@ def openssl_name(name: str) -> str:
 
 
 def chosen(names: tuple[str, ...]) -> CipherChoice:
-    """Return the choice of the named cipher suites; without names, OpenSSL's default.
+    """Return the CipherChoice of the named cipher suites; without names, OpenSSL's default.
 
     Raises:
         ValueError: OpenSSL has no suite of a name; the message is the name.
@@ -65,7 +65,7 @@ def chosen(names: tuple[str, ...]) -> CipherChoice:
 
 
 def _is_known(name: str) -> bool:
-    """Return True if OpenSSL supports a TLS 1.2 cipher suite.
+    """Return True if OpenSSL supports the TLS 1.2 cipher suite with this name.
 
     A list of suites does not tell: OpenSSL skips unsupported suites in it.
     """
@@ -85,7 +85,7 @@ ANY_CIPHERS = CipherChoice()
 
 @dataclass(frozen=True, kw_only=True)
 class TlsFiles:
-    """PEM files for the TLS of a port or of connections to brokers.
+    """The PEM files for the TLS of a port, or of connections to brokers.
 
     Attributes:
         prefix: The beginning of the files' configuration keys: ``tls`` or ``brokerClient``.
@@ -115,7 +115,7 @@ class TlsFiles:
         return f"{self.prefix}TrustCertsFilePath"
 
     def named(self) -> dict[str, str]:
-        """Return the path of each configured file, by configuration key."""
+        """Return the paths of the configured files, by configuration key."""
         files = {
             self.certificate_key: self.certificate,
             self.key_key: self.key,

@@ -1,4 +1,4 @@
-"""An extension of griffe: docstrings of this project as Markdown."""
+"""A griffe extension that converts this project's docstrings to Markdown for the site."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _EXAMPLE = re.compile(r"^Example:\n((?: {4}.*\n|\n)+)", re.MULTILINE)
 
 
 class AsMarkdown(griffe.Extension):
-    """Show the lines below ``Example:`` as code, names without their roles (``:meth:``)."""
+    """Converts docstrings: lines below ``Example:`` become code, roles (``:meth:``) are removed."""
 
     def on_object(self, *, obj: griffe.Object, **_: object) -> None:
-        """Change the docstring of one object."""
+        """Convert the docstring of one documented object."""
         if obj.docstring is not None:
             text = _ROLE.sub("", f"{obj.docstring.value}\n")
             obj.docstring.value = _OTHERS.sub(r"\1Others: As \2.", _EXAMPLE.sub(_fenced, text))

@@ -1,4 +1,4 @@
-"""Read the order of the site's pages from docs/README.md, the one place that declares it."""
+"""Read the order of the site's pages from docs/README.md, the only place that declares it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)")
 
 @dataclass(frozen=True)
 class Entry:
-    """A page in the navigation.
+    """A link to a page in the navigation of the site.
 
     Attributes:
-        title: The link's text, with a capital.
-        target: The path from docs/, perhaps with ``#heading``.
+        title: The text of the link, beginning with a capital.
+        target: The path relative to docs/, optionally with ``#heading``.
     """
 
     title: str
@@ -27,14 +27,14 @@ class Entry:
 
 @dataclass(frozen=True)
 class Part:
-    """A heading of the index with its pages, or below one a group of pages, headed by a colon."""
+    """A heading of the index with its pages, or in it a group of pages below a colon."""
 
     title: str
     children: tuple[Entry | Part, ...]
 
 
 def parts(text: str) -> list[Part]:
-    """Return the parts of the index, one for each reader, in its order."""
+    """Return the parts of the index in order, one for each kind of reader."""
     sections = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
     return [Part(section.partition("\n")[0], tuple(_children(section))) for section in sections]
 

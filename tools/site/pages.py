@@ -1,7 +1,7 @@
-"""Hooks of MkDocs: the pages of this repository at their own paths, in the order of docs/README.md.
+"""MkDocs hooks: the repository's pages at their own paths, in the order of docs/README.md.
 
-Links between pages, and from pages to files of the repository, stay as they are read on a forge:
-a file that a page links to becomes a page that shows it.
+Links between pages, and from pages to other files, stay as they are read on a forge. A file to
+which a page links becomes a page that shows the file.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _reference() -> list[Path]:
 
 
 def _pages(part: Part, seen: set[str]) -> list[Any]:
-    """Return a part's navigation; a page is in it where it is named first."""
+    """Return the navigation of one part; a page that is named twice is only at its first place."""
     rows: list[Any] = []
     for child in part.children:
         if isinstance(child, Part):
@@ -68,7 +68,7 @@ def _pages(part: Part, seen: set[str]) -> list[Any]:
 
 
 def on_nav(nav: Navigation, files: Files, **_: object) -> None:
-    """Add a link where the index names a page again, or a part of it."""
+    """Add a link wherever the index names a page for the second time, or a heading in a page."""
     sections = {item.title: item for item in nav.items if isinstance(item, Section)}
     for part in parts((ROOT / INDEX).read_text(encoding="utf-8")):
         if part.title in sections:
@@ -87,7 +87,7 @@ def _add_links(section: Section, part: Part, files: Files) -> None:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Return all files at their paths in the repository, with those that pages link to."""
+    """Return the files of the site at their paths in the repository, also those linked to."""
     own = [file for file in files if file.src_dir == config.docs_dir and file.abs_src_path]
     found: dict[str, str | Path] = {f"docs/{one.src_uri}": Path(one.abs_src_path) for one in own}
     found |= {name: ROOT / name for name in ["README.md", "ARCHITECTURE.md", *OUTSIDE.values()]}
@@ -108,7 +108,7 @@ def _file(config: MkDocsConfig, path: str, source: str | Path) -> File:
 
 
 def _sources(path: str) -> Iterator[tuple[str, str | Path]]:
-    """Yield a page for a file that is no page, and for each file of a folder; a notebook itself."""
+    """Yield a page that shows a file, or a page for each file of a folder; a notebook as it is."""
     place = ROOT / path
     if place.is_dir():
         files = sorted(one for one in place.rglob("*") if one.is_file())
@@ -129,13 +129,13 @@ def _hidden(title: str, text: str) -> str:
 
 
 def _suffix(path: Path) -> str:
-    """Return what a source's page adds to its path; nothing for pages, pictures and notebooks."""
+    """Return what the page of a source file adds to its path; nothing for pages and pictures."""
     is_own = path.suffix in (".png", ".svg", ".ipynb") or (path.suffix == ".md" and path.is_file())
     return "" if is_own else ".md"
 
 
 def on_page_markdown(markdown: str, page: Page, files: Files, **_: object) -> str:
-    """Name pages by their titles, and lead links to other files to the pages that show them."""
+    """Replace paths by page titles in links, and lead links to files to pages that show them."""
     known = files.src_uris
 
     def led(found: re.Match[str]) -> str:
@@ -157,6 +157,6 @@ def _path(page: str, target: str) -> str:
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Write the search index as a script too, for readers without a server."""
+    """Write the search index as a script, too, for readers who open the site without a server."""
     index = Path(config.site_dir, "search", "search_index.json").read_text(encoding="utf-8")
     Path(config.site_dir, "search", "search_index.js").write_text(f"var __index = {index}")

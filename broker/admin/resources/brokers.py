@@ -168,7 +168,7 @@ class OwnershipAdmin(Resource):
         """Make the owners of all bundles of a namespace release them.
 
         Raises:
-            RestError: The namespace does not exist, or an owner does not release.
+            RestError: The namespace does not exist, or an owner does not release its bundles.
         """
         count = await self._context.bundles(namespace)
         edges = [int(edge, 16) for edge in boundaries(count)]

@@ -34,12 +34,13 @@ class Constant(NamedTuple):
     """Admin paths with the same constant response.
 
     Attributes:
-        paths: Lines with a path below ``/admin`` and its methods.
-        answer: The body; None: empty. For an error, its text with variables in braces.
+        paths: Lines that each have a path below ``/admin`` and its HTTP methods.
+        answer: The body of the response, None for an empty body; for an error its text, with path
+            variables in braces.
         status: The HTTP status.
         needs: The required permission.
-        elsewhere: Status and error text for a missing namespace or a foreign cluster; None: the
-            same response.
+        elsewhere: Status and error text for a missing namespace or a foreign cluster; None if the
+            response is the same.
     """
 
     paths: str
@@ -59,7 +60,7 @@ _QUOTA = {
     "memory": 80.0,
     "dynamic": True,
 }
-"""Upstream's default, without any effect."""
+"""Upstream's default resource quota of a bundle, which has no effect here."""
 _OF_FUNCTIONS = "".join(
     f"""
     {root}/{{tenant}}/{{namespace}} GET
@@ -193,7 +194,7 @@ class ConstantAdmin(Resource):
                 yield endpoint(request, one.needs, Takes.NOTHING, handler=handler)
 
     async def _answer(self, constant: Constant, request: web.Request) -> object:
-        """Return a constant response, because the feature is disabled or empty here."""
+        """Return the constant response of a Pulsar feature that is disabled or unused here."""
         if constant.elsewhere and not await self._is_here(request):
             raise _refusal(request, *constant.elsewhere)
         if constant.status != HTTPStatus.OK:

@@ -44,9 +44,8 @@ _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 def clock_routes(clock: MovedClock | None) -> list[web.RouteDef]:
     """Return the routes that show and advance the broker's clock.
 
-    Without a clock every request is refused, because faults and the clock are disabled.
-
-    Tests of expiry, delays, retention and tokens then need no real hour.
+    By advancing the clock, tests of expiry, delays, retention and tokens need not wait for real
+    time. If ``clock`` is None, every request is refused, because faults and the clock are disabled.
     """
 
     async def show(_: web.Request) -> web.Response:
@@ -117,7 +116,7 @@ def import_routes(
     """Return the routes that import topics and show running imports.
 
     Args:
-        store: Returns the store of the topics.
+        store: Returns the metadata store, to which topics are added.
         allowed: floodgateImportDirectory, the only readable folder; None refuses all imports.
     """
     under_way: dict[str, int] = {}
@@ -176,7 +175,7 @@ def _asked(body: bytes) -> ImportRequest:
 def _inside(allowed: Path, path: Path) -> Path:
     """Resolve a path, and refuse it if it or a file in it lies outside ``allowed``.
 
-    Slow for large folders.
+    The check is slow for large folders.
     """
     try:
         resolved, root = path.resolve(), allowed.resolve()
@@ -198,12 +197,12 @@ def reset_routes(
 ) -> list[web.RouteDef]:
     """Return the route that resets a broker to the state of a new broker.
 
-    Deletes topics, messages, subscriptions, schemas, policies, configuration at run time, tenants
-    and namespaces, and clears faults, between the tests of suites that share a broker. Connections
-    stay; producers and consumers are closed with their topics.
+    The reset deletes topics, messages, subscriptions, schemas, policies, configuration at run time,
+    tenants and namespaces, and clears faults. It is meant for use between the tests of suites that
+    share a broker. Connections stay; producers and consumers are closed with their topics.
 
     Args:
-        context: The broker.
+        context: The services of the broker.
         first: The namespaces of a new broker.
         faults: The registry of faults; None if faults and resets are disabled.
     """

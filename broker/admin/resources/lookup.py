@@ -1,7 +1,7 @@
-"""Lookups over HTTP: ``/lookup/v2/topic``.
+"""Lookups over HTTP, which return a topic's broker: ``/lookup/v2/topic``.
 
-Source: upstream v2.TopicLookup, LookupData. A redirect names a candidate, which becomes the owner
-of the topic's bundle at the redirected lookup.
+Source: upstream v2.TopicLookup, LookupData. A redirect names a candidate broker, which becomes the
+owner of the topic's bundle when it receives the redirected lookup.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from proto.names import NamespaceName
 
 NAMESPACES_AT_ONCE = 500
-"""Most namespaces deleted in one step."""
+"""The largest number of namespaces deleted in one step."""
 
 
 class NamespaceAdmin(Resource):
@@ -112,7 +112,7 @@ class NamespaceAdmin(Resource):
             raise RestError(404, f"Namespace {namespace} does not exist.")
 
     async def delete_with_topics(self, *namespaces: NamespaceName) -> bool:
-        """Delete namespaces with their topics and policies; return False if all are missing."""
+        """Delete namespaces with their topics and policies; return False if none exists."""
         lots = range(0, len(namespaces), NAMESPACES_AT_ONCE)
         deleted = [await self._delete_lot(namespaces[at : at + NAMESPACES_AT_ONCE]) for at in lots]
         return any(deleted)

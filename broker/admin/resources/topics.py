@@ -307,7 +307,7 @@ async def _has_any(bundle: BundleRange, topics: TopicSequence) -> bool:
 
 
 def with_system_topics(snapshot: NamespaceSnapshot, mode: Mode) -> tuple[TopicSequence, ...]:
-    """Return a namespace's listing, as sequences of names, including system topics."""
+    """Return the names of a namespace's topics as sequences, including its system topics."""
     sequences = snapshot.listing(mode).sequences
     return tuple(
         sequence.apply([name for name in snapshot.system if name.startswith(scheme)], ())

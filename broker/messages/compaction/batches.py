@@ -30,7 +30,7 @@ def decompressed(metadata: pb.MessageMetadata, payload: bytes, max_bytes: int) -
     """Decompress a message's payload within a limit of bytes, and return it.
 
     Raises:
-        DecompressionError: Damaged, too large, or the announced size is wrong.
+        DecompressionError: The payload is damaged or too large, or its announced size is wrong.
     """
     if metadata.compression == pb.NONE:
         return payload
@@ -44,7 +44,7 @@ def decompressed(metadata: pb.MessageMetadata, payload: bytes, max_bytes: int) -
     except (KeyError, cramjam.DecompressionError, zlib.error) as error:
         raise DecompressionError(f"the message cannot be decompressed: {error}") from None
     if len(found) != size:
-        raise DecompressionError(f"the message says that it has {size} bytes: it has another size")
+        raise DecompressionError(f"the message does not have the {size} bytes that it announces")
     return found
 
 
@@ -58,10 +58,11 @@ def _decompressed(compression: int, payload: bytes, size: int) -> bytes:
 
 
 MOST_BATCH_BYTES = 5 * 1024 * 1024
-"""Largest uncompressed batch to compact; larger batches would block the event loop and stay whole.
-"""
+"""The largest uncompressed batch, in bytes, that compaction reduces; larger ones would block the
+event loop, and are kept whole."""
 MOST_PACKED_BYTES = 1024 * 1024
-"""Largest reduced batch to compress again; larger batches would block the event loop."""
+"""The largest reduced batch, in bytes, that is compressed again; compressing more would block the
+event loop."""
 
 _LENGTH = struct.Struct(">I")
 _CHECKSUM_MAGIC = b"\x0e\x01"
@@ -94,7 +95,7 @@ def _framed(metadata: pb.SingleMessageMetadata) -> bytes:
 
 
 _LEFT_OUT = _framed(pb.SingleMessageMetadata(payload_size=0, compacted_out=True))
-"""Stands in the batch for a removed message."""
+"""The bytes that replace a removed message in a batch."""
 
 
 def is_readable_batch(metadata: pb.MessageMetadata) -> bool:
@@ -118,7 +119,7 @@ def messages_of(payload: bytes, count: int) -> Iterator[BatchMessage]:
     """Yield the messages of a batch, given its decompressed payload and the number of messages.
 
     Raises:
-        UnreadableBatchError: Fewer messages than ``count``, or ``count`` is below 1.
+        UnreadableBatchError: There are fewer messages than ``count``, or ``count`` is below 1.
     """
     at = 0
     if count < 1:
@@ -144,7 +145,8 @@ def with_some(
 ) -> bytes:
     """Return the bytes of an entry that holds a batch reduced to the given messages.
 
-    Removed messages are marked and empty, so that all messages keep their index.
+    Each removed message is replaced by an empty message marked ``compacted_out``, so that the kept
+    messages keep their index.
 
     Args:
         metadata: The batch's metadata.

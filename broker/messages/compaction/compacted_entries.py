@@ -24,8 +24,8 @@ class CompactedEntries:
     Attributes:
         ledger: The ledger of compacted entries.
         ledger_id: The ledger's number, unique on the broker.
-        horizon: The last compacted position of the topic.
-        first: The first kept position; beyond all positions if no entry is kept.
+        horizon: The last position of the topic that the compaction has read.
+        first: The position of the first kept entry; beyond all positions if no entry is kept.
 
     Source: upstream CompactedTopicImpl.
     """
@@ -60,7 +60,7 @@ class CompactedEntries:
     def covers(self, position: Position) -> bool:
         """Return True if a position is between the first kept entry and the end of the compaction.
 
-        Also true after the position's own ledger was deleted.
+        The result stays True after the topic's ledger with the position was deleted.
         """
         return self.first <= position <= self.horizon
 
@@ -70,7 +70,7 @@ class CompactedEntries:
     async def fetch(self, first: Position, max_entries: int, max_bytes: int) -> list[Entry]:
         """Return kept entries from a position of the topic on, within limits of number and bytes.
 
-        At least one entry is returned, if any exists.
+        The result has at least one entry, however large, if any entry is kept there.
 
         Raises:
             MessageStoreError: The entries cannot be read, or a new compaction deleted the ledger.
@@ -101,9 +101,9 @@ class CompactedEntries:
         return None
 
     async def _own(self, index: int, max_entries: int, max_bytes: int) -> list[Entry]:
-        """Return entries of the compacted ledger from an index on, within both given limits.
+        """Return entries of the compacted ledger from an index on, within the given limits.
 
-        If damaged entries are skipped, the result starts later.
+        If damaged entries are skipped, the first returned entry may have a higher index.
         """
         if index >= len(self):
             return []
@@ -113,8 +113,8 @@ class CompactedEntries:
     async def _index(self, first: Position) -> int:
         """Return the index of the first kept entry at or after a position, by binary search.
 
-        A damaged entry has no position, so the next whole entry is compared. The later read reports
-        or skips the damage.
+        A damaged entry has no readable position, so the search compares the next undamaged entry.
+        The later read reports or skips the damage.
         """
         behind, number = self._read_up_to
         if first == behind:
@@ -134,7 +134,7 @@ class CompactedEntries:
         return low
 
     async def _whole(self, index: int) -> Entry | None:
-        """Return the kept entry with a given index; None if it is damaged or deleted."""
+        """Return the kept entry with a given index; None if the entry is damaged or deleted."""
         if index >= len(self):
             return None
         return await self.ledger.entry(self.ledger.at(EARLIEST, index + 1))

@@ -34,7 +34,7 @@ class CompactionRun(NamedTuple):
     """The result of a completed compaction.
 
     Attributes:
-        entries: The kept entries.
+        entries: The entries that the compaction has kept.
         removed: The number of removed messages.
     """
 
@@ -43,7 +43,7 @@ class CompactionRun(NamedTuple):
 
 
 class Compactor:
-    """The compactor of all topics; it runs one compaction at a time, and others wait.
+    """The compactor of all topics; it runs one compaction at a time, and further ones wait.
 
     Attributes:
         store: The store of the topics and the compacted entries.
@@ -113,7 +113,7 @@ def _check_same(noted: int, copied: int) -> None:
 def compacted_name(topic: str, *ledger_ids: int) -> str:
     """Return the name of the ledger that stores a topic's compacted entries.
 
-    The name is not a valid topic name.
+    No topic can have this name.
     """
     return f"{_COMPACTED}{topic.partition('://')[2]}-{','.join(map(str, ledger_ids))}"
 
@@ -134,7 +134,7 @@ async def delete_unused(store: MessageStore, ledger: ManagedLedger) -> None:
     """Delete a topic's compacted ledgers that are recorded as no longer used.
 
     Raises:
-        MessageStoreError: A deletion failed; the ledger stays in the list.
+        MessageStoreError: A deletion failed; the ledger stays recorded as unused.
     """
     for ledger_id in unused_ids(ledger):
         await store.delete_ledger(compacted_name(ledger.name, ledger_id))
@@ -142,7 +142,7 @@ async def delete_unused(store: MessageStore, ledger: ManagedLedger) -> None:
 
 
 def is_compacted(stored: str) -> bool:
-    """Return True if a ledger's name is that of a ledger of compacted entries."""
+    """Return True if a ledger of this name stores compacted entries, not a topic's messages."""
     return stored.startswith(_COMPACTED)
 
 

@@ -1,6 +1,6 @@
 """A two-pass search for the last message of each key of a topic.
 
-The first pass finds the last messages, and the second pass keeps them.
+The first pass determines the last message of each key; the second pass keeps these messages.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     import proto.PulsarApi_pb2 as pb
 
 MOST_KEY_BYTES = 256 * 1024 * 1024
-"""Most memory for the keys of one topic."""
+"""The largest memory, in bytes, for the keys of one topic during a compaction."""
 KEY_COST_BYTES = 150
-"""The memory of a key beside the key's bytes."""
+"""The bytes of memory that a key takes in addition to its own bytes."""
 MESSAGES_A_STEP = 200
 
 
@@ -41,7 +41,7 @@ class _KeyedMessage(NamedTuple):
     Attributes:
         key: None for a message without a key.
         has_value: False for an empty message, which deletes the key.
-        there: False if removed by an earlier compaction.
+        there: False if an earlier compaction has removed the message.
     """
 
     key: str | None
@@ -55,7 +55,7 @@ class _Opened(NamedTuple):
     Attributes:
         metadata: The entry's metadata.
         messages: The messages of the batch, or the single message.
-        batch: The messages with bytes; None without a batch.
+        batch: The messages of the batch with their bytes; None for a single message.
     """
 
     metadata: pb.MessageMetadata
@@ -69,8 +69,8 @@ class LatestKeys:
     Both passes process the same entries, in steps, so the numbers agree.
 
     Attributes:
-        counted: Messages so far in the current pass; the totals of both passes must agree.
-        removed: Removed messages.
+        counted: Messages read so far in the current pass; the totals of both passes must agree.
+        removed: Messages that the compaction does not keep.
 
     Source: upstream AbstractTwoPhaseCompactor.
     """
@@ -123,7 +123,7 @@ class LatestKeys:
         self.counted = 0
 
     def kept(self, entries: Iterable[Entry]) -> Generator[None, None, list[Entry]]:
-        """Return the entries that hold the last message of a key (the second pass)."""
+        """Return those entries that hold the last message of a key (the second pass)."""
         left: list[Entry] = []
         for entry in entries:
             opened = yield from _opened(entry, keep_bytes=True)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SUBSCRIPTION = "__compaction"
-"""The subscription that holds uncompacted entries; visible to clients."""
+"""The name of compaction's subscription, which keeps uncompacted entries; clients can see it."""
 PROPERTY = "compaction"
 """Name of the ledger property for the compacted ledger's number and the horizon."""
 
@@ -47,7 +47,7 @@ class CompactionStatus(Enum):
 
 
 class CompactableTopic(Protocol):
-    """The attributes of a persistent topic that its compaction uses."""
+    """The interface (typing Protocol) with the attributes of a topic that compaction needs."""
 
     ledger: ManagedLedger
     policies: EffectivePolicies
@@ -61,8 +61,8 @@ class TopicCompaction:
 
     Attributes:
         compacted: The entries of the last compaction; None before the first.
-        status: The status of the last compaction since loading.
-        last_error: The reason of the last failure.
+        status: The status of the last compaction since the topic was loaded.
+        last_error: The error text of the last failed compaction.
         removed: Messages removed by the last compaction.
         succeeded_at, failed_at: Time of the last success and failure, in ms since 1970; 0 for
             never.
@@ -135,10 +135,10 @@ class TopicCompaction:
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def keep_for_later(self) -> None:
-        """If compaction has a threshold, create the subscription that keeps uncompacted entries.
+        """If compaction has a threshold, create its subscription, which keeps uncompacted entries.
 
-        As recorded from a real broker. Otherwise unneeded messages would be dropped before the
-        first compaction.
+        A real broker does the same (recorded). Without the subscription, the broker would delete
+        messages that no other subscription needs before the first compaction.
         """
         if self._topic.policies.compaction_threshold_bytes > 0:
             subscriptions = self._topic.subscriptions
@@ -157,7 +157,7 @@ class TopicCompaction:
         return waiting > threshold
 
     def start_if_due(self) -> bool:
-        """Start a compaction if the topic needs one, and return True; otherwise return False."""
+        """Start a compaction if the topic exceeds its threshold; return True if one was started."""
         if is_due := self.is_due:
             self.start()
         return is_due
@@ -203,9 +203,8 @@ class TopicCompaction:
     def forget(self) -> None:
         """Delete the compacted entries, because compaction's subscription was deleted.
 
-        As recorded from a real broker.
-
-        A running compaction is cancelled. (A real broker waits for the end.)
+        A real broker deletes them, too (recorded). A running compaction is cancelled; a real broker
+        waits until it ends.
         """
         if self._task is not None:
             self._task.cancel()
@@ -214,7 +213,7 @@ class TopicCompaction:
         self._deletion = asyncio.get_running_loop().create_task(self._delete_unused())
 
     async def _delete_unused(self) -> None:
-        """Delete compacted ledgers that are no longer used; a failure is retried next time."""
+        """Delete compacted ledgers that are no longer used; the next call retries a failure."""
         ledger = self._topic.ledger
         try:
             await delete_unused(self._compactor.store, ledger)
@@ -259,9 +258,9 @@ def _disuse(ledger: ManagedLedger) -> None:
 
 
 def _kept(ledger: ManagedLedger) -> tuple[int, Position] | None:
-    """Return the compacted ledger's id and the last position that was compacted.
+    """Return the compacted ledger's id and the topic's last compacted position.
 
-    None before the first compaction.
+    Return None before the first compaction.
     """
     text = ledger.properties.get(PROPERTY)
     if text is None:

@@ -49,20 +49,20 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CLOSED_AT_ONCE = 16
-"""Topics closed simultaneously, so that they share waits for the disk."""
+"""The number of topics closed simultaneously, so that they share waits for the disk."""
 
 
 class TopicParts(NamedTuple):
-    """The parts of the broker that loading and closing topics needs.
+    """The services and settings of the broker that loading and closing topics requires.
 
     Attributes:
-        metadata: The names of topics.
+        metadata: The metadata store with the names of topics.
         topics: Creates and deletes topics.
-        topic_rules: Returns the rules of creation in a namespace.
-        policies: Effective policies of topics.
+        topic_rules: Returns the rules for creating topics in a namespace.
+        policies: The effective policies of topics.
         ownership: Knows the topics served by this broker.
         address: Returns host and port of the broker's admin API.
-        instance: A number of this start, part of producers' names.
+        instance: The number of this start of the broker, a part of generated producer names.
     """
 
     config: BrokerConfig
@@ -77,18 +77,18 @@ class TopicParts(NamedTuple):
 
 
 class LoadedTopics:
-    """The broker's loaded topics by name; the first client of a topic causes its loading.
+    """The broker's loaded topics by name; a topic is loaded for its first client.
 
     Bound: maxConcurrentTopicLoadRequest simultaneous loads; further loads wait.
 
     Attributes:
         clock: The broker's clock.
-        opened_at: Start of the counters, in ms since 1970.
+        opened_at: When the counters started at 0, in ms since 1970.
         load_times: Durations of successful loads.
-        pending_loads: Loads in progress or waiting.
-        failed_loads: Failed loads.
-        made: Topics created without a client, not loaded yet.
-        growing: Subscriptions of new partitions.
+        pending_loads: The number of topic loads in progress or waiting.
+        failed_loads: The number of failed topic loads.
+        made: Topics created since the start that no client has used yet.
+        growing: Creates subscriptions on new partitions.
         past: Counters of unloaded topics.
         resting: The topics that periodic work may skip.
         locks: A lock for each name that is loaded, unloaded or deleted.
@@ -149,7 +149,7 @@ class LoadedTopics:
 
     @asynccontextmanager
     async def unloaded(self, name: str) -> AsyncIterator[bool]:
-        """Prevent loading of a topic during a ``with`` block; yield False if already loaded."""
+        """Prevent loading of a topic in a ``with`` block; yield False if it is loaded already."""
         async with self.locks.of(name):
             yield name not in self._topics
 
@@ -174,7 +174,7 @@ class LoadedTopics:
         return self._ownership.alone or self._ownership.owns(name)
 
     def find(self, name: TopicName) -> Topic | None:
-        """Return a topic if it is loaded, without making periodic work visit it, or None."""
+        """Return a topic if it is loaded, otherwise None; do not add it to the periodic work."""
         return self._topics.get(str(name))
 
     def discard(self, topic: Topic) -> None:
@@ -184,7 +184,7 @@ class LoadedTopics:
             self.past.add(topic)
 
     def loaded(self, name: TopicName) -> Topic | None:
-        """Return a topic if it is loaded, and make periodic work visit it again; otherwise None."""
+        """Return a topic if it is loaded, otherwise None; make periodic work visit it again."""
         found = self.find(name)
         if found is not None:
             found.touched()
@@ -200,7 +200,8 @@ class LoadedTopics:
             create: Create a missing topic, if the operator allows auto-creation.
 
         Raises:
-            RequestError: Not served here, missing, not creatable, or the store failed.
+            RequestError: Another broker serves the topic, it is missing or may not be created, or
+                the store failed.
         """
         found = self.loaded(name)
         if found is not None and not found.closing:
@@ -262,7 +263,7 @@ class LoadedTopics:
             return topic
 
     def _note_made(self, name: TopicName, partitions: int) -> None:
-        """Remember a topic created without a client, so that it can be deleted when unused."""
+        """Remember a topic created without a client, so that it is deleted if it stays unused."""
         if not self._parts.policies.of(name).inactive_topics.delete:
             return
         names = [name]
@@ -293,7 +294,7 @@ class LoadedTopics:
     def policies_changed(self, scope: NamespaceName | TopicName | None) -> None:
         """Apply changed policies to one topic, to the topics of a namespace, or to all topics.
 
-        The first topics follow immediately, the rest in later turns.
+        The first topics are updated immediately, the rest in later event-loop turns.
         """
         self._followers.follow(self._topics.within(scope))
 
@@ -317,10 +318,10 @@ class LoadedTopics:
         """Close the topics that this broker no longer serves; publishing stops immediately.
 
         Args:
-            belongs: Selects the topics.
+            belongs: Returns True for the name of a topic to close.
 
         Returns:
-            An awaitable that ends when all topics are closed.
+            An awaitable that ends when all these topics are closed.
         """
         loop = asyncio.get_running_loop()
         if self._ownership.alone:
@@ -366,7 +367,7 @@ class LoadedTopics:
         topic.subscriptions.forget()
 
     def _broken(self, topic: Topic) -> None:
-        """Unload a topic in a task of its own, because its ledger failed."""
+        """Unload a topic in a background task, because its ledger failed."""
         if not topic.closing:
             topic.closing = True
             self._unloads.start(self._unload_broken(topic))
@@ -380,7 +381,7 @@ class LoadedTopics:
     async def shut(self, *names: NamespaceName | TopicName) -> AsyncIterator[None]:
         """Prevent loading topics of the given namespaces or partitioned topics in a ``with`` block.
 
-        Loads in progress at the start are refused or finished first.
+        The block starts once all loads of such topics that are in progress have ended.
         """
         keys = list(map(str, names))
         self._shut.update(keys)
@@ -414,18 +415,18 @@ class LoadedTopics:
         return topic.ledger.last_confirmed
 
     async def flushed(self) -> None:
-        """Wait until all published messages are stored."""
+        """Wait until all messages published to loaded topics are stored."""
         for topic in self:
             if isinstance(topic, PersistentTopic):
                 with suppress(MessageStoreError):
                     await topic.ledger.flushed()
 
     async def close(self, new_owner: Callable[[TopicName], ServerUrls] = lambda _: NO_URLS) -> None:
-        """Close all topics because the broker shuts down; clients reconnect elsewhere, or wait.
+        """Close all topics, because the broker shuts down; their clients reconnect.
 
         Args:
-            new_owner: Returns the addresses of a topic's new broker; empty: clients look the topic
-                up.
+            new_owner: Returns the addresses of a topic's new broker; if they are empty, clients
+                look the topic up.
         """
         await self._room.close()
         names = [topic.name for topic in self]

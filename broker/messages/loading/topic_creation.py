@@ -1,4 +1,4 @@
-"""Creation of topics for clients, and topics that are created but not used yet."""
+"""Creation of topics for clients, and a record of new topics that no client has used yet."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class TopicCreation:
             create: Create a missing topic, if the operator allows auto-creation.
 
         Raises:
-            RequestError: Not served here, missing, or not creatable.
+            RequestError: Another broker serves the topic, or it is missing or may not be created.
         """
         try:
             return await self._ensure(topic, create=create)
@@ -120,14 +120,14 @@ def _check_transaction_topic(name: str) -> None:
 
 
 MOST_TOPICS = 20_000
-"""Most remembered topics, and most remembered partitioned topics."""
+"""The largest number of remembered topics, and of remembered partitioned topics."""
 
 
 class MadeTopics:
     """The topics created since the broker started that no client has used yet.
 
-    Bound: MOST_TOPICS topics, and as many partitioned topics; beyond, the oldest is forgotten and
-    never deleted.
+    Bound: MOST_TOPICS topics, and as many partitioned topics. Above it, the oldest topic is
+    forgotten, and therefore never deleted as unused.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -154,11 +154,11 @@ class MadeTopics:
         return str(name) in self._unused_since or str(name.partitioned_name) in self._partitioned
 
     def loaded(self, name: TopicName) -> None:
-        """Forget a topic that is loaded for a client now."""
+        """Forget a topic, because it is loaded for a client now."""
         self._unused_since.pop(str(name), None)
 
     async def deleted(self, name: TopicName) -> None:
-        """Forget a deleted topic."""
+        """Forget a topic, because it was deleted."""
         self._unused_since.pop(str(name), None)
         self._partitioned.pop(str(name), None)
 
@@ -194,9 +194,10 @@ class _Growth(NamedTuple):
 
 
 class GrowingTopics:
-    """The creation of subscriptions on new partitions, before any client connects to them.
+    """Creates subscriptions on new partitions, before any client connects to them.
 
-    A consumer that discovers a partition late therefore misses no messages.
+    A consumer that discovers a new partition some time after its creation therefore misses no
+    messages.
     """
 
     def __init__(self) -> None:
@@ -211,7 +212,7 @@ class GrowingTopics:
         Args:
             topic: The partitioned topic.
             first: The index of the first new partition.
-            given: The properties of each subscription, by name.
+            given: The properties of each subscription to create, by subscription name.
         """
         growth = _Growth(topic, first, given)
         self._growths.append(growth)
@@ -221,7 +222,7 @@ class GrowingTopics:
             self._growths.remove(growth)
 
     def give(self, topic: PersistentTopic) -> None:
-        """Create the missing subscriptions of a new partition; ignore other topics."""
+        """If a loaded topic is a new partition, create its missing subscriptions."""
         name = topic.name
         for growth in self._growths:
             if name.partition_index < growth.first or name.partitioned_name != growth.topic:

@@ -29,14 +29,14 @@ logger = logging.getLogger(__name__)
 
 
 class TopicDeletion:
-    """Deletion of topics, of all messages of namespaces, and of outdated stored data.
+    """Deletes single topics, all messages of namespaces, and outdated stored data.
 
     Stored data is outdated if another broker served or deleted the topic meanwhile.
 
     Args:
         loaded: The loaded topics.
-        names: Deletes the names of topics.
-        store: The messages.
+        names: Deletes the names of topics from the metadata store.
+        store: The message store.
     """
 
     def __init__(self, loaded: LoadedTopics, names: TopicService, store: MessageStore) -> None:
@@ -102,7 +102,7 @@ class TopicDeletion:
         await self._store.delete_ledger(name)
 
     async def delete_without_partitions(self, name: TopicName) -> None:
-        """Delete a partitioned topic, unless it was imported or has partitions.
+        """Delete an unused partitioned topic, unless it was imported or has partitions.
 
         Raises:
             StoreError: The store failed.
@@ -114,7 +114,7 @@ class TopicDeletion:
     async def emptied(self, namespaces: Sequence[NamespaceName]) -> AsyncIterator[None]:
         """Close the topics of namespaces and delete their messages, before a ``with`` block runs.
 
-        The block deletes the topics' names; loads are blocked until the end.
+        The block deletes the topics' names. Until it ends, no topic of the namespaces is loaded.
 
         Raises:
             MessageStoreError: The message store failed, and still has some messages.
@@ -146,7 +146,7 @@ class TopicDeletion:
     async def forget(self, bundle: Bundle) -> None:
         """Delete stored data of a bundle's topics that another broker served or deleted meanwhile.
 
-        Topics served by this broker stay, because they are newer.
+        The data of topics that this broker serves stays, because it is newer.
 
         Raises:
             RequestError: The message store failed.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class TopicIndex:
     """An index that finds topics by their name, namespace or partitioned topic.
 
-    Bound: the caller's bound.
+    Bound: the caller limits the number of topics.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class TopicIndex:
         return True
 
     def within(self, scope: NamespaceName | TopicName | None) -> list[Topic]:
-        """Return the topics of a namespace, one topic with its partitions, or all topics (None)."""
+        """Return a namespace's topics, a topic with its partitions, or (for None) all topics."""
         if scope is None:
             return list(self)
         if isinstance(scope, TopicName):
@@ -84,7 +84,7 @@ def is_system(topic: Topic) -> bool:
 
 
 def totals_of(topic: Topic) -> Counter[str]:
-    """Return a topic's totals since loading, for example of messages, keyed by counter name."""
+    """Return a topic's totals since it was loaded, for example of messages, by counter name."""
     published, sent = topic.statistics, topic.subscriptions.sent()
     found = Counter({f"evictions_{quota}": count for quota, count in topic.evictions.items()})
     found[IN_MESSAGES], found[IN_BYTES] = published.messages, published.size_bytes
@@ -119,6 +119,6 @@ class PastTopics:
         self.by_namespace[namespace] = self.by_namespace.get(namespace, Counter()) + totals
 
     def forget(self, namespaces: Iterable[NamespaceName]) -> None:
-        """Forget the totals of deleted namespaces; the broker's totals stay."""
+        """Forget the totals of deleted namespaces; the totals of the whole broker stay."""
         for namespace in namespaces:
             self.by_namespace.pop(str(namespace), None)

@@ -17,16 +17,17 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
 METADATA_BYTES = 262_144
-"""Largest metadata in bytes; parsing the worst case of this size takes 8 ms."""
+"""The largest metadata of a message in bytes; parsing the worst metadata of this size takes 8
+ms."""
 LEAST_BYTES = 4
-"""Least bytes of a message: the length of the metadata."""
+"""The least number of bytes of a message: those of its metadata's length."""
 
 
 def whole_metadata(data: bytes) -> pb.MessageMetadata:
     """Return the metadata of a message, which must have all required fields.
 
     Raises:
-        RemoteProtocolError: Unreadable, or without a required field.
+        RemoteProtocolError: The metadata is unreadable, or lacks a required field.
     """
     metadata = parse_metadata(data)
     if not metadata.IsInitialized():
@@ -37,10 +38,10 @@ def whole_metadata(data: bytes) -> pb.MessageMetadata:
 def whatever_metadata(data: bytes) -> pb.MessageMetadata:
     """Return the metadata of a message; empty metadata if it cannot be read.
 
-    As recorded of a real broker, which stores unreadable messages.
+    A real broker accepts and stores such messages (recorded).
 
     Raises:
-        RemoteProtocolError: Too short for the metadata's length.
+        RemoteProtocolError: The message is shorter than the announced length of its metadata.
     """
     try:
         return parse_metadata(data)
@@ -54,13 +55,13 @@ class PublishRules(NamedTuple):
     """The limits and checks that a broker applies to published messages.
 
     Attributes:
-        max_payload_bytes: maxMessageSize, compared with each payload; 0: only frames are limited,
-            as on a real broker (profile pulsar).
-        max_metadata_bytes: Most bytes of a message's metadata; 0 for no limit.
-        max_producers_being_made: Most PRODUCER requests of a connection in flight.
+        max_payload_bytes: The largest payload (maxMessageSize); with 0 only frames are limited, as
+            on a real broker (profile pulsar).
+        max_metadata_bytes: The largest metadata of a message; 0 for no limit.
+        max_producers_being_made: The largest number of PRODUCER requests in flight on a connection.
         metadata_of: Reads the metadata of a message, or closes the connection.
-        compares_claims: Check a message's claims about producer and batch; otherwise claims are
-            trusted (recorded).
+        compares_claims: True to check the producer name and the batch size that a message claims;
+            False to trust them (recorded).
     """
 
     max_payload_bytes: int = 0
@@ -78,11 +79,12 @@ class PublishRules(NamedTuple):
 
 
 LEAST_MESSAGE_BYTES = 6
-"""Least bytes of a message in a batch: a length, and metadata with an empty payload."""
+"""The least number of bytes of a message in a batch: a length, and metadata for an empty
+payload."""
 MOST_COMPRESSED = {pb.LZ4: 255, pb.ZLIB: 1_032, pb.ZSTD: 32_768, pb.SNAPPY: 64}
-"""Largest possible ratio of uncompressed to compressed bytes."""
+"""The largest possible ratio of uncompressed to compressed bytes, by compression."""
 MOST_IN_BATCH = 1_000_000
-"""Most messages in a batch, regardless of the announced size."""
+"""The largest number of messages in a batch, whatever its announced size."""
 
 
 class SendRefusal(NamedTuple):
@@ -140,9 +142,9 @@ def refusal_of(
 def refusal_of_claims(
     data: bytes, metadata: pb.MessageMetadata, policies: EffectivePolicies, producer: str
 ) -> SendRefusal | None:
-    """Return the error for a message with another producer's name or an impossible batch.
+    """Return the error for a message that claims another producer's name or an impossible batch.
 
-    None if the message is plausible.
+    Return None if the message is plausible.
     """
     if policies.deduplication and metadata.producer_name != producer:
         return _OTHERS_NAME
@@ -150,7 +152,7 @@ def refusal_of_claims(
 
 
 def _impossible_batch(data: bytes, metadata: pb.MessageMetadata) -> SendRefusal | None:
-    """Return the error for a batch that cannot hold as many messages as it claims, or None.
+    """Return the error for a batch too small for the number of messages that it claims, or None.
 
     Consumers could not read such a batch.
     """
@@ -180,9 +182,9 @@ MOST_AHEAD_MS = 3_600_000
 class PublishTimes:
     """The publish times of a topic's entries, corrected so that they never decrease.
 
-    Entries are found by binary search: an entry dated 1970 would make all earlier entries expire,
-    and an entry dated 3000 would keep all later entries. Consumers still receive the original
-    times.
+    Entries are found by binary search, which needs ascending times. An entry dated 1970 would make
+    all earlier entries expire, and an entry dated 3000 would keep all later entries. Consumers
+    still receive the original times.
 
     Attributes:
         last: The time of the last entry, in ms since 1970; 0 without entries.

@@ -27,7 +27,7 @@ class PublishBuffer:
     While the buffer is full, publishing connections are paused until the buffer is half empty.
 
     Args:
-        max_bytes: 0 or less is no limit.
+        max_bytes: The limit in bytes; 0 or less is no limit.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -56,9 +56,10 @@ class PublishBuffer:
 
 
 class PublishRate:
-    """A limit of the publish rate of one topic, or of the whole broker.
+    """A limit on the publish rate of one topic, or of the whole broker.
 
-    Messages above the rate are stored, and then the connection pauses until the rate has caught up.
+    Messages above the rate are stored, and then the connection pauses until the rate allows further
+    messages.
 
     Attributes:
         limits: True if the rate is limited.
@@ -124,9 +125,10 @@ class PublishLimits(NamedTuple):
     """The limits that a broker applies to all publishing connections.
 
     Attributes:
-        buffer: In-flight messages.
-        rate: The broker's rate (brokerPublisherThrottlingMaxMessageRate, ...MaxByteRate).
-        max_pending: Most in-flight messages of a connection
+        buffer: Limits the bytes of all connections' in-flight messages.
+        rate: Limits the publish rate of the whole broker (brokerPublisherThrottlingMaxMessageRate,
+            ...MaxByteRate).
+        max_pending: The largest number of in-flight messages of a connection
             (maxPendingPublishRequestsPerConnection); 0 or less is no limit.
     """
 
@@ -141,7 +143,7 @@ class PublishLimits(NamedTuple):
 
 
 def publish_limits(config: PublishingConfig, clock: Clock) -> PublishLimits:
-    """Return the publish limits that a broker's configuration demands."""
+    """Return the publish limits that a broker's configuration sets."""
     buffer = PublishBuffer(config.buffer_bytes)
     return PublishLimits(buffer, PublishRate(_broker_rate(config), clock), config.max_pending)
 
@@ -154,7 +156,7 @@ class ConnectionPublishes:
     """A connection's unstored messages, and the reasons for not reading from it.
 
     Attributes:
-        pending: In-flight messages.
+        pending: The number of in-flight messages.
         size_bytes: Bytes of the in-flight messages.
     """
 
@@ -189,12 +191,12 @@ class ConnectionPublishes:
             self._broker_rate.published(self, messages, size_bytes)
 
     def throttle(self, reason: object) -> None:
-        """Pause reading from the connection for a reason, which may be active already."""
+        """Pause reading from the connection for a reason; no-op if the reason is active already."""
         self._reasons.add(reason)
         self._gate.close_for(PauseCause.PENDING_PUBLISHES)
 
     def lift(self, reason: object) -> None:
-        """Remove a reason for pausing; resume reading if no other reason remains."""
+        """Remove a reason for pausing the connection; resume reading if no other reason remains."""
         self._reasons.discard(reason)
         if not self._reasons:
             self._gate.open_for(PauseCause.PENDING_PUBLISHES)

@@ -1,4 +1,4 @@
-"""The ordered ledgers of a topic, and counts of entries between two positions."""
+"""The ledgers of a topic in order, and counts of the entries between two positions."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class LedgerInfo(NamedTuple):
     """The id, size and times of one ledger of a topic.
 
     Attributes:
-        ledger_id: Rises over the whole broker.
-        entries: Number of entries, including acknowledged entries.
+        ledger_id: The ledger's number; a newer ledger of the broker has a higher number.
+        entries: The number of entries, including acknowledged entries.
         size_bytes: Bytes of the entries' ``data``.
-        closed_at: Time of closing, in ms since 1970; 0 for the open ledger, the last.
+        closed_at: Time of closing, in ms since 1970; 0 for the last ledger, which is open.
         opened_at: Time of opening; 0 if before the topic was loaded.
     """
 
@@ -38,8 +38,8 @@ class StoredLedger(ABC):
         ledger_id: The ledger's number.
         opened_at: Time of opening, in ms since 1970; 0 for a previously stored ledger.
         closed_at: Time of closing, in ms since 1970; 0 while open.
-        first_rank: Earlier entries of the topic, since the topic was opened.
-        first_bytes: Bytes of the earlier entries.
+        first_rank: The number of earlier entries of the topic, counted since the topic was opened.
+        first_bytes: The bytes of these earlier entries.
         confirmed: The number of stored entries; later entries are being written.
     """
 
@@ -86,11 +86,12 @@ _first_rank = attrgetter("first_rank")
 class LedgerRow(Generic[LedgerT]):
     """The ledgers of a topic, oldest first; the last is open for new entries.
 
-    Every entry has a rank, counted through all ledgers: distances are differences of ranks.
+    Every entry has a rank, its number in all ledgers together. The difference of two ranks is the
+    number of entries between two positions.
 
     Attributes:
-        last_confirmed: The last stored entry. Remembered after its ledger is dropped, and
-            determined again when the topic is opened.
+        last_confirmed: The position of the last stored entry. It is remembered after its ledger is
+            dropped, and determined again when the topic is opened.
     """
 
     def __init__(self, ledgers: list[LedgerT]) -> None:
@@ -122,7 +123,7 @@ class LedgerRow(Generic[LedgerT]):
         return self._ledgers.pop()
 
     def add(self, ledger: LedgerT) -> None:
-        """Add a ledger after the last; it becomes the open ledger."""
+        """Add a ledger after the last ledger; it becomes the open ledger."""
         if self._ledgers:
             before = self._ledgers[-1]
             ledger.first_rank = before.first_rank + len(before)
@@ -138,13 +139,13 @@ class LedgerRow(Generic[LedgerT]):
                 self.add(ledger)
 
     def look_for_last(self) -> None:
-        """Determine the position of the last stored entry, as when a topic is opened."""
+        """Determine the position of the last stored entry; called when a topic is opened."""
         if self._ledgers:
             total = self._total
             self.last_confirmed = self._of_rank(total - 1) if self.entries else self.open.last
 
     def consumed(self, before: Position, keep_bytes: int, keep_since: int) -> int:
-        """Return the number of oldest ledgers that are neither needed nor retained.
+        """Return the number of oldest ledgers that no subscription and no retention policy needs.
 
         ``ManagedLedger.consumed`` describes the arguments.
         """
@@ -208,7 +209,7 @@ class LedgerRow(Generic[LedgerT]):
     def following(self, position: Position) -> Position:
         """Return the position of the first entry after a position.
 
-        If there is none, the position that the next new entry will have.
+        If there is no such entry, return the position that the next new entry will have.
         """
         index = bisect_right(self._ids, position.ledger_id) - 1
         if index >= 0:
@@ -224,7 +225,8 @@ class LedgerRow(Generic[LedgerT]):
     def preceding(self, position: Position) -> Position:
         """Return the position of the last entry before a position.
 
-        If there is none, entry id -1 of the position's ledger, or of the first ledger.
+        If there is no such entry, return entry id -1 of the position's ledger, or of the first
+        ledger.
         """
         rank = self.rank(Position(position.ledger_id, position.entry_id - 1))
         if rank > self._ledgers[0].first_rank:
@@ -243,7 +245,7 @@ class LedgerRow(Generic[LedgerT]):
     def at(self, after: Position, count: int) -> Position:
         """Return the position of the ``count``-th entry after position ``after``.
 
-        If there are fewer entries, the position of the last entry.
+        If there are fewer entries, return the position of the last entry.
         """
         start = self.rank(after)
         rank = min(start + count, self._total)
@@ -285,9 +287,9 @@ class LedgerRow(Generic[LedgerT]):
         return self._ledgers[bisect_right(self._ledgers, rank, key=_first_rank) - 1]
 
     def of_rank(self, rank: int) -> tuple[LedgerT, int] | None:
-        """Return ledger and number of the entry with a rank (its number across all ledgers).
+        """Return the ledger and entry number for a rank (the entry's number across all ledgers).
 
-        None if the entry was dropped.
+        Return None if the entry was dropped.
         """
         if not self._ledgers[0].first_rank <= rank < self._total:
             return None

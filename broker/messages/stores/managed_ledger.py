@@ -31,8 +31,8 @@ class CursorState:
 
     Attributes:
         mark_delete: All entries up to this position are acknowledged.
-        acknowledged: Acknowledged entries behind ``mark_delete``: a bitmap for each ledger, the
-            lowest bit of the first byte first.
+        acknowledged: The acknowledged entries after ``mark_delete``: a bitmap for each ledger, in
+            which entry 0 is the lowest bit of the first byte.
         batches: Partly acknowledged entries: the words of the bit set of the remaining messages.
         properties: The subscription's properties.
     """
@@ -44,7 +44,7 @@ class CursorState:
 
 
 class LedgerListener(Protocol):
-    """The methods by which a ledger notifies its topic."""
+    """The interface (typing Protocol) with the methods by which a ledger notifies its topic."""
 
     def confirmed(self, last: Position) -> None:
         """Record that all entries up to a position are stored; ``append`` itself may call this."""
@@ -62,7 +62,7 @@ class StoredTopic(Generic[LedgerT]):
     Attributes:
         name: The topic's full name.
         row: The ledgers.
-        room: The capacity taken by the entries.
+        room: The capacity that the stored entries take.
         cursors: The durable subscriptions.
         properties: The topic's properties.
     """
@@ -82,7 +82,7 @@ class ManagedLedger(ABC):
 
     Attributes:
         name: The topic's full name.
-        listener: Receives confirmations; None without a topic.
+        listener: The topic that receives confirmations; None if no topic uses the ledger.
         cursors: The durable subscriptions by name, as last saved.
         properties: The topic's properties: epoch, termination, ...
         fetched_entries: Entries fetched from outside memory since opening.
@@ -155,8 +155,8 @@ class ManagedLedger(ABC):
     def read(self, first: Position, max_entries: int, max_bytes: int) -> list[Entry] | None:
         """Return stored entries, starting at the given position, if they are in memory.
 
-        Returns at least one existing entry, however large; fewer at the end of a ledger. None if
-        the first entry is not in memory: use ``fetch``.
+        The result has at least one existing entry, however large, and only entries of one ledger.
+        None if the first entry is not in memory: then use ``fetch``.
         """
 
     @abstractmethod
@@ -169,9 +169,9 @@ class ManagedLedger(ABC):
 
     @abstractmethod
     def read_each(self, positions: Sequence[Position]) -> list[Entry] | None:
-        """Return the stored entries at the given positions, without missing entries.
+        """Return the stored entries at the given positions; skip positions without an entry.
 
-        If any stored entry is not in memory, the whole result is None: use ``fetch_each``.
+        If any stored entry is not in memory, the whole result is None: then use ``fetch_each``.
         """
 
     @abstractmethod
@@ -195,10 +195,10 @@ class ManagedLedger(ABC):
     def digest(self, position: Position) -> MessageDigest | None:
         """Return the message count and times of the stored entry at a position.
 
-        None if the entry is missing or unreadable.
+        Return None if the entry is missing or unreadable.
 
-        A digest outside memory is read synchronously, without the entry's bytes: for single
-        entries, mostly read recently and therefore in the system's page cache.
+        A digest outside memory is read synchronously, without the entry's bytes. This suits single
+        entries, which were mostly read recently and therefore are in the system's page cache.
         """
 
     @abstractmethod
@@ -212,7 +212,7 @@ class ManagedLedger(ABC):
     def _first_stored(self, first: Position) -> tuple[Any, int] | None:
         """Return the ledger and number of the first stored entry at or after a position.
 
-        None if there is none.
+        Return None if there is no such entry.
         """
         return self._row.holding(first) or self._row.holding(self._row.following(first))
 
@@ -220,8 +220,8 @@ class ManagedLedger(ABC):
     def last_confirmed(self) -> Position:
         """The position of the last stored entry, even after its ledger was deleted.
 
-        Determined when the topic is opened: after an unload the last entry of the previous ledger;
-        (open ledger, -1) without a previous ledger.
+        The position is determined when the topic is opened: after an unload it is the last entry of
+        the previous ledger; without a previous ledger it is (open ledger, -1).
         """
         return self._row.last_confirmed
 
@@ -243,7 +243,7 @@ class ManagedLedger(ABC):
     async def published_at(self, publish_time: int) -> Position:
         """Return the position of the first entry published at or after a time.
 
-        The position after the last entry if all entries are older. The search is binary.
+        If all entries are older, return the position after the last entry. The search is binary.
 
         Raises:
             MessageStoreError: The store cannot read an entry.
@@ -267,19 +267,22 @@ class ManagedLedger(ABC):
 
     @abstractmethod
     def roll(self) -> None:
-        """Close the open ledger and open a new ledger, at an unload and when it is full."""
+        """Close the open ledger, at an unload or when it is full, and open a new ledger."""
 
     @abstractmethod
     def _drop(self, count: int) -> None:
-        """Remove the given number of oldest ledgers, and free their entries."""
+        """Remove the given number of oldest ledgers, and free the memory of their entries."""
 
     def trim(self, before: Position, keep_bytes: int, keep_since: int) -> None:
-        """Delete the oldest ledgers that are neither needed nor retained; see ``consumed``."""
+        """Delete the oldest ledgers that no subscription and no retention policy needs.
+
+        ``consumed`` describes the arguments.
+        """
         if self._error is None:
             self._drop(self._row.consumed(before, keep_bytes, keep_since))
 
     def consumed(self, before: Position, keep_bytes: int, keep_since: int) -> int:
-        """Return the number of oldest ledgers that are neither needed nor retained.
+        """Return the number of oldest ledgers that no subscription and no retention policy needs.
 
         Args:
             before: The first entry still needed by a subscription.
@@ -337,7 +340,7 @@ class MessageStore(ABC):
 
     @abstractmethod
     def next_id(self) -> int:
-        """Return a new unique id, for example for a ledger; ids rise over the whole broker.
+        """Return a new number, for example for a ledger; each number is higher than all before.
 
         Raises:
             MessageStoreError: The store accepts no writes, or all numbers are used.
@@ -357,7 +360,7 @@ class MessageStore(ABC):
     async def unopened_ledger(self, name: str) -> ManagedLedger | None:
         """Return the stored ledger of a topic that is not open.
 
-        None if the topic is open, or has no stored entries.
+        Return None if the topic is open, or has no stored entries.
 
         Raises:
             MessageStoreError: The ledger cannot be read.
@@ -381,7 +384,7 @@ class MessageStore(ABC):
         """
 
     def holds(self, name: str) -> bool:
-        """Return True if the store has data of the topic with a given name."""
+        """Return True if the store has data of a topic, given the topic's full name."""
         return name in self._topics
 
     def names(self) -> Sequence[str]:
@@ -389,7 +392,7 @@ class MessageStore(ABC):
         return list(self._topics)
 
     def when_scarce(self, callback: Callable[[], object]) -> None:
-        """Register a function to be called when capacity is scarce, so that it drops messages."""
+        """Register a function that is called when capacity is scarce, so that it drops messages."""
         self.room.on_scarce = callback
 
     def figures(self) -> StoreFigures:

@@ -35,8 +35,8 @@ _PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 class MemoryLedger(StoredLedger):
     """A ledger in memory: its entries in large blocks, their digests and sizes in arrays.
 
-    Separate bytes objects would take a third of a microsecond each to free, and the allocator may
-    return a gigabyte in one call, which blocks the event loop for 0.3 s.
+    Freeing separate bytes objects would take a third of a microsecond each. The allocator might
+    also return a gigabyte in one call, which blocks the event loop for 0.3 s.
     """
 
     __slots__ = (
@@ -87,7 +87,7 @@ class MemoryLedger(StoredLedger):
         return number
 
     def _add_block(self, size: int) -> None:
-        """Add a memory block twice as large as the previous, so that small topics stay small."""
+        """Add a memory block twice as large as the last one, so that small topics stay small."""
         capacity = max(size, min(MAPPED_BLOCK_BYTES, FIRST_BLOCK_BYTES << len(self._blocks)))
         mapped = capacity >= MAPPED_BLOCK_BYTES
         self._block = mmap.mmap(-1, capacity, _PRIVATE) if mapped else bytearray(capacity)
@@ -118,7 +118,7 @@ class MemoryLedger(StoredLedger):
         return min(self.confirmed, first + max(1, min(max_entries, by_bytes - first)))
 
     def data(self, first: int, end: int) -> list[bytes]:
-        """Return the bytes of each entry from number ``first`` up to, but without, ``end``."""
+        """Return the bytes of each entry from number ``first`` up to but excluding ``end``."""
         index = bisect_right(self._firsts, first) - 1
         found: list[bytes] = []
         while first < end:
@@ -156,8 +156,8 @@ class MemoryMessageStore(MessageStore):
     """A store of messages and cursors in memory (``floodgateMessageStore=memory``).
 
     Args:
-        bounds: Most bytes a topic, a namespace and all together may take.
-        max_entries_per_ledger: A ledger with so many entries is closed, and the next opened.
+        bounds: The largest number of bytes for a topic, for a namespace and for the store.
+        max_entries_per_ledger: The number of entries with which a ledger is full and closed.
         now_ms: Returns the time in ms since 1970.
     """
 
@@ -186,7 +186,7 @@ class MemoryMessageStore(MessageStore):
         """Return immediately, because entries in memory cannot become more durable."""
 
     def next_id(self) -> int:
-        """Return a new unique id."""
+        """Return a new number, for example for a ledger; each number is higher than all before."""
         return self._next_id()
 
     def new_ledger(self) -> MemoryLedger:
@@ -194,7 +194,7 @@ class MemoryMessageStore(MessageStore):
         return MemoryLedger(self.next_id(), self.now_ms())
 
     def free(self, ledger: MemoryLedger) -> None:
-        """Free the memory of a deleted ledger in steps, in later turns.
+        """Free the memory of a deleted ledger in steps, in later event-loop turns.
 
         Releasing a gigabyte in one step would block the event loop for a quarter of a second.
         """
@@ -220,7 +220,7 @@ class MemoryMessageStore(MessageStore):
     async def unopened_ledger(self, name: str) -> ManagedLedger | None:
         """Return the stored ledger of a topic that is not open.
 
-        None if the topic is open, or has no stored entries.
+        Return None if the topic is open, or has no stored entries.
         """
         topic = self._topics.get(name)
         if topic is None or name in self._open or not topic.row.entries:
@@ -314,7 +314,7 @@ class MemoryManagedLedger(ManagedLedger):
         return self.read(first, max_entries, max_bytes)
 
     def read_each(self, positions: Sequence[Position]) -> list[Entry]:
-        """Return the stored entries at the given positions, without missing entries."""
+        """Return the stored entries at the given positions; skip positions without an entry."""
         entries = []
         for ledger, number in filter(None, map(self._row.holding, positions)):
             (data,) = ledger.data(number, number + 1)
@@ -326,7 +326,7 @@ class MemoryManagedLedger(ManagedLedger):
         return self.read_each(positions)
 
     def digest(self, position: Position) -> MessageDigest | None:
-        """Return the message count and times of a stored entry; None if it is missing."""
+        """Return the message count and times of a stored entry; None if there is no such entry."""
         found = self._row.holding(position)
         return None if found is None else found[0].digest(found[1])
 
@@ -336,7 +336,7 @@ class MemoryManagedLedger(ManagedLedger):
     # -- ledgers ------------------------------------------------------------------------------
 
     def roll(self) -> None:
-        """Close the open ledger and open the next; an empty ledger is replaced."""
+        """Close the open ledger and open the next; an empty open ledger is removed."""
         self._row.close(self._store.now_ms())
         self._row.add(self._store.new_ledger())
 

@@ -10,9 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SCARCE_PART = 0.9
-"""Capacity is scarce above this part of the process's bound."""
+"""Capacity is scarce when the stored bytes exceed this part of the process's limit."""
 ENTRY_COST_BYTES = 64
-"""The memory of an entry beside the bytes: digest, size, and Python object overhead."""
+"""The bytes of memory of an entry in addition to its data: digest, size, and Python object
+overhead."""
 
 _MEGABYTE_BYTES = 1024 * 1024
 
@@ -67,7 +68,8 @@ class StoreRoom:
         taken: Capacity taken by all topics.
         namespaces: Capacity taken by each namespace with topics.
         refused: Entries refused for lack of capacity.
-        on_scarce: Called when capacity is nearly exhausted; again after each further 2 %.
+        on_scarce: Called when capacity is nearly exhausted, and again each time that the stored
+            bytes grow by another 2 % of the limit.
     """
 
     def __init__(self, bounds: StoreBounds) -> None:
@@ -79,7 +81,7 @@ class StoreRoom:
         self.scarce_above = 0
 
     def look(self) -> None:
-        """Check whether capacity is scarce, and if so have unneeded messages dropped."""
+        """If capacity is scarce, ask for the deletion of messages that no subscription needs."""
         bound, taken = self.bounds.process, self.taken.charged_bytes
         least = int(bound * SCARCE_PART)
         self.scarce_above = max(least, taken + bound // 50)
@@ -87,7 +89,7 @@ class StoreRoom:
             self.tell_scarce()
 
     def tell_scarce(self) -> None:
-        """Have unneeded messages dropped, because capacity is scarce or the disk is full."""
+        """Ask for the deletion of unneeded messages, as capacity is scarce or the disk is full."""
         if self.on_scarce is not None:
             self.on_scarce()
 
@@ -124,7 +126,7 @@ class TopicRoom:
     """The capacity that the stored entries of one topic take.
 
     Attributes:
-        taken: The topic's capacity.
+        taken: The capacity that the topic's entries take.
     """
 
     __slots__ = ("_all", "_has_left", "_name", "_namespace", "_of_namespace", "_room", "taken")
@@ -143,7 +145,7 @@ class TopicRoom:
         """Count a new entry of the given size, or refuse it if a limit would be exceeded.
 
         Raises:
-            MessageStoreFullError: A bound is reached.
+            MessageStoreFullError: The entry would exceed a limit.
         """
         cost = size_bytes + ENTRY_COST_BYTES
         topic, namespace, process = self._room.bounds
@@ -186,11 +188,12 @@ class WriteFigures:
     """Counts and durations of a database's transactions since opening.
 
     Attributes:
-        transactions: Each has the writes of a turn, or of the duration of the previous transaction.
+        transactions: The number of transactions; each stores the writes of one event-loop turn, or
+            the writes made during the previous transaction.
         written_bytes: Bytes of the stored entries.
         seconds: Total duration of all transactions.
         longest_seconds: Duration of the longest transaction.
-        failures: Failed transactions, including later retried ones.
+        failures: The number of failed transactions, including those retried later.
     """
 
     def __init__(self) -> None:
@@ -214,14 +217,15 @@ class StoreFigures(NamedTuple):
     Attributes:
         entries: Stored entries.
         data_bytes: Bytes of the entries.
-        charged_bytes: Bytes including overhead; compared with the bound.
-        bounds: Most bytes; 0 is no bound.
-        refused: Appends refused for lack of capacity.
-        file_bytes: Bytes of the database's files; 0 in memory, as all below.
+        charged_bytes: Bytes of the entries including overhead; this number is compared with limits.
+        bounds: The limits on stored bytes; 0 is no limit.
+        refused: The number of entries refused for lack of capacity.
+        file_bytes: Bytes of the database's files; like all following numbers, 0 for a store in
+            memory.
         recent_bytes: Bytes of entries also in memory.
         unwritten_bytes: Bytes waiting to be written.
         fetched_entries: Entries read from the database.
-        writing: The transactions; None in memory.
+        writing: Statistics of the transactions; None for a store in memory.
     """
 
     entries: int

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 _WORD_BITS = 64
 MOST_MESSAGES = 10_000
-"""Largest batch to acknowledge in part; larger batches are acknowledged as a whole.
+"""The most messages of a batch acknowledged in part; larger batches are acknowledged as a whole.
 
 Each delivery carries the remaining messages, and a producer may claim billions of messages.
 """
 MOST_SAVED = 10_000
-"""Most partly acknowledged batches stored across restarts.
+"""The largest number of partly acknowledged batches stored across restarts.
 
 Source: upstream managedLedgerMaxBatchDeletedIndexToPersist.
 """
@@ -37,8 +37,8 @@ class BatchAcks:
     Source: upstream ManagedCursorImpl, batchDeletedIndexes.
 
     Attributes:
-        gone: Forgotten pieces, freed in steps: freeing a million in one step would block the event
-            loop.
+        gone: The memory of forgotten batches, to be freed in steps: freeing a million batches in
+            one step would block the event loop.
     """
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class BatchAcks:
         Args:
             position: The entry.
             size: Messages in the batch.
-            ack_set: The words sent by a consumer.
+            ack_set: The words of the bit set that a consumer has sent.
 
         Returns:
             The number of newly acknowledged messages, and True if no message remains; then the
@@ -90,14 +90,14 @@ class BatchAcks:
         return newly, False
 
     def left(self, position: Position, size: int) -> int:
-        """Return how many messages are unacknowledged in an entry with ``size`` messages."""
+        """Return the number of unacknowledged messages in an entry with ``size`` messages."""
         bits = self._left.get(position, 0)
         return bits.bit_count() if bits else size
 
     def words(self, position: Position) -> tuple[int, ...] | None:
         """Return the ack_set field of a MESSAGE command for an entry.
 
-        None if no message of the entry is acknowledged.
+        Return None if no message of the entry is acknowledged.
         """
         bits = self._left.get(position, 0)
         return _words(bits) if bits else None
@@ -125,7 +125,7 @@ class BatchAcks:
     def as_mapping(self) -> Mapping[Position, tuple[int, ...]]:
         """Return the bit sets to store, keyed by position.
 
-        At most ``MOST_SAVED``, those of the lowest positions.
+        If there are more than ``MOST_SAVED`` bit sets, return those of the lowest positions.
         """
         return _StoredWords(self._left.copy(MOST_SAVED))
 
@@ -144,8 +144,8 @@ class BatchAcks:
 class _StoredWords(Mapping[Position, tuple[int, ...]]):
     """The bit sets of partly acknowledged batches in stored form, computed when first read.
 
-    For 10,000 batches of 10,000 messages the computation takes a tenth of a second, on a store's
-    thread if possible.
+    For 10,000 batches of 10,000 messages the computation takes a tenth of a second; a store that
+    has its own thread computes them there.
     """
 
     def __init__(self, bits: PlaceMap) -> None:

@@ -1,4 +1,4 @@
-"""The common base of a topic's subscriptions, with or without stored messages."""
+"""The common base class of a topic's subscriptions, with or without stored messages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SubscriptionsByName(ABC, Generic[S]):
     """The subscriptions of one topic by name, which may change during iteration.
 
     Attributes:
-        gone: Messages sent by past subscriptions; True: by the broker's own.
+        gone: The messages that removed subscriptions have sent, by whether they were internal.
     """
 
     def __init__(self) -> None:
@@ -76,9 +76,9 @@ class SubscriptionsByName(ABC, Generic[S]):
         return sum(len(one.consumers) for one in self._by_name.values())
 
     def sent(self) -> Mapping[bool, Sent]:
-        """Return number and bytes of the messages sent to consumers since the topic was loaded.
+        """Return the number and bytes of the messages sent to consumers since the topic was loaded.
 
-        The key is True for messages of internal subscriptions.
+        Key True has the messages of internal subscriptions, key False those of all others.
         """
         found = dict(self.gone)
         for subscription in self:
@@ -89,9 +89,10 @@ class SubscriptionsByName(ABC, Generic[S]):
         _add(self.gone, subscription)
 
     def _is_back(self, subscription: S) -> None:
-        """Subtract a subscription from the totals of past subscriptions, as it exists again.
+        """Subtract a subscription from the totals of removed subscriptions, as it is used again.
 
-        A consumer that connects late can bring a deleted subscription back.
+        If a consumer is being attached while the last other consumer leaves, it restores the
+        removed subscription.
         """
         _add(self.gone, subscription, -1)
 

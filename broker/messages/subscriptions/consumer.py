@@ -43,12 +43,12 @@ class Sent(NamedTuple):
 
 
 class ClientConnection(Protocol):
-    """The attributes and methods of a client's connection that its consumers use.
+    """The interface (typing Protocol) with the methods of a connection that consumers call.
 
     Attributes:
         consumers: The connection's consumers by id.
-        turn_writer: Sends messages, one write per turn.
-        outbound: Reports whether the client reads.
+        turn_writer: Sends messages, with one write per event-loop turn.
+        outbound: Reports whether the client reads what is sent.
         client_version: The client's version text.
     """
 
@@ -63,25 +63,25 @@ class ClientConnection(Protocol):
         """The peer's authenticated role; None without authentication."""
 
     def send(self, command: pb.BaseCommand) -> None:
-        """Queue a command for sending after the messages of the current turn."""
+        """Queue a command for sending after the messages of the current event-loop turn."""
 
     def send_with_turn(self, command: pb.BaseCommand) -> None:
-        """Queue a command for sending in one write with the messages of the current turn."""
+        """Queue a command for sending in one write with this event-loop turn's messages."""
 
     async def answers_ping(self) -> bool:
         """Return True if the client answers a ping; otherwise close the connection."""
 
 
 class AnySubscription(ABC):
-    """The common base of subscriptions, with or without stored messages.
+    """The common base class of subscriptions, with or without stored messages.
 
     Attributes:
         name: The subscription's name.
         topic: The topic.
-        cursor: The acknowledgements; of a non-persistent topic a stub.
-        durable: The subscription outlives the consumers.
-        type: The type of the consumers; None before the first.
-        internal: The subscription is the broker's own: only that of compaction.
+        cursor: The record of acknowledgements; a stub if the topic is non-persistent.
+        durable: True if the subscription outlives its consumers.
+        type: The subscription type of the consumers; None before the first consumer.
+        internal: True for the broker's own subscription, which compaction uses.
         messages_out, bytes_out: Messages and bytes sent to consumers that have left.
     """
 
@@ -126,7 +126,7 @@ class AnySubscription(ABC):
     # -- consumers ----------------------------------------------------------------------------
 
     def conflicting(self, meta: pb.KeySharedMeta) -> Consumer | None:
-        """Return a consumer that owns hashes which a new consumer requests for itself, or None."""
+        """Return a consumer that owns key hashes which a new consumer requests, or None."""
         return self.ring.conflicting(meta) if isinstance(self.ring, FixedRanges) else None
 
     @abstractmethod
@@ -176,7 +176,7 @@ class AnySubscription(ABC):
 
     @abstractmethod
     def flow(self, consumer: Consumer, permits: int) -> None:
-        """Add permits that a consumer's client has granted."""
+        """Add message permits that a consumer's client has granted."""
 
     @abstractmethod
     def acknowledge(self, consumer: Consumer, ids: Sequence[pb.MessageIdData]) -> None:
@@ -184,7 +184,7 @@ class AnySubscription(ABC):
 
     @abstractmethod
     def acknowledge_cumulatively(self, consumer: Consumer, one: pb.MessageIdData) -> None:
-        """Acknowledge all entries up to an entry, except in Shared and Key_Shared."""
+        """Acknowledge all entries up to an entry; no-op for Shared and Key_Shared."""
 
     @abstractmethod
     def redeliver(
@@ -195,13 +195,13 @@ class AnySubscription(ABC):
         *,
         more: bool = False,
     ) -> None:
-        """Redeliver the given entries of a consumer; without ids, all its pending entries.
+        """Redeliver the given unacknowledged entries of a consumer; without ids, redeliver all.
 
         Args:
             consumer: The requesting consumer.
             ids: The entries.
             epoch: The consumer's new epoch; None if absent.
-            more: Further ids of the same command follow before any delivery.
+            more: True if further ids of the same command follow before any delivery.
         """
 
     @abstractmethod
@@ -214,12 +214,12 @@ class ConsumerOptions:
     """The options of a consumer, as requested in the client's SUBSCRIBE command.
 
     Attributes:
-        type: Exclusive, Shared, Failover or Key_Shared.
-        priority_level: 0 is the highest.
+        type: The subscription type: Exclusive, Shared, Failover or Key_Shared.
+        priority_level: The priority among a subscription's consumers; 0 is the highest.
         epoch: The epoch of an Exclusive or Failover consumer; -1 if absent.
-        key_shared: The distribution of keys.
+        key_shared: How Key_Shared distributes keys: its mode and the requested hash ranges.
         metadata: The client's properties of the consumer, shown by REST.
-        takes_any_schema: Reads any schema (AUTO_CONSUME).
+        takes_any_schema: True if the consumer reads any schema (AUTO_CONSUME).
     """
 
     consumer_id: int
@@ -238,12 +238,13 @@ class Consumer:
     """A client's consumer of a subscription (upstream: Consumer).
 
     Attributes:
-        permits: The client's permits in messages; negative after a batch larger than the permits.
+        permits: The number of messages that the client permits; negative after a batch with more
+            messages than permits.
         number: The consumer's number, unique in the dispatcher.
-        pending: Of Shared and Key_Shared: unacknowledged entries, each with the remaining messages
-            and the hash of the key (see ``dispatchers.holding.HASH_BITS``).
-        unacked: The messages in ``pending``.
-        blocked: Too many unacknowledged messages for further delivery.
+        pending: For Shared and Key_Shared only: the unacknowledged entries, each with the remaining
+            messages and the hash of the key (see ``dispatchers.holding.HASH_BITS``).
+        unacked: The number of messages in ``pending``.
+        blocked: True if the consumer has too many unacknowledged messages for further delivery.
         messages_out, bytes_out, entries_out: Totals sent to the consumer, including redeliveries.
         first_flow_at, last_flow_at: Time of the first and last permits, in ms since 1970; 0 for
             never.
@@ -297,7 +298,7 @@ class Consumer:
 
     @property
     def waits(self) -> Waits | None:
-        """The consumer's own reason for receiving no entry now; None if it can receive."""
+        """The consumer's own reason for receiving no entry now; None if it can receive one."""
         if self.permits <= 0:
             return Waits.PERMITS
         if self.blocked:
@@ -312,7 +313,7 @@ class Consumer:
             self.first_flow_at = self.last_flow_at
 
     def update_rates(self, seconds: float) -> None:
-        """Compute the rates of the statistics period that ends now."""
+        """Compute the consumer's message rates for the statistics period that ends now."""
         counted = Counters(
             self.messages_out, self.bytes_out, self.messages_redelivered, self.messages_acked
         )
@@ -324,10 +325,10 @@ class Consumer:
         return f"{self.connected_since:%Y-%m-%dT%H:%M:%S.%f}000Z"
 
     def take_hashes(self, ring: Hashes) -> list[MovedHashes[Consumer]]:
-        """Assign a share of a Key_Shared subscription's hashes to the consumer; return the share.
+        """Assign key hashes of a Key_Shared subscription to the consumer, and return them.
 
         Raises:
-            RequestError: The requested ranges are taken.
+            RequestError: Another consumer owns requested ranges.
         """
         if isinstance(ring, FixedRanges):
             ranges = [(one.start, one.end) for one in self.options.key_shared.hashRanges]
@@ -343,7 +344,7 @@ class Consumer:
         redelivery_count: int = 0,
         ack_set: Sequence[int] | None = None,
     ) -> None:
-        """Send an entry at the end of the turn, and use up a permit per unacknowledged message."""
+        """Send an entry at the end of the loop turn; use up a permit per unacknowledged message."""
         data = entry.data
         header = self._frames.header(
             entry.ledger_id, entry.entry_id, len(data), redelivery_count, ack_set, self.epoch
@@ -377,7 +378,7 @@ class Consumer:
         The caller removes the consumer from its subscription.
 
         Args:
-            new_owner: The addresses of the topic's new broker; empty: the client looks the topic
+            new_owner: The addresses of the topic's new broker; if empty, the client looks the topic
                 up.
         """
         self.cnx.consumers.pop(self.consumer_id, None)

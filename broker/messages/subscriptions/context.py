@@ -32,18 +32,19 @@ class SubscriptionRules:
         failover_delay_seconds: Delay before a new active consumer is notified
             (activeConsumerFailoverDelayTimeMillis).
         dispatch: The settings of dispatchers, which may change at run time.
-        acks_of_batch_indexes: Acknowledge single messages of a batch
+        acks_of_batch_indexes: True if single messages of a batch can be acknowledged
             (acknowledgmentAtBatchIndexLevelEnabled).
-        ring_points: Points of each Key_Shared consumer on the hash ring; 0: no ring, and newcomers
-            halve the largest range (subscriptionKeySharedUseConsistentHashing,
+        ring_points: The number of points of each Key_Shared consumer on the hash ring. With 0 there
+            is no ring: a new consumer gets half of the largest range
+            (subscriptionKeySharedUseConsistentHashing,
             subscriptionKeySharedConsistentHashingReplicaPoints).
-        strict_delivery_time: Delayed messages are never early
+        strict_delivery_time: True if delayed messages are never delivered early
             (isDelayedDeliveryDeliverAtTimeStrict).
-        closes_who_rolls_back: Subscribing with a rollback to an existing non-durable subscription
-            closes the new consumer with all other consumers.
-        tells_waits: Consumer statistics include the reason for waiting.
-        acks_end_behind_the_end: An acknowledgement beyond the last entry makes all later ids of the
-            same command ineffective, although the consumer loses the entries.
+        closes_who_rolls_back: True if subscribing with a rollback to an existing non-durable
+            subscription closes all its consumers, including the new consumer.
+        tells_waits: True if consumer statistics include the reason why a consumer waits.
+        acks_end_behind_the_end: True if an acknowledgement beyond the last entry makes all later
+            ids of the same command ineffective, although the consumer loses the entries.
     """
 
     failover_delay_seconds: float = 1.0
@@ -70,7 +71,7 @@ class SubscriptionRules:
         )
 
     def nobodys_hashes(self, mode: pb.KeySharedMode.ValueType) -> Hashes:
-        """Return the hash assignment of a Key_Shared subscription that has no consumers yet."""
+        """Return the assignment of key hashes for a Key_Shared subscription without consumers."""
         if mode == pb.STICKY:
             return FixedRanges()
         return ConsistentHashRing(self.ring_points) if self.ring_points else HalvedRanges()
@@ -97,7 +98,7 @@ class Waits(StrEnum):
 
 
 class TopicWithPolicies(Protocol):
-    """The attributes of a topic, persistent or not, that its subscriptions use."""
+    """The interface (typing Protocol) with the attributes of any topic that subscriptions use."""
 
     @property
     def name(self) -> TopicName:
@@ -120,7 +121,7 @@ class TopicWithPolicies(Protocol):
 
 
 class SubscribedTopic(TopicWithPolicies, Protocol):
-    """The attributes of a persistent topic that its subscriptions use."""
+    """The interface (typing Protocol) of a persistent topic that its subscriptions use."""
 
     @property
     def ledger(self) -> ManagedLedger:

@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 class ManagedCursor:
     """The acknowledgements and read position of one subscription (upstream: ManagedCursor).
 
-    All entries up to the mark-delete position are acknowledged. Behind it are holes of acknowledged
-    entries, and partly acknowledged batches.
+    All entries up to the mark-delete position are acknowledged. After it, single entries may be
+    acknowledged completely or, in batches, partly.
 
     Attributes:
         mark_delete: All entries up to this position are acknowledged.
         read_position: The next entry to read.
-        acknowledged: Acknowledged entries behind the mark-delete (upstream:
+        acknowledged: The completely acknowledged entries after the mark-delete position (upstream:
             individualDeletedMessages).
         batches: Partly acknowledged entries.
         properties: The subscription's properties, readable by REST.
-        durable: The ledger stores the state.
-        changed: The state is newer than the stored state.
+        durable: True if the ledger stores the cursor's state.
+        changed: True if the state has changed since it was stored.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class ManagedCursor:
     def pass_acknowledged(self, entries: int) -> None:
         """Move the read position over the acknowledged entries that directly follow it.
 
-        Only by whole reads of ``entries`` entries each.
+        The move skips a multiple of ``entries`` entries, as if by reads of that size.
         """
         at = self.read_position
         passed = self.acknowledged.first_clear(*at) - at.entry_id
@@ -202,7 +202,7 @@ class ManagedCursor:
     def acknowledge_through(self, position: Position, *, compacted: bool = False) -> bool:
         """Acknowledge all entries up to the given entry.
 
-        Return False, without effect, if the entry does not exist or was passed before.
+        If the entry does not exist or was passed before, do nothing and return False.
 
         Args:
             position: The entry; (ledger, -1) for all entries before the ledger.
@@ -245,7 +245,8 @@ class ManagedCursor:
     def reset(self, first: Position) -> None:
         """Make the entry at a position the next one to read, even if it was acknowledged (SEEK).
 
-        All later entries count as unacknowledged. A position after the last entry means the end.
+        All later entries count as unacknowledged. A position after the last entry resets to the
+        end.
         """
         ledger = self._ledger
         self.changed = True

@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 FIXED_DELAY_LOOK_AHEAD = 50_000
-"""Most messages read ahead while all have the same delay, as later messages are due later."""
+"""The number of messages with the same delay after which reading ahead pauses: later messages are
+due later."""
 _INDEX_BYTES = 60
-"""Memory of one message in the index: a queue entry, a number, and a bit."""
+"""The bytes of memory of one message in the index: a queue entry, a number, and a bit."""
 MOST_AT_ONCE = 1_000
-"""Most messages removed from the queue in one turn, forgotten messages included."""
+"""The largest number of messages, including forgotten ones, removed from the queue in one
+event-loop turn."""
 _FREED_AT_ONCE = 20_000
 _BITS = 64
 _LOW = (1 << _BITS) - 1
@@ -26,11 +28,12 @@ class DelayedMessages:
     """The delayed messages of a subscription, ordered by delivery time.
 
     The caller has the clock and the timer; all times are in ms since 1970. The timer fires once per
-    tick, and a message is delivered with a tick: up to a tick early (late if ``strict``).
+    tick and delivers messages up to a tick before their time or, if ``strict``, up to a tick after
+    it.
 
     Args:
-        tick_ms: The length of a tick; less than 1 is 1 (a policy may say 0, or less, or omit it).
-        strict: Never early.
+        tick_ms: The length of a tick; values below 1 count as 1 (a policy may have 0 or less).
+        strict: True to deliver no message before its time.
 
     Source: upstream InMemoryDelayedDeliveryTracker.
     """
@@ -77,7 +80,8 @@ class DelayedMessages:
     def take_due(self, now_ms: int, most: int = MOST_AT_ONCE) -> list[Position]:
         """Remove and return the messages that may be delivered now, sorted by position.
 
-        At most ``most``, earliest first; while more are due, ``next_due`` returns 0.
+        If more than ``most`` are due, take the earliest; while more are due, ``next_due`` returns
+        0.
         """
         horizon = self._horizon(now_ms)
         due: list[Position] = []
@@ -108,7 +112,7 @@ class DelayedMessages:
     def pauses_reading(self, now_ms: int) -> bool:
         """Return True if reading ahead is useless, because further messages are due even later.
 
-        This holds if many messages all have the same delay, and none is due.
+        This is so if there are many messages, all have the same delay, and none is due.
         """
         return (
             self._fixed_delay

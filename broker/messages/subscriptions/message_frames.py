@@ -27,7 +27,7 @@ class MessageFrames:
 
     Args:
         consumer_id: The client's consumer id.
-        partition: Index of the topic's partition; -1 without partitions.
+        partition: The index of the topic's partition; -1 if the topic is not a partition.
     """
 
     __slots__ = ("_ledger", "_ledger_id", "_partition", "_start")
@@ -53,8 +53,8 @@ class MessageFrames:
             ledger_id: The entry's ledger.
             entry_id: The entry's number.
             payload_bytes: Length of the payload.
-            redelivery_count: Number of earlier returns by consumers.
-            ack_set: The words of the bit set of the remaining messages; None for all.
+            redelivery_count: How often consumers have returned the entry before.
+            ack_set: The words of the bit set of the remaining messages; None if all remain.
             epoch: The consumer's epoch; -1 if absent.
         """
         if ledger_id != self._ledger_id:
@@ -76,6 +76,7 @@ class MessageFrames:
 def _ack_set_word(word: int) -> bytes:
     """Return the encoding of one word of the ack_set field.
 
-    Most words are all ones or all zeros, hence the cache. A batch has 157 words at most.
+    Most words are all ones or all zeros, therefore a cache keeps encodings. A batch has 157 words
+    at most.
     """
     return bytes((_ACK_SET,)) + encode_varint(to_wire(word))

@@ -1,4 +1,4 @@
-"""A mapping of entry positions to numbers, whose operations never take long."""
+"""A mapping of entry positions to numbers, none of whose operations blocks for long."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 Piece = dict[int, int]
 
 PIECE_BITS = 10
-"""A piece has 1,024 neighbouring entries of a ledger."""
+"""The bits of an entry id within a piece: a piece has 1,024 neighbouring entries of a ledger."""
 NOTHING = -1
-"""The value of a missing position."""
+"""The number that stands for a position that is not in the map."""
 _NO_PIECE: tuple[int, int, Piece] = (-1, 1 << 63, {})
 """An empty piece, shared by all maps, because most maps are empty."""
 
@@ -20,9 +20,10 @@ _NO_PIECE: tuple[int, int, Piece] = (-1, 1 << 63, {})
 class PlaceMap:
     """A mapping of entry positions (ledger id, entry id) to numbers other than ``NOTHING``.
 
-    One dict of a million would block the event loop: when growing (30 ms), when freed, and during
-    garbage collection. Pieces are small, and the collector ignores dicts of plain numbers. Truth
-    and single changes take constant time; the length is summed over the pieces.
+    A single dict with a million items would block the event loop: when growing (30 ms), when freed,
+    and during garbage collection. The map therefore consists of small dicts; the garbage collector
+    ignores dicts of plain numbers. ``bool()`` and changes of one position take constant time;
+    ``len()`` sums over the dicts.
     """
 
     __slots__ = ("_at", "_ledger_id", "_piece", "_pieces")
@@ -83,7 +84,7 @@ class PlaceMap:
         return self._piece.pop(entry_id, default)
 
     def _find(self, ledger_id: int, at: int) -> bool:
-        """Look up a piece (one of the map's dicts), and remember it; return False if missing."""
+        """Look up the dict that may have a position, and remember it; return False if none may."""
         piece = self._pieces.get((ledger_id, at))
         if piece is None:
             return False
@@ -129,7 +130,7 @@ class PlaceMap:
     def cut(self, last: tuple[int, int]) -> list[Piece]:
         """Remove all positions up to and including ``last``, and return the removed dicts.
 
-        Freeing the pieces may take long, and is left to the caller.
+        The caller frees the dicts, which may take long.
         """
         ledger_id, entry_id = last
         *whole, parted = *self._keys_through(last), (ledger_id, entry_id >> PIECE_BITS)

@@ -18,7 +18,7 @@ _OFFSETS = [[bit for bit in range(8) if byte >> bit & 1] for byte in range(256)]
 
 
 class _Bitmap:
-    """The contained entries of one ledger, as a bitmap.
+    """The entries of one ledger that a position set contains, as a bitmap.
 
     The empty bytes before index ``base`` are not stored.
     """
@@ -101,7 +101,7 @@ class PositionSet:
         """Yield each position as a tuple of ledger id and entry id, twice as fast as iteration.
 
         Args:
-            begin: Start here, or up to seven entries before.
+            begin: The position to start at; up to seven entries before it may be included.
         """
         for ledger_id in self._ledgers[bisect_left(self._ledgers, begin[0]) :]:
             bitmap = self._bitmaps[ledger_id]
@@ -205,7 +205,7 @@ class PositionSet:
         """Return the ranges of consecutive entries: ledger id, first and last entry id, in order.
 
         Args:
-            most: The most rows to return: half a million rows take a second.
+            most: The largest number of ranges to return: half a million ranges take a second.
         """
         found: list[tuple[int, int, int]] = []
         for ledger_id in self._ledgers:

@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 _FRONT = (-1, -1)
 LOOKED_AT = 10_000
-"""Most positions checked in one step of a search."""
+"""The largest number of positions checked in one step of a search."""
 ASKED = 5
-"""Positions checked in the time that one check of a hash takes."""
+"""The number of positions that can be checked in the time of one check of a hash."""
 
 
 class ReplayQueue:
     """The positions of entries to deliver again, sorted by ledger id and entry id.
 
-    Each was returned by a consumer, was delayed, or was read without a ready consumer.
+    Each entry was returned by a consumer, was delayed, or was read when no consumer had permits.
 
     Source: upstream MessageRedeliveryController.
     """
@@ -83,15 +83,16 @@ class ReplayQueue:
     ) -> list[Position]:
         """Return the lowest positions that can be delivered now; they stay queued until removed.
 
-        A search that finds nothing goes on with the next call, however often ``changed`` is called:
-        no position waits for ever behind those of a busy consumer. Hashes it refused stay refused
-        until its end, otherwise a later message of a key might pass an earlier one.
+        A search that finds nothing continues with the next call, however often ``changed`` is
+        called: no position waits for ever behind those of a busy consumer. Hashes that the search
+        has refused stay refused until its end; otherwise a later message of a key might overtake an
+        earlier one.
 
         Args:
             most: The most positions to return.
             accepts: Returns True for a deliverable hash; called once per hash. Positions without a
                 hash are deliverable.
-            look_at: About the most positions to check.
+            look_at: The approximate largest number of positions to check.
         """
         if not self.searching:
             return []
@@ -126,7 +127,7 @@ class ReplayQueue:
                 yield pair
 
     def take_looked_at(self) -> int:
-        """Return how many positions searches have checked, and reset the number to 0."""
+        """Return the number of positions that searches have checked, and reset it to 0."""
         looked_at, self._looked_at = self._looked_at, 0
         return looked_at
 

@@ -36,7 +36,7 @@ INDIVIDUALLY = frozenset((Shared, Key_Shared))
 
 
 class SubscriptionOwner(Protocol):
-    """The methods that a single subscription calls on its topic's set of subscriptions.
+    """The interface (typing Protocol) of a topic's subscriptions that each one of them calls.
 
     Attributes:
         topic_rate: The dispatch rate shared by the topic's subscriptions.
@@ -51,7 +51,7 @@ class SubscriptionOwner(Protocol):
         """Delete the ledgers that no subscription needs any more."""
 
     def became_empty(self, subscription: Subscription) -> None:
-        """React to the departure of a subscription's last consumer."""
+        """Called when a subscription has lost its last consumer."""
 
     def keeps(self, subscription: Subscription) -> bool:
         """Return True if a new SUBSCRIBE would get this subscription or its cursor."""
@@ -64,13 +64,13 @@ class Subscription(AnySubscription):
     """A subscription of a persistent topic (upstream: PersistentSubscription).
 
     Attributes:
-        type: Kept after the last consumer.
-        dispatcher: Delivers to the consumers; None before the first.
-        awaits_return: A SEEK closed the consumers, which subscribe again; a non-durable
-            subscription's cursor is kept meanwhile.
-        total_expired: Entries expired since the topic was loaded.
+        type: The subscription type, which is kept after the last consumer has left.
+        dispatcher: Delivers to the consumers; None before the first consumer.
+        awaits_return: True after a SEEK has closed the consumers, which subscribe again; a
+            non-durable subscription's cursor is kept meanwhile.
+        total_expired: The number of entries expired since the topic was loaded.
         last_expired_at, last_flow_at, advanced_at: Time of the last expiry, the last permits, and
-            the last advance of the mark-delete, in ms since 1970; 0 for never.
+            the last advance of the mark-delete position, in ms since 1970; 0 for never.
     """
 
     def __init__(
@@ -100,7 +100,8 @@ class Subscription(AnySubscription):
     def unused_since(self) -> float:
         """The clock's time when a durable subscription without consumers was last used.
 
-        inf with consumers, for a non-durable subscription, and for compaction's subscription.
+        The value is inf if consumers are connected, for a non-durable subscription, and for
+        compaction's subscription.
         """
         unused = self.durable and not self.consumers and not self.internal
         return self._active_at if unused else inf
@@ -180,7 +181,7 @@ class Subscription(AnySubscription):
     def close_consumers(self, new_owner: ServerUrls = NO_URLS) -> None:
         """Disconnect all consumers and notify their clients, in steps if there are many.
 
-        The pending entries are not distributed among the remaining consumers.
+        The entries pending at a consumer are not redelivered to the remaining consumers.
         """
         dispatcher = self.dispatcher
         if dispatcher is None or not dispatcher.consumers:
@@ -206,7 +207,7 @@ class Subscription(AnySubscription):
     # -- commands of consumers ----------------------------------------------------------------
 
     def flow(self, consumer: Consumer, permits: int) -> None:
-        """Add permits that a consumer's client has granted, and deliver entries."""
+        """Add message permits that a consumer's client has granted, and deliver entries."""
         assert self.dispatcher is not None
         consumer.flowed(permits)
         self.last_flow_at = consumer.last_flow_at
@@ -250,7 +251,7 @@ class Subscription(AnySubscription):
         return self.cursor.acknowledge_part(position, digest.message_count, ack_set)
 
     def acknowledge_cumulatively(self, consumer: Consumer, one: pb.MessageIdData) -> None:
-        """Acknowledge all entries up to an entry, except in Shared and Key_Shared."""
+        """Acknowledge all entries up to an entry; no-op for Shared and Key_Shared."""
         if self.type in INDIVIDUALLY:
             return
         cursor, position = self.cursor, from_wire(one.ledgerId, one.entryId)
@@ -267,7 +268,7 @@ class Subscription(AnySubscription):
         self._after_ack(ledger_before)
 
     def _has_changed(self) -> None:
-        """Schedule saving the cursor after a change, and free the memory of forgotten batches."""
+        """Schedule saving the changed cursor, and free the memory of acknowledged batches."""
         self.topic.touched()
         if self.cursor.mark_delete > self._mark_delete_seen:
             self.advanced_at = self.topic.clock.wall_ms()
@@ -294,7 +295,7 @@ class Subscription(AnySubscription):
         *,
         more: bool = False,
     ) -> None:
-        """Redeliver the given entries of a consumer; without ids, all its pending entries.
+        """Redeliver the given unacknowledged entries of a consumer; without ids, redeliver all.
 
         Exclusive and Failover subscriptions redeliver all unacknowledged entries in any case.
         """
@@ -311,7 +312,8 @@ class Subscription(AnySubscription):
         """Deliver from the given position on, and close the consumers, which subscribe again.
 
         Of a Failover subscription only the active consumer is closed (recorded). The new position
-        is saved immediately: an informed client must not find the old position after a crash.
+        is saved immediately: a client whose SEEK has succeeded must not find the old position after
+        a crash.
         """
         self.awaits_return = True
         self._is_active()  # Also for REST (recorded).

@@ -25,18 +25,19 @@ if TYPE_CHECKING:
     from limiter.clock import TimerHandle
 
 SAVE_SECONDS = 1.0
-"""The interval of saving changed cursors (managedLedgerDefaultMarkDeleteRateLimit: 1/s)."""
+"""The interval in seconds at which changed cursors are saved
+(managedLedgerDefaultMarkDeleteRateLimit: 1/s)."""
 RETURN_SECONDS = 30.0
-"""Seconds to keep a non-durable subscription's cursor after a SEEK."""
+"""The seconds for which a non-durable subscription's cursor is kept after a SEEK."""
 MOST_LEFT = 1_000
-"""Most non-durable cursors kept per topic; beyond, the oldest is forgotten."""
+"""The largest number of non-durable cursors kept per topic; above it, the oldest is forgotten."""
 _TOO_OFTEN = "Subscribe limited by subscribe rate limit per consumer."
 INTERNAL = frozenset((CURSOR,))
 """Names of the broker's internal cursors, which have no subscription."""
 
 
 class ClosedWithOthersError(Exception):
-    """A SUBSCRIBE with a rollback, which closed the new consumer and all other consumers.
+    """A SUBSCRIBE with a rollback has closed the new consumer and all other consumers.
 
     The subscription existed, and was not durable.
     """
@@ -76,7 +77,7 @@ class Subscriptions(SubscriptionsByName[Subscription]):
 
         Raises:
             RequestError: See SubscriptionsByName.
-            ClosedWithOthersError: The consumer is closed, as decided by ``SubscriptionRules``.
+            ClosedWithOthersError: The consumer is closed, if ``SubscriptionRules`` demand that.
         """
         check_type_allowed(self._topic, asked)
         consumer = ConsumerIdentifier(host, asked.consumer_name, asked.consumer_id)
@@ -122,7 +123,7 @@ class Subscriptions(SubscriptionsByName[Subscription]):
     async def _rolled_back(self, asked: pb.CommandSubscribe) -> Position | None:
         """Return the first entry published since the rollback time that a client requests.
 
-        None if the client requests no rollback.
+        Return None if the client requests no rollback.
         """
         if asked.start_message_rollback_duration_sec <= 0:
             return None
@@ -142,12 +143,12 @@ class Subscriptions(SubscriptionsByName[Subscription]):
         """Create a subscription with a new cursor.
 
         Args:
-            name: A new name.
-            earliest: Start at the first entry, otherwise behind the last.
-            start: Start at this entry instead.
-            durable: Keep the subscription without consumers.
+            name: The name, which no subscription has yet.
+            earliest: True to start at the first entry, False to start after the last entry.
+            start: The entry to start at, whatever ``earliest`` is; None for no such entry.
+            durable: True to keep the subscription while it has no consumers.
             properties: The subscription's properties.
-            limited: Count against the limit of subscriptions; False for the broker's own.
+            limited: True to enforce the limit of subscriptions; False for internal subscriptions.
 
         Raises:
             RequestError: The limit is reached, or the name is reserved.
@@ -194,9 +195,9 @@ class Subscriptions(SubscriptionsByName[Subscription]):
     def became_empty(self, subscription: Subscription) -> None:
         """Delete a subscription that has lost its last consumer, unless it is durable.
 
-        After a SEEK the cursor is kept for the next subscriber of the name, even of a durable
-        subscription, which becomes non-durable. A real broker keeps the cursor as long as the
-        topic.
+        After a SEEK the cursor is kept for the next consumer that subscribes with the same name;
+        that subscription becomes non-durable, even if the client asks for a durable one. A real
+        broker keeps the cursor as long as the topic.
         """
         if subscription.durable:
             return
@@ -247,14 +248,14 @@ class Subscriptions(SubscriptionsByName[Subscription]):
     def slowest(self) -> Position:
         """The position of the first entry that any durable subscription needs.
 
-        The position after the last entry if all entries are acknowledged.
+        The value is the position after the last entry if all entries are acknowledged.
         """
         ledger = self._topic.ledger
         needed = [one.cursor.first_left for one in self._by_name.values() if one.durable]
         return min(needed, default=ledger.following(ledger.last_confirmed))
 
     def clear_backlogs(self, *, internal: bool) -> None:
-        """Acknowledge all entries in all subscriptions; in internal ones only if ``internal``."""
+        """Acknowledge all entries in all subscriptions; skip internal ones unless ``internal``."""
         for subscription in self:
             if internal or not subscription.internal:
                 subscription.skip_through(self._topic.ledger.last_confirmed)
@@ -281,7 +282,8 @@ class Subscriptions(SubscriptionsByName[Subscription]):
     def trimmed_at_ms(self) -> float:
         """Return when ``moved`` can next delete a ledger, in ms since 1970; inf for never.
 
-        A ledger is dropped once unneeded and beyond retention; only the latter comes with time.
+        A ledger is deleted once no subscription needs it and its retention is over. The passage of
+        time alone can only end the retention.
         """
         first, now_ms = self._topic.ledger.ledgers[0], self._topic.clock.wall_ms()
         retention = self._topic.policies.retention

@@ -1,1 +1,1 @@
-"""A translator of java.util.regex patterns for Python's ``regex`` module."""
+"""A translator from java.util.regex patterns to the syntax of Python's ``regex`` module."""

@@ -81,9 +81,9 @@ class CharacterReader:
         return known if char == kind else negated(known)
 
     def _escaped_char(self, char: str) -> str:
-        """Read the rest of an escape, after the backslash and ``char``.
+        """Read an escape, after its backslash and ``char``, and return the character it means.
 
-        Return the character that it stands for.
+        An error is raised for escapes that are unknown or not supported.
         """
         if not char:
             self._at -= 1
@@ -124,9 +124,9 @@ class CharacterReader:
             raise self._error(f"Unknown character name [{name}]", -1) from None
 
     def _code_units(self) -> str:
-        """Read the digits of a Unicode escape, or of two that form a surrogate pair.
+        """Read the digits of one Unicode escape, or of two that form a surrogate pair.
 
-        Return the character.
+        Return the character that they mean.
         """
         unit = self._code_unit()
         after = self._at
@@ -246,7 +246,7 @@ class CharacterReader:
         return self._from(char)
 
     def _from(self, first: str) -> str:
-        """Translate a class's character, or the range of characters that it begins."""
+        """Translate a character in a character class, or a range that begins with it."""
         if self._peek() != "-" or self._text[self._at + 1 : self._at + 2] in ("[", "]"):
             return self._single(first)
         self._at += 1

@@ -116,7 +116,7 @@ def intersection(first: str, second: str) -> str:
 
 
 def single(char: str, *, any_case: bool, unicode_case: bool) -> str:
-    """Return the class that contains one character, or both its cases."""
+    """Return the class that contains one character or, ignoring case, both its cases."""
     literal = regex.escape(char, special_only=False) if char.isascii() else char
     if "\ud800" <= char <= "\udfff":
         literal = f"\\u{ord(char):04x}"
@@ -128,7 +128,7 @@ def single(char: str, *, any_case: bool, unicode_case: bool) -> str:
 
 
 def span(first: str, last: str, *, any_case: bool, unicode_case: bool) -> str:
-    """Return the class of all characters from ``first`` to ``last``, or of both their cases."""
+    """Return the class of all characters from ``first`` to ``last``, ignoring case if requested."""
     group = f"\\U{ord(first):08x}-\\U{ord(last):08x}"
     if any_case and unicode_case:
         return f"(?i:[{group}])"
@@ -149,7 +149,7 @@ _EITHER_CASE = {
 
 
 def property_class(name: str, *, any_case: bool) -> str | None:
-    """Translate a character property such as ``Lu`` or ``IsGreek``; None if unknown to Java."""
+    """Translate a character property such as ``Lu`` or ``IsGreek``; None if Java has none such."""
     if any_case and (either := _EITHER_CASE.get(name) or _EITHER_CASE.get(name.lower())):
         return either
     key, equals, value = name.partition("=")

@@ -14,7 +14,7 @@ MOST_REPEATS = 2**31 - 1
 
 
 class Node(NamedTuple):
-    """A translated part of a pattern, with the properties needed to combine parts.
+    """A translated part of a pattern, with the properties needed to combine it with others.
 
     Attributes:
         text: The translation.
@@ -48,7 +48,7 @@ def nothing_consumed(text: str) -> Node:
 
 
 def instructions(text: str) -> int:
-    """Estimate the number of engine instructions of a translation without repetitions."""
+    """Return the estimated number of engine instructions for a translation without repetitions."""
     # A class is one set, however many characters; each property is a separate lookup.
     return 1 + text.count("(") + text.count(r"\p")
 
@@ -78,14 +78,14 @@ def either(branches: Sequence[Node]) -> Node:
 
 
 def grouped(opening: str, node: Node) -> Node:
-    """Return a node in brackets, which begin with ``opening``."""
+    """Return a node in brackets; ``opening`` is the left bracket, such as ``(?:``."""
     # A repeated empty group takes the engine quadratic time for an empty choice.
     text = f"{opening}{node.text or '|'})"
     return Node(text, node.longest, node.fixed, choice=node.choice, weight=node.weight + 1)
 
 
 def repeated(node: Node, least: int, most: int | None, kind: str) -> Node:
-    """Return a node repeated ``least`` to ``most`` times; None means without limit.
+    """Return a node repeated ``least`` to ``most`` times; a ``most`` of None is unlimited.
 
     A ``kind`` of ``?`` is lazy, ``+`` possessive.
     """
@@ -105,11 +105,9 @@ def repeated(node: Node, least: int, most: int | None, kind: str) -> Node:
 
 
 def _longest(nodes: Sequence[Node]) -> int | None:
-    """Return the most characters that consecutive nodes consume, with Java's int overflow.
+    """Return the largest number of characters that consecutive nodes consume, in Java's int.
 
-    None if unbounded.
-
-    The count restarts after a choice.
+    None if the number is unbounded. As in Java, it may overflow, and restarts after a choice.
     """
     before = here = 0
     for node in nodes:
@@ -128,5 +126,5 @@ def _longest(nodes: Sequence[Node]) -> int | None:
 
 
 def as_int(number: int) -> int:
-    """Reduce a number to the range of a Java int, as an overflow does."""
+    """Return a number reduced to the range of a Java int, as an overflow does."""
     return (number + 2**31) % 2**32 - 2**31

@@ -1,4 +1,4 @@
-"""The translation of java.util.regex patterns to the syntax of the ``regex`` module.
+"""The translation of java.util.regex patterns to the syntax of Python's ``regex`` module.
 
 A real broker passes patterns refused by RE2/J to Java's own engine. The translator parses such a
 pattern as Java does, reports mistakes in Java's words, and writes the pattern for an engine with
@@ -70,7 +70,7 @@ def translated(pattern: str) -> str:
 
 
 def _without_quotes(pattern: str) -> str:
-    r"""Return a pattern with \Q...\E quotations replaced by escaped characters."""
+    r"""Return a pattern whose \Q...\E quotations are replaced by escaped characters."""
     if "\\Q" not in pattern:
         return pattern
     out: list[str] = []

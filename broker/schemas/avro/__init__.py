@@ -1,1 +1,1 @@
-"""Avro schema definitions, parsed and compared in separate processes."""
+"""Avro schema definitions, which are parsed and compared in separate processes."""

@@ -1,4 +1,4 @@
-"""Avro definitions: parsed by the avro package, written and compared like Avro's Java library.
+"""Avro definitions: parsed by the avro package, written and compared as Avro's Java library does.
 
 The library parses and validates; its classes are read here. Names are checked here, by Java's rule:
 any letter, digit, ``_`` or ``$``. Compatibility has the library's rules with Java's differences.
@@ -44,11 +44,11 @@ _WRITTEN_APART = frozenset(("aliases", "default", "order"))
 
 
 class UnreadableDefinitionError(Exception):
-    """A definition is not a valid Avro schema; the text is a sentence."""
+    """A definition is not a valid Avro schema; the text says why, in one sentence."""
 
 
 def read(data: bytes) -> Schema:
-    """Parse and validate an Avro definition.
+    """Parse and validate an Avro definition, and return it.
 
     Raises:
         UnreadableDefinitionError: The data is no Avro schema.
@@ -68,7 +68,7 @@ def read(data: bytes) -> Schema:
 
 
 def written(schema: Schema, *, comparable: bool = False) -> object:
-    """Return a parsed definition as JSON with keys in the order of Avro's Java library.
+    """Return a parsed definition as JSON text, with the key order of Avro's Java library.
 
     Each named type is defined once; later uses have only the name.
 
@@ -178,7 +178,7 @@ def _may_begin(character: str) -> bool:
 
 
 def shown(schema: Schema) -> str:
-    """Format a parsed definition as indented JSON, exactly like Avro's Java library."""
+    """Return a parsed definition as indented JSON, exactly as Avro's Java library formats it."""
     return _lines(written(schema), "")
 
 
@@ -216,7 +216,7 @@ class IncompatibleDefinitionsError(Exception):
 
 
 def check(new: Schema, existing: Sequence[Schema], strategy: str) -> None:
-    """Check a new definition's compatibility with earlier definitions, the newest first.
+    """Check that a new definition is compatible with earlier definitions, the newest first.
 
     Raises:
         IncompatibleDefinitionsError: The first incompatible pair.
@@ -229,7 +229,7 @@ def check(new: Schema, existing: Sequence[Schema], strategy: str) -> None:
 def _pairs(
     new: Schema, existing: Sequence[Schema], direction: str
 ) -> Iterator[tuple[Schema, Schema]]:
-    """Yield the pairs of writer and reader definitions to compare, ordered as in Java's library."""
+    """Yield pairs (writer, reader) of definitions to compare, in the order of Java's library."""
     for old in existing:
         if direction in ("FORWARD", "FULL"):
             yield new, old
@@ -247,9 +247,9 @@ def reads(reader: Schema, writer: Schema) -> bool:
 class _Checker(ReaderWriterCompatibilityChecker):
     """The avro package's compatibility checker, changed to decide like the Java library.
 
-    Names of records and symbols missing from a reader's enum do not count. The checker is faster
-    than the library, which searches all fields for each field, and whose cache has a single hash
-    for all pairs of a definition with itself.
+    Different names of records, and symbols that a reader's enum lacks, are no incompatibility. The
+    checker is faster than the library, which searches all fields for each field, and whose cache
+    has a single hash for all pairs of a definition with itself.
     """
 
     def __init__(self) -> None:
@@ -263,7 +263,7 @@ class _Checker(ReaderWriterCompatibilityChecker):
         reference_token: str = ReaderWriterCompatibilityChecker.ROOT_REFERENCE_TOKEN,
         location: list[str] | None = None,
     ) -> SchemaCompatibilityResult:
-        """Compare two definitions; a recursive pair under comparison counts as compatible."""
+        """Compare two definitions; a pair that is being compared already counts as compatible."""
         pair = (id(reader), id(writer))
         if pair not in self._found:
             self._found[pair] = SchemaCompatibilityResult(COMPATIBLE)

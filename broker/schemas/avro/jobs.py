@@ -1,4 +1,4 @@
-"""The byte format of requests to, and results from, processes that check Avro definitions.
+"""The byte format of requests to the processes that check Avro definitions, and of the results.
 
 A job is its length, a line of JSON, and the definitions; an answer is JSON.
 """
@@ -33,7 +33,7 @@ class Job:
     strategy: str
 
     def packed(self) -> bytes:
-        """Encode the request as bytes, with the length in front."""
+        """Encode the request as bytes, which begin with their length."""
         definitions = (self.definition, *self.alike, *self.compared)
         sizes = [len(one) for one in definitions]
         head = json.dumps([self.strategy, len(self.alike), sizes]).encode() + b"\n"
@@ -42,7 +42,7 @@ class Job:
 
     @staticmethod
     def of(data: bytes) -> Job:
-        """Decode a request, without the length in front."""
+        """Decode a request from bytes, which do not begin with their length."""
         head, _, rest = data.partition(b"\n")
         strategy, alike, sizes = json.loads(head)
         definitions, begin = [], 0
@@ -69,10 +69,10 @@ class Answer(NamedTuple):
     is_union: bool = False
 
     def packed(self) -> bytes:
-        """Encode the result as bytes."""
+        """Encode the result as bytes of JSON."""
         return json.dumps(self).encode()
 
     @staticmethod
     def of(data: bytes) -> Answer:
-        """Decode a result."""
+        """Decode a result from bytes of JSON."""
         return Answer(*json.loads(data))

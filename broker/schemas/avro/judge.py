@@ -1,4 +1,4 @@
-"""Checks of Avro definitions, delegated to separate processes."""
+"""Checks of Avro definitions, which run in separate processes."""
 
 from __future__ import annotations
 
@@ -29,17 +29,15 @@ _CODE = f"import sys; sys.path.append({_ROOT!r}); from {__package__}.worker impo
 
 
 class SchemaWorker(WorkerProcess):
-    """A process that checks one Avro definition at a time."""
+    """A worker process that checks one Avro definition at a time."""
 
     called = "schema worker"
 
 
 class ProcessJudge(WorkerProcesses[SchemaWorker]):
-    """The checker of Avro definitions in processes: ``async with ProcessJudge(clock)``.
+    """Checks Avro definitions in worker processes: ``async with ProcessJudge(clock)``.
 
-    See AvroJudge.
-
-    Bound: WorkerProcesses; a judgement longer than SECONDS is a refusal.
+    See AvroJudge. A check that takes longer than SECONDS ends in a refusal. Bound: WorkerProcesses.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -53,7 +51,7 @@ class ProcessJudge(WorkerProcesses[SchemaWorker]):
         compared: Sequence[StoredSchema],
         strategy: str,
     ) -> int | None:
-        """Check a schema; return the index of an equal one in ``alike``, or None."""
+        """Check a schema; return the index in ``alike`` of an equal one, or None if it is new."""
         definitions = [one.data for one in alike], [one.data for one in compared]
         job = Job(schema.data, *definitions, strategy)
         answer = await self._answer(schema.kind, job) if HAS_AVRO else without_avro(job)
@@ -72,7 +70,7 @@ class ProcessJudge(WorkerProcesses[SchemaWorker]):
 
 
 def without_avro(job: Job) -> Answer:
-    """Check a definition without the avro package: is it JSON, and equal to an earlier one?"""
+    """Check without the avro package that a definition is JSON, and look for an equal one."""
     try:
         new, *alike = map(json.loads, (job.definition, *job.alike))
     except (ValueError, RecursionError) as error:
@@ -84,7 +82,7 @@ def without_avro(job: Job) -> Answer:
 
 
 def judgement(kind: str, strategy: str, answer: Answer) -> int | None:
-    """Return the index of an equal schema, or None for a new one; raise an error if refused.
+    """Return the index of an equal earlier schema, None for a new one, or raise the refusal.
 
     Raises:
         SchemaRefusedError: The answer is a refusal.
@@ -100,13 +98,13 @@ def judgement(kind: str, strategy: str, answer: Answer) -> int | None:
 
 
 def unreadable(kind: str, reason: str) -> SchemaRefusal:
-    """Create the reason to refuse a schema whose Avro definition is invalid."""
+    """Return the reason to refuse a schema whose Avro definition is invalid."""
     cause = f"org.apache.avro.SchemaParseException: {reason}"
     return SchemaRefusal(f"Invalid schema definition data for {kind} schema", cause, invalid=True)
 
 
 def incompatible(strategy: str, reason: str) -> SchemaRefusal:
-    """Create the reason to refuse a schema that is incompatible with earlier versions."""
+    """Return the reason to refuse a schema that is incompatible with earlier versions."""
     return SchemaRefusal(
         f"Error during schema compatibility check with strategy {strategy}: "
         f"org.apache.avro.SchemaValidationException: {reason}"

@@ -1,4 +1,4 @@
-"""The check of an Avro definition: parse, look for an equal one, compare with earlier ones."""
+"""The check, in a worker process, that an Avro definition is valid, new and compatible."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def judged(job: Job) -> Answer:
-    """Parse a definition, look for an equal one, and check its compatibility."""
+    """Parse a new definition, look for an equal earlier one, and check its compatibility."""
     try:
         new = read(job.definition)
     except UnreadableDefinitionError as error:

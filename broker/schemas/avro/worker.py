@@ -1,6 +1,7 @@
-"""A process that checks Avro definitions: requests from standard input, results to output.
+"""A worker process that checks Avro definitions, from requests on its standard input.
 
-The broker kills the process at a deadline: a malicious definition can take forever to compare.
+The results go to standard output. The broker kills the process at a deadline: a malicious
+definition can take forever to compare.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ MAX_MEMORY_BYTES = 1 << 30
 
 
 def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
-    """Check definitions and write the results, until the input ends."""
+    """Check the definitions of an input and write the results, until the input ends."""
     while head := jobs.read(LENGTH.size):
         result = _answer(jobs.read(LENGTH.unpack(head)[0])).packed()
         answers.write(LENGTH.pack(len(result)) + result)
@@ -37,6 +38,6 @@ def _answer(data: bytes) -> Answer:
 
 
 def main() -> None:
-    """Check definitions from standard input, in a process with limited memory."""
+    """Check Avro definitions from standard input, in a process with limited memory."""
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     serve(sys.stdin.buffer, sys.stdout.buffer)

@@ -1,6 +1,6 @@
-"""A size-limited pool of PostgreSQL connections that reports each error as one sentence.
+"""A size-limited pool of PostgreSQL connections, which reports each error as one sentence.
 
-The driver asyncpg is mostly untyped: the Protocols are the used part of it.
+The driver asyncpg is mostly untyped: Protocols declare the methods of it that are called here.
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ Row: TypeAlias = Sequence[Any]
 
 
 class Cursor(Protocol):
-    """The used part of asyncpg's cursor: query results fetched in batches."""
+    """An interface with the method of asyncpg's cursor that is called here."""
 
     async def fetch(self, n: int) -> list[Row]:
-        """Return up to ``n`` further rows; an empty list at the end."""
+        """Return up to ``n`` further rows of the result; an empty list at its end."""
 
 
 class Connection(Protocol):
-    """The used part of asyncpg's connection, which runs one statement at a time.
+    """An interface with the methods of asyncpg's connection that a store calls.
 
-    Values are bound to the placeholders $1, $2 and so on.
+    The connection runs one statement at a time. Values are bound to the placeholders $1, $2 and so
+    on.
     """
 
     async def execute(self, query: str, *values: object) -> str:
@@ -46,10 +47,10 @@ class Connection(Protocol):
         """Run a query; return all its rows."""
 
     async def fetchrow(self, query: str, *values: object) -> Row | None:
-        """Run a query; return its first row, or None without rows."""
+        """Run a query; return its first row, or None if it has no rows."""
 
     async def fetchval(self, query: str, *values: object) -> Value:
-        """Run a query; return the first column of its first row, or None without rows."""
+        """Run a query; return the first column of its first row, or None if it has no rows."""
 
     def cursor(self, query: str, *values: object) -> Awaitable[Cursor]:
         """Open a cursor for a query, within a transaction."""
@@ -78,23 +79,23 @@ class Connection(Protocol):
         """Call ``callback`` when the connection is closed or lost."""
 
     def is_closed(self) -> bool:
-        """Tell whether the connection is closed."""
+        """Return True if the connection is closed."""
 
     def terminate(self) -> None:
-        """Close the connection immediately, without waiting for the server."""
+        """Close the connection immediately, without waiting for the server's answer."""
 
 
 class Pool(Protocol):
-    """The used part of asyncpg's pool: a limited number of connections."""
+    """An interface with the methods of asyncpg's pool (of connections) that a store calls."""
 
     def acquire(self, *, timeout: float) -> AbstractAsyncContextManager[Connection]:
-        """Hold a connection during the ``with`` block."""
+        """Hold a connection of the pool during the ``with`` block."""
 
     async def close(self) -> None:
-        """Close all connections; those in use are closed when they are released."""
+        """Close all connections of the pool, those in use once they are released."""
 
     def terminate(self) -> None:
-        """Close all connections immediately, even those in use."""
+        """Close all connections of the pool immediately, even those in use."""
 
 
 POOL_CONNECTIONS = 10
@@ -117,7 +118,7 @@ FAILURES = (
 
 
 class PostgresqlConnections:
-    """A store's pool of database connections.
+    """A store's pool of connections to a PostgreSQL server.
 
     Args:
         url: ``postgresql://user:password@host:port/database``, or another form accepted by libpq.
@@ -131,7 +132,7 @@ class PostgresqlConnections:
         self.shown_url = without_password(url)
 
     async def open(self) -> None:
-        """Connect to the server.
+        """Open the pool of connections to the database server.
 
         Raises:
             StoreError: The server is unreachable, or refuses the role.
@@ -142,7 +143,7 @@ class PostgresqlConnections:
             )
 
     async def close(self) -> None:
-        """Close all connections; those in use are closed when they are released."""
+        """Close all connections of the pool, those in use once they are released."""
         pool, self._pool = self._pool, None
         if pool is None:
             return
@@ -153,7 +154,7 @@ class PostgresqlConnections:
             pool.terminate()
 
     async def connect(self) -> Connection:
-        """Open a connection that does not belong to the pool.
+        """Open a separate connection, which does not belong to the pool.
 
         Raises:
             StoreError: The server is unreachable.
@@ -177,7 +178,7 @@ class PostgresqlConnections:
 
     @asynccontextmanager
     async def _acquired(self, pool: Pool) -> AsyncIterator[Connection]:
-        """Acquire a connection; wait up to CONNECT_SECONDS if the server has no free one."""
+        """Acquire a connection; if the server has no free one, wait up to CONNECT_SECONDS."""
         give_up = self._clock.now() + CONNECT_SECONDS
         async with AsyncExitStack() as exits:
             connection: Connection | None = None
@@ -192,7 +193,7 @@ class PostgresqlConnections:
             yield connection
 
     def refuse(self) -> NoReturn:
-        """Raise the error for a request while the server is known to be unreachable.
+        """Raise the error for requests made while the database server is unreachable.
 
         Raises:
             StoreError: Always.
@@ -201,14 +202,14 @@ class PostgresqlConnections:
 
     @contextmanager
     def _failures(self, what: str) -> Iterator[None]:
-        """Convert database errors raised in the ``with`` block to a StoreError of one sentence."""
+        """Convert a database error in the ``with`` block to a StoreError of one sentence."""
         try:
             yield
         except FAILURES as error:
             raise StoreError(self.sentence(what, str(error) or type(error).__name__)) from None
 
     def sentence(self, what: str, reason: object) -> str:
-        """Format an error as one sentence that shows no password."""
+        """Return an error as one sentence, which shows no password."""
         return " ".join(f"metadataStoreUrl: {self.shown_url} {what}: {reason}".split())
 
 

@@ -1,4 +1,4 @@
-"""A listener to database notifications, and tasks that catch up with missed changes.
+"""A listener to database notifications, and tasks that fetch the changes it missed.
 
 The listener reconnects whenever its connection is lost.
 """
@@ -34,7 +34,7 @@ LONGEST_RETRY_SECONDS = 5.0
 
 
 class NotificationListener:
-    """A listener to database notifications, which reconnects whenever its connection is lost.
+    """Receives database notifications, and reconnects whenever its connection is lost.
 
     Notifications sent without a connection are lost: ``connected_again`` is called after each
     reconnection and must look for changes.
@@ -66,7 +66,7 @@ class NotificationListener:
         return self._connection is not None
 
     async def open(self) -> None:
-        """Connect, and from now on reconnect after each loss of the connection.
+        """Connect to the database, and reconnect from now on when the connection is lost.
 
         Raises:
             StoreError: The database is unreachable.
@@ -75,7 +75,7 @@ class NotificationListener:
         self._task = asyncio.get_running_loop().create_task(self._keep())
 
     async def close(self) -> None:
-        """Stop listening and close the connection."""
+        """Stop listening for notifications, and close the connection."""
         await ended(self._task)
         connection, self._connection = self._connection, None
         if connection is not None:
@@ -131,9 +131,9 @@ KeyT = TypeVar("KeyT", bound=Hashable)
 
 
 class ResyncTasks(Generic[KeyT]):
-    """One task for each key that is out of date, repeated if requested again while running.
+    """Tasks that bring out-of-date values up to date: at most one task for each key.
 
-    Bound: one task for each key.
+    A request made during a running attempt is followed by another attempt.
 
     Args:
         resync: Brings one key up to date, or raises StoreError.
@@ -150,14 +150,14 @@ class ResyncTasks(Generic[KeyT]):
         return len(self._tasks)
 
     def request(self, key: KeyT) -> None:
-        """Start to bring a key up to date, or repeat this after the running attempt."""
+        """Start to bring a key up to date, again if an attempt is running."""
         self._requested.add(key)
         if key not in self._tasks:
             work = self._run(key)
             self._tasks[key] = asyncio.get_running_loop().create_task(work)
 
     async def close(self) -> None:
-        """Cancel all tasks and wait for their end."""
+        """Cancel all tasks and wait until they have ended."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()

@@ -35,9 +35,9 @@ async def create_namespace(
     document: Mapping[str, object],
     sender: str,
 ) -> KnownNamespace | None:
-    """Create an empty namespace with its message policies, and notify other brokers.
+    """Create an empty namespace with its message policies, and notify other brokers of it.
 
-    Return the namespace's number and version; None when the namespace exists.
+    Return the namespace's number and version; None if it already exists.
     """
     async with connection.transaction():
         number = await insert_namespace(connection, namespace, policies)
@@ -54,7 +54,7 @@ async def create_namespace(
 async def insert_namespace(
     connection: Connection, namespace: NamespaceName, policies: NamespacePolicies
 ) -> int | None:
-    """Insert rows for a namespace and, if missing, its tenant.
+    """Insert the rows of a namespace and, if it does not exist, of its tenant.
 
     Return the namespace's number; None if the namespace exists.
 
@@ -93,7 +93,7 @@ SELECT pg_notify('floodgate_topics', id || ' ' || version + 1) FROM gone
 
 
 class DeletedNamespace(NamedTuple):
-    """The last version and the topics of a deleted namespace.
+    """The last version of a deleted namespace, and its topics.
 
     Attributes:
         version: Last version.
@@ -107,7 +107,7 @@ class DeletedNamespace(NamedTuple):
 async def delete_namespaces(
     connection: Connection, namespaces: Sequence[str], *, with_topics: bool
 ) -> Mapping[str, DeletedNamespace]:
-    """Delete namespaces; return the last version and topics of each that existed, by name.
+    """Delete namespaces; return the last version and topics of each that existed.
 
     Raises:
         NamespaceNotEmptyError: A namespace holds user topics or partitioned topics, and
@@ -131,7 +131,7 @@ async def delete_namespaces(
 async def _read_topics(
     connection: Connection, found: Mapping[int, DeletedNamespace], *, with_topics: bool
 ) -> None:
-    """Read the topics of namespaces into ``found``, which is keyed by namespace number.
+    """Add the topics of namespaces to ``found``, a dict by namespace number.
 
     Raises:
         NamespaceNotEmptyError: A namespace holds user topics, and ``with_topics`` is false.
@@ -148,7 +148,7 @@ async def _read_topics(
 
 
 async def _delete_rows(connection: Connection, table: str, numbers: Collection[int]) -> None:
-    """Delete a table's rows of namespaces in batches that respect the statement time limit."""
+    """Delete the rows of namespaces from a table, in batches that keep the statement time limit."""
     inside = "namespace = ANY($1::bigint[])"
     some = f"SELECT ctid FROM floodgate.{table} WHERE {inside} LIMIT {_ROWS_PER_DELETE}"
     query = f"DELETE FROM floodgate.{table} WHERE ctid = ANY(ARRAY({some}))"

@@ -1,6 +1,7 @@
-"""Writing of many new namespaces' topics to PostgreSQL, in one transaction.
+"""Writing of the topics of many new namespaces to PostgreSQL, in one transaction.
 
-The additions have no log entry: a broker that has recorded such a namespace as missing lists again.
+The additions have no log entry: a broker that has recorded such a namespace as missing lists it
+again.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _COLUMNS = {
 async def write_new(
     connection: Connection, changes: Sequence[NamespaceChanges]
 ) -> Mapping[NamespaceName, WrittenChange]:
-    """Commit topics of new namespaces; changes of existing namespaces are skipped.
+    """Write the topics of new namespaces, and skip namespaces that already exist.
 
     Args:
         connection: A connection without concurrent users.

@@ -1,4 +1,4 @@
-"""Queries of a PostgreSQL store; values are always bound, never part of the query text."""
+"""Queries of a PostgreSQL store, whose values are always bound, never part of the query's text."""
 
 from __future__ import annotations
 
@@ -74,14 +74,14 @@ async def read_version(connection: Connection, namespace: str) -> KnownNamespace
 async def read_versions(
     connection: Connection, namespaces: Sequence[str]
 ) -> Mapping[str, KnownNamespace]:
-    """Return the numbers and versions of the given namespaces, without missing ones."""
+    """Return the numbers and versions of those of the given namespaces that exist."""
     query = "SELECT name, id, version FROM floodgate.namespaces WHERE name = ANY($1::text[])"
     rows = await connection.fetch(query, list(namespaces))
     return {row[0]: KnownNamespace(row[1], row[2]) for row in rows}
 
 
 async def read_server_start(connection: Connection) -> str:
-    """Return the time when the database server started.
+    """Return the time at which the database server started.
 
     A different time means that the server restarted, or is another server.
     """
@@ -98,7 +98,7 @@ async def read_names_of(connection: Connection, numbers: Iterable[int]) -> list[
 async def read_log(
     connection: Connection, known: KnownNamespace, newest: KnownNamespace
 ) -> list[LoggedChange]:
-    """Return a namespace's logged changes between two versions.
+    """Return the logged changes of a namespace between two versions.
 
     At most MAX_CAUGHT_UP_CHANGES are returned.
     """
@@ -121,7 +121,7 @@ def _logged(row: Row) -> LoggedChange:
 async def read_namespace(
     connection: Connection, namespace: str, known: KnownNamespace | None
 ) -> NamespaceRows | None:
-    """Read a namespace's topics in one consistent state; None if it does not exist.
+    """Return a namespace's topics, all read in one consistent state; None if it does not exist.
 
     Args:
         connection: A connection without concurrent users.
@@ -171,7 +171,7 @@ async def select_names(
 async def _selection(
     connection: Connection, number: int, pairs: Sequence[tuple[bytes, bytes]]
 ) -> tuple[str, tuple[object, ...]]:
-    """Return the SQL query that selects topics by properties, and the values to bind.
+    """Return an SQL query that selects topics by their properties, and the values to bind.
 
     The rarest property limits the topics examined, in any order of the properties; if even the
     rarest is frequent, all topics are read and compared.
@@ -191,7 +191,7 @@ async def _selection(
 
 
 async def _topics_among(connection: Connection, number: int, names: list[bytes]) -> list[bytes]:
-    """Return the names without those that belong only to partitioned topics."""
+    """Return the names without those that only belong to partitioned topics."""
     partitioned = {row[0] for row in await connection.fetch(_SOME_PARTITIONED, number, names)}
     if not partitioned:
         return names

@@ -1,4 +1,4 @@
-"""Table definitions of a PostgreSQL store, in a separate schema, and limits of row sizes.
+"""Table definitions of a PostgreSQL store, in a schema of its own, and limits on row sizes.
 
 Names, keys and values are bytea: any UTF-8 fits, NUL included, and compares bytewise under every
 database collation. Foreign keys are absent: every writer locks the namespace's row, and a check for
@@ -73,7 +73,7 @@ class UnknownSchemaError(Exception):
 
 
 async def make_tables(connection: Connection) -> None:
-    """Create the tables that the database lacks.
+    """Create those tables that the database does not have.
 
     Raises:
         UnknownSchemaError: The tables belong to another version.
@@ -105,14 +105,14 @@ T = TypeVar("T")
 
 
 def batched(values: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Split values into lists of at most ``size`` values."""
+    """Split values into lists of at most ``size`` values each."""
     remaining = iter(values)
     while batch := list(islice(remaining, size)):
         yield batch
 
 
 def check_names(changes: TopicChanges) -> None:
-    """Reject names that are too long for an index, before anything is sent to the database."""
+    """Raise an error if a name is too long for an index; called before anything is written."""
     for part in batched(changes.added, ROWS_PER_STATEMENT):
         longest = max(part, key=len)
         _check_size(longest, len(longest))
@@ -121,7 +121,7 @@ def check_names(changes: TopicChanges) -> None:
 
 
 def property_records(number: int, rows: PropertyRows) -> Iterator[tuple[int, bytes, bytes, bytes]]:
-    """Yield rows of the properties table; reject properties too long for an index."""
+    """Yield the rows of the properties table; a property too long for an index is an error."""
     for name, key, value in rows.triples():
         key_bytes, value_bytes = key.encode(), value.encode()
         _check_size(name, len(name) + len(key_bytes) + len(value_bytes))

@@ -1,4 +1,4 @@
-"""A broker's copies of namespaces that it shares with other brokers through one database.
+"""A broker's copies of namespaces, which it shares with other brokers through one database.
 
 A broker keeps snapshots of requested namespaces. On a notification the broker reads the names from
 the log, changes the snapshot, and publishes the change in the feed, in order and once. Missed
@@ -48,7 +48,7 @@ NAMESPACES_AT_ONCE = 1_000
 
 
 class Chore(Enum):
-    """A task that searches several namespaces for changes made by other brokers."""
+    """A task that searches several namespaces for changes that other brokers made."""
 
     NEW_NAMESPACES = "new namespaces"
     MISSED_NOTIFICATIONS = "missed notifications"
@@ -77,17 +77,17 @@ class SharedNamespaces:
         self._server_start = ""
 
     async def opened(self, connection: Connection) -> None:
-        """Record the database server's start time, to detect restarts later."""
+        """Record the start time of the database server, by which a restart is noticed later."""
         self._server_start = await reading.read_server_start(connection)
 
     async def close(self) -> None:
-        """Cancel the tasks that catch up with changes."""
+        """Cancel the tasks that fetch changes made by other brokers."""
         await self._resyncs.close()
 
     # -- reading ------------------------------------------------------------------------------
 
     async def snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
-        """Return the newest snapshot known to this broker; None for a missing namespace."""
+        """Return a namespace's newest snapshot known to this broker; None if it does not exist."""
         cached = self._cache.get(namespace)
         if cached is not None:
             return cached
@@ -133,7 +133,7 @@ class SharedNamespaces:
             return created is not None
 
     async def delete(self, namespace: NamespaceName) -> bool:
-        """Delete a namespace without user topics; return False if it does not exist."""
+        """Delete a namespace that has no user topics; return False if it does not exist."""
         return bool(await self._delete([namespace], with_topics=False))
 
     async def delete_all(
@@ -175,7 +175,7 @@ class SharedNamespaces:
             yield
 
     async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
-        """Commit a namespace's change, then publish it to readers of the feeds."""
+        """Commit a change of a namespace, then publish it to readers of the feeds."""
         async with self._locks.of(namespace):
             async with self._use() as connection:
                 written = await write_change(connection, namespace, changes)
@@ -183,7 +183,7 @@ class SharedNamespaces:
             return written.known.version
 
     async def apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
-        """Commit changes of several namespaces: new namespaces in batches, others one by one."""
+        """Commit changes of several namespaces: of new ones in batches, of others one by one."""
         apart, together = parted(changes)
         for some in batched(sorted(together, key=_name_of), NAMESPACES_AT_ONCE):
             apart += await self._apply_new(some)
@@ -191,9 +191,9 @@ class SharedNamespaces:
             await self.apply(namespace, change)
 
     async def _apply_new(self, changes: Sequence[NamespaceChanges]) -> list[NamespaceChanges]:
-        """Commit and publish topics of new namespaces.
+        """Commit and publish the topics of new namespaces.
 
-        Return the changes of namespaces that exist already, which are not committed.
+        Return the changes of namespaces that already exist; they are not committed.
         """
         async with self._locked([namespace for namespace, _ in changes]):
             async with self._use() as connection:
@@ -230,7 +230,7 @@ class SharedNamespaces:
     # -- changes by other brokers ------------------------------------------------------------
 
     def notified(self, payload: str) -> None:
-        """Catch up with a namespace that another broker changed.
+        """Start to fetch the changes of a namespace that another broker changed.
 
         ``payload`` holds the namespace's number and its new version.
         """
@@ -247,7 +247,7 @@ class SharedNamespaces:
             self._resyncs.request(namespace)
 
     def reconnected(self) -> None:
-        """Start to look for changes that were missed while the database was disconnected."""
+        """Start to look for changes that were missed without a database connection."""
         self._resyncs.request(Chore.MISSED_NOTIFICATIONS)
 
     async def _resync(self, what: NamespaceName | Chore) -> None:
@@ -308,7 +308,7 @@ class SharedNamespaces:
                 self._resyncs.request(namespace)
 
     def _distrust(self, namespace: NamespaceName, newest: KnownNamespace | None) -> None:
-        """Drop a namespace's snapshot, which may be stale; make all readers list again."""
+        """Drop a namespace's snapshot, as it may be outdated; make all readers list it again."""
         if newest is None:
             self._gone(namespace)
             return
@@ -323,7 +323,7 @@ def _name_of(change: NamespaceChanges) -> str:
 async def _built(
     version: int, names: Sequence[bytes], partitioned: Mapping[str, int]
 ) -> NamespaceSnapshot:
-    """Build a namespace snapshot; a large one is built off the event loop."""
+    """Return a namespace's snapshot; a large one is built off the event loop."""
     build = NamespaceSnapshot.from_rows
     if len(names) + len(partitioned) > MANY_NAMES:
         return await asyncio.to_thread(build, version, names, partitioned)

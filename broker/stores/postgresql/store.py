@@ -1,4 +1,4 @@
-"""The store ``postgresql://...``: one database that several brokers can share.
+"""The store ``postgresql://...``: a database of topics that several brokers can share.
 
 The database is authoritative, and its index selects topics by properties. shared_namespaces.py
 follows the changes of other brokers.
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class PostgresqlStore(CachedStore, PostgresqlTables):
-    """Topics in a PostgreSQL database, possibly shared by several brokers. See MetadataStore.
+    """A store of topics in a PostgreSQL database that several brokers may share. See MetadataStore.
 
     While the database is unreachable, cached snapshots are still served, however old; all other
     requests fail immediately.
@@ -70,7 +70,7 @@ class PostgresqlStore(CachedStore, PostgresqlTables):
 
     @property
     def connected(self) -> bool:
-        """True while the connection that receives notifications is open."""
+        """True while the database connection that receives notifications is open."""
         return self._listener.connected
 
     async def connect(self) -> Connection:
@@ -82,7 +82,7 @@ class PostgresqlStore(CachedStore, PostgresqlTables):
         return await self._connections.connect()
 
     async def open(self) -> None:
-        """Connect, and create the tables that the database lacks.
+        """Connect to the database, and create the tables that it does not have.
 
         Raises:
             StoreError: The database is unreachable, or holds tables of another version.
@@ -109,7 +109,7 @@ class PostgresqlStore(CachedStore, PostgresqlTables):
 
     @asynccontextmanager
     async def use(self) -> AsyncIterator[Connection]:
-        """Hold a connection; raise an error if the database is known to be unreachable."""
+        """Hold a connection; raise an error at once while the database is unreachable."""
         if not self._listener.connected:
             self._connections.refuse()
         async with self._connections.use() as connection:
@@ -123,26 +123,26 @@ class PostgresqlStore(CachedStore, PostgresqlTables):
         policies: NamespacePolicies = DEFAULT_POLICIES,
         document: Mapping[str, object] = NO_DOCUMENT,
     ) -> bool:
-        """Create an empty namespace; return False if it exists.
+        """Create an empty namespace; return False if it already exists.
 
         A missing tenant is created.
         """
         return await to_its_end(self._namespaces.create(namespace, policies, document, self._name))
 
     async def delete_namespace(self, namespace: NamespaceName) -> bool:
-        """Delete a namespace without user topics; return False if it does not exist."""
+        """Delete a namespace that has no user topics; return False if it does not exist."""
         return await to_its_end(self._namespaces.delete(namespace))
 
     async def delete_all(
         self, namespaces: Sequence[NamespaceName]
     ) -> Mapping[NamespaceName, NamespaceSnapshot]:
-        """Delete namespaces with all their topics, many in one transaction."""
+        """Delete namespaces with all their topics, many of them in one transaction."""
         return await to_its_end(self._namespaces.delete_all(namespaces))
 
     # -- topics -------------------------------------------------------------------------------
 
     async def snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
-        """Return the newest snapshot known to this broker; None for a missing namespace."""
+        """Return a namespace's newest snapshot known to this broker; None if it does not exist."""
         return await self._namespaces.snapshot(namespace)
 
     async def _version(self, namespace: NamespaceName) -> int:
@@ -162,11 +162,11 @@ class PostgresqlStore(CachedStore, PostgresqlTables):
             return await read_properties(connection, str(namespace), name)
 
     async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
-        """Commit a namespace's change, then publish it to readers of the feeds."""
+        """Commit a change of a namespace, then publish it to readers of the feeds."""
         return await to_its_end(self._namespaces.apply(namespace, changes))
 
     async def apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
-        """Apply changes of several namespaces; those of new namespaces share a commit."""
+        """Apply changes of several namespaces; those of new namespaces share one commit."""
         await to_its_end(self._namespaces.apply_all(changes))
 
     def _reconnected(self) -> None:
@@ -176,7 +176,7 @@ class PostgresqlStore(CachedStore, PostgresqlTables):
 
 
 def _remedy(error: StoreError) -> str:
-    """Return advice for a failed start; empty if the server's error needs none."""
+    """Return advice for an error that prevents the start; empty if the error needs none."""
     if "permission denied" in str(error):
         return "; the role has to make tables: GRANT CREATE ON DATABASE, or an owner's role"
     return ""

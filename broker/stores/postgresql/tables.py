@@ -30,7 +30,7 @@ MAX_NOTIFIED_CHARACTERS = 1_000
 
 
 class PostgresqlTables(DatabaseTables):
-    """The PostgreSQL store's methods for tenants, policies and the like. See MetadataStore."""
+    """Methods of the PostgreSQL store for tenants, policies and the like. See MetadataStore."""
 
     def __init__(self) -> None:
         self._name = uuid.uuid4().hex
@@ -39,7 +39,7 @@ class PostgresqlTables(DatabaseTables):
 
     @abstractmethod
     def use(self) -> AbstractAsyncContextManager[Connection]:
-        """Hold a connection; raise an error if the database is known to be unreachable."""
+        """Hold a connection; raise an error at once while the database is unreachable."""
 
     async def _texts(self, make: Callable[..., T], query: str, *values: object) -> list[T]:
         rows = await self._rows(query, *values)
@@ -63,7 +63,7 @@ class PostgresqlTables(DatabaseTables):
         return text.encode()
 
     async def delete_tenant(self, name: str) -> bool:
-        """Delete a tenant without namespaces; return False if it does not exist."""
+        """Delete a tenant that has no namespaces; return False if it does not exist."""
         async with self.use() as connection, connection.transaction():
             await connection.execute(f"{FIRST_VERSION} FOR UPDATE")
             inside = "SELECT 1 FROM floodgate.namespaces WHERE tenant = $1 LIMIT 1"
@@ -89,7 +89,7 @@ class PostgresqlTables(DatabaseTables):
         return NamespacePolicies(bundles) if bundles is not None else None
 
     async def next_instance(self) -> int:
-        """Return how many times any broker called this method before."""
+        """Return the number of earlier calls of this method, by any broker."""
         query = (
             "INSERT INTO floodgate.marks AS mark VALUES ('instances', 1)"
             " ON CONFLICT (name) DO UPDATE SET value = mark.value + 1 RETURNING value"
@@ -103,7 +103,7 @@ class PostgresqlTables(DatabaseTables):
             await delete_policies(connection, names, self._name)
 
     def on_policies(self, callback: Callable[[str], None]) -> None:
-        """Register a callback for policy changes that other brokers made or may have made.
+        """Register a callback, called when other brokers changed policies or may have.
 
         After a lost connection, changes may have been missed: the callback then gets "".
         """
@@ -116,7 +116,7 @@ class PostgresqlTables(DatabaseTables):
                 callback(name)
 
     def on_configuration(self, callback: Callable[[], None]) -> None:
-        """Register a callback for configuration changes that others made or may have made.
+        """Register a callback, called when other brokers changed the configuration or may have.
 
         After a lost connection, changes may have been missed: the callback is called, too.
         """
@@ -129,7 +129,7 @@ class PostgresqlTables(DatabaseTables):
 
 
 async def insert_tenant(connection: Connection, name: str) -> None:
-    """Insert a tenant without roles and clusters, unless the tenant exists."""
+    """Insert a tenant without roles and clusters, unless it exists."""
     query = "INSERT INTO floodgate.tenants VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
     await connection.execute(query, name.encode(), *TenantInfo().as_json())
 
@@ -162,5 +162,5 @@ def _as_text(value: bytes | str) -> str:
 
 
 def changed_rows(status: str) -> int:
-    """Parse the number of changed rows from a statement's status, such as ``DELETE 3``."""
+    """Return the number of changed rows in a statement's status, such as ``DELETE 3``."""
     return int(status.rpartition(" ")[2])

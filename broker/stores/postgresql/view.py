@@ -1,4 +1,4 @@
-"""A broker's last known versions and snapshots of shared namespaces, and what to publish next.
+"""What a broker knows of shared namespaces (versions, snapshots), and which changes to publish.
 
 The module never reads the database: the store passes the results of reads. Versions rise, each
 change is published once, and snapshots keep step with the feed.
@@ -27,7 +27,7 @@ NOT_THERE = 0
 
 @dataclass(frozen=True, slots=True)
 class LoggedChange:
-    """A change of a namespace, as recorded in the database's log of changes.
+    """A change of a namespace, as an entry of the database's log of changes.
 
     Attributes:
         version: The namespace's version with the change.
@@ -59,7 +59,7 @@ class KnownNamespace:
 
 
 class NamespaceView:
-    """The namespaces known to this broker: versions, cached snapshots and published changes.
+    """What this broker knows of namespaces: versions, cached snapshots, published changes.
 
     All are updated together in one event-loop iteration.
 
@@ -88,7 +88,7 @@ class NamespaceView:
         return dict(self._known)
 
     def name_of(self, number: int) -> NamespaceName | None:
-        """Return the name of the namespace with a number; None if this broker never read it."""
+        """Return the name of the namespace with a database number; None if it was never read."""
         return self._by_id.get(number)
 
     def show(
@@ -144,7 +144,7 @@ def changes_to_publish(
 
 
 def in_sequence(known: KnownNamespace, newest: KnownNamespace, log: Sequence[LoggedChange]) -> bool:
-    """Tell whether a log has every change from one version of a namespace to a newer one."""
+    """Return True if a log has every change from one version of a namespace to a newer one."""
     versions = [change.version for change in log]
     return (
         known.id == newest.id
@@ -154,7 +154,7 @@ def in_sequence(known: KnownNamespace, newest: KnownNamespace, log: Sequence[Log
 
 
 def net_changes(log: Sequence[LoggedChange]) -> TopicChanges:
-    """Merge logged changes into one change; later changes override earlier ones."""
+    """Return logged changes merged into one change, in which later ones override earlier ones."""
     names: dict[bytes, bool] = {}
     partitioned: dict[str, int] = {}
     for change in log:

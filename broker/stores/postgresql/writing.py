@@ -1,4 +1,4 @@
-"""Writing of topic changes to PostgreSQL, each in one transaction that locks the namespace's row.
+"""Writing of changes of topics to PostgreSQL; each transaction locks its namespace's row.
 
 The lock makes conditions and change one step, and versions gapless. A notification carries only the
 namespace's number and version; the names are in the log.
@@ -86,7 +86,7 @@ SELECT version, pg_notify('floodgate_topics', $1 || ' ' || version) FROM bumped
 
 @dataclass(frozen=True, slots=True)
 class WrittenChange:
-    """A change of a namespace after its commit: the new version and what was really changed.
+    """A committed change of a namespace: its new version, and what really changed.
 
     Attributes:
         known: The namespace's number, and version with the change.
@@ -104,7 +104,7 @@ class WrittenChange:
 async def write_change(
     connection: Connection, namespace: NamespaceName, changes: TopicChanges
 ) -> WrittenChange:
-    """Commit a change of a namespace's topics in one transaction.
+    """Commit a change of a namespace's topics, and log it, in one transaction.
 
     Raises:
         TopicExistsError, TopicMissingError, TopicChangedError, NamespaceMissingError: See
@@ -131,7 +131,7 @@ async def write_change(
 async def _locked_namespace(
     connection: Connection, namespace: NamespaceName, changes: TopicChanges
 ) -> tuple[int, bool]:
-    """Lock a namespace's row, creating a missing one.
+    """Lock the row of a namespace, after creating it if it does not exist.
 
     Return the namespace's number, and whether this transaction created the row.
     """
@@ -167,7 +167,7 @@ async def _existing(connection: Connection, number: int, names: Sequence[bytes])
 async def _what_is_new(
     connection: Connection, number: int, changes: TopicChanges, *, fresh: bool
 ) -> TopicChanges:
-    """Reduce an addition to what does not exist yet, under the namespace's lock."""
+    """Return an addition reduced to what does not exist yet; the namespace must be locked."""
     there, counts, kept = NameSet(), dict[str, int](), dict[str, dict[str, str]]()
     for part in () if fresh else batched(looked_up(changes), ROWS_PER_STATEMENT):
         there.add(await _existing(connection, number, part))
@@ -205,7 +205,7 @@ async def _write_topics(
 async def _fetched(
     connection: Connection, query: str, number: int, names: Sequence[bytes]
 ) -> list[bytes]:
-    """Run a query on names; return the names in its result, in the order of ``names``."""
+    """Run a query for names; return those that it finds, in the order of ``names``."""
     if not names:
         return []
     found = {row[0] for row in await connection.fetch(query, number, names)}
@@ -217,7 +217,7 @@ async def _write_many(
 ) -> None:
     """Write a large change in batches.
 
-    So no statement exceeds its time limit or blocks the event loop.
+    With batches, no statement exceeds its time limit or blocks the event loop.
     """
     for part in batched(changes.removed, ROWS_PER_STATEMENT):
         await connection.execute(_DELETE_TOPICS, number, part)
@@ -232,7 +232,7 @@ async def _write_many(
 
 
 def _to_add(changes: TopicChanges) -> list[bytes]:
-    """Return a change's added names without duplicates and without names also removed."""
+    """Return the names that a change adds, without duplicates and without names that it removes."""
     seen = NameSet()
     seen.add(changes.removed)
     wanted = list(seen.new(changes.added))
@@ -289,7 +289,7 @@ async def _copy_properties(connection: Connection, number: int, rows: PropertyRo
 
 
 async def _log(connection: Connection, number: int, logged: LoggedChange) -> int:
-    """Increase the namespace's version, log the change, and notify other brokers on commit."""
+    """Increase the namespace's version, log the change, and notify other brokers at the commit."""
     partitioned = logged.partitioned
     version: int = await connection.fetchval(
         _COMMITTED,
@@ -311,7 +311,7 @@ PARTS = 256
 
 
 class NameSet(AbstractSet[bytes]):
-    """A mutable set of names, stored in 256 small sets so that growing one takes little time."""
+    """A set of names divided into 256 small sets, so that no call takes long to grow one."""
 
     def __init__(self) -> None:
         self._parts: list[set[bytes]] = [set() for _ in range(PARTS)]
@@ -326,7 +326,7 @@ class NameSet(AbstractSet[bytes]):
         return sum(map(len, self._parts))
 
     def new(self, names: Iterable[bytes]) -> Iterator[bytes]:
-        """Add names, and yield those that were not in the set."""
+        """Add names to the set, and yield those that it did not contain."""
         for name in names:
             part = self._parts[hash(name) % PARTS]
             if name not in part:

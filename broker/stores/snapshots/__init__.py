@@ -1,1 +1,1 @@
-"""Immutable in-memory versions of a namespace: topics, partition counts and properties."""
+"""Immutable snapshots of a namespace in memory: topics, partition counts and properties."""

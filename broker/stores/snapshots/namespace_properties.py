@@ -71,7 +71,7 @@ class NamespaceProperties:
 
     @property
     def nbytes(self) -> int:
-        """Total memory of all properties in bytes."""
+        """Memory of all properties of the namespace in bytes."""
         few = self._few.nbytes if self._few is not None else 0
         return few + self._persistent.nbytes + self._non_persistent.nbytes + self._others.nbytes
 
@@ -106,7 +106,7 @@ class NamespaceProperties:
         )
 
     def _with_promoted(self, changes: TopicChanges) -> PropertyRows:
-        """Return the properties that a change sets, inherited properties included.
+        """Return the properties that a change sets, and those that its new topics inherit.
 
         A new topic with the name of a partitioned topic inherits the partitioned topic's
         properties.
@@ -140,7 +140,7 @@ class NamespaceProperties:
     def select(
         self, snapshot: NamespaceSnapshot, mode: Mode, properties: Mapping[str, str]
     ) -> Generator[None, None, TopicListing]:
-        """Return the user topics with all given properties; yield between steps."""
+        """Return the user topics that have all given properties; pauses between steps."""
         texts = [pair_text(key, value) for key, value in properties.items()]
         wanted = [text for text in texts if text is not None]
         few = self._few
@@ -176,7 +176,7 @@ def forgotten_by(changes: TopicChanges) -> list[bytes]:
 
 
 class _Located(NamedTuple):
-    """Changed names found in a sequence of topics: their rows, ascending, and their ids.
+    """The changed names that a sequence of topics contains: their rows, ascending, and ids.
 
     Attributes:
         rows: Rows in the sequence.
@@ -224,7 +224,7 @@ class _Step:
     def other_names(
         self, before: TopicSequence, after: NamespaceSnapshot, listed: Iterable[_Located]
     ) -> TopicSequence:
-        """Return the names of system and partitioned topics with properties, after the change."""
+        """Return the system and partitioned topics that have properties after the change."""
         unlisted = np.zeros(self._given + len(self._ids), bool)
         unlisted[np.fromiter(self._ids.values(), np.int64, len(self._ids))] = True
         for located in listed:
@@ -266,7 +266,7 @@ def _edited(
     sources: np.ndarray,
     column: pa.MapArray,
 ) -> PropertyColumns:
-    """Return columns with rows removed and new rows inserted.
+    """Return the columns after some rows were removed and new rows were inserted.
 
     ``rows`` are the positions of the inserted rows in the result.
     """
@@ -278,7 +278,7 @@ def _edited(
 
 
 def names_at_rows(names: TopicSequence, rows: np.ndarray) -> Generator[None, None, TopicSequence]:
-    """Return the names at the given rows of a sequence; a generator that yields between steps.
+    """Return the names at the given rows of a sequence; pauses between steps.
 
     For all rows, the result is the given sequence.
 
@@ -315,7 +315,7 @@ def _picked(blocks: Sequence[Block], rows: np.ndarray) -> Generator[None, None, 
 
 
 def _cut(entries: Sequence[bytes]) -> list[Block]:
-    """Pack encoded names into blocks."""
+    """Pack encoded names into the blocks of a sequence."""
     return cut_entries(b"".join(entries), offsets_of(map(len, entries)))
 
 

@@ -1,4 +1,4 @@
-"""An immutable, compact map from a namespace's partitioned topics to their partition counts.
+"""An immutable, compact map from partitioned topics to their numbers of partitions.
 
 Names and counts are stored in order, in leaves of some kilobytes, and a leaf stores the names'
 common prefix once: an entry costs about half of its name, a quarter of a dict's memory. A change
@@ -34,7 +34,7 @@ _COUNT, _END = b"\xfe", b"\xff"
 
 
 class PartitionCounts(Mapping[str, int]):
-    """Partition counts by full name of the partitioned topic, sorted bytewise by name.
+    """The number of partitions of each partitioned topic of a namespace, by full name.
 
     Attributes:
         leaves: The leaves, in order.
@@ -48,7 +48,7 @@ class PartitionCounts(Mapping[str, int]):
 
     @staticmethod
     def of(counts: Mapping[str, int]) -> PartitionCounts:
-        """Build the first version; names with count 0 are omitted."""
+        """Build the first version of the map; names with count 0 are left out."""
         return PartitionCounts().changed(counts)
 
     def __repr__(self) -> str:
@@ -70,7 +70,7 @@ class PartitionCounts(Mapping[str, int]):
         return count
 
     def changed(self, counts: Mapping[str, int]) -> PartitionCounts:
-        """Return the next version with the given counts set; 0 removes a name."""
+        """Return the next version of the map, with the given counts set; 0 removes a name."""
         if not counts:
             return self
         changes = [(name.encode(), counts[name]) for name in sorted_in_runs(list(counts))]
@@ -92,7 +92,7 @@ NO_COUNTS = PartitionCounts()
 
 
 class Leaf:
-    """Neighboring names and their partition counts, in bytewise order. Immutable, never empty.
+    """A leaf of the map: neighboring names and their partition counts, in bytewise order.
 
     Args:
         prefix: Common prefix of all names.
@@ -113,25 +113,25 @@ class Leaf:
 
     @staticmethod
     def of(entries: Entries) -> Leaf:
-        """Build a leaf from sorted names and their partition counts."""
+        """Build a leaf from names, in order, and their partition counts."""
         prefix = _common(entries[0][0], entries[-1][0])
         skip = len(prefix)
         return Leaf(prefix, [_line(name[skip:], count) for name, count in entries])
 
     @property
     def entry_bytes(self) -> int:
-        """Size in bytes that is compared with LEAF_BYTES: full names, plus overhead."""
+        """Size of the leaf in bytes, compared with LEAF_BYTES: full names, plus overhead."""
         return len(self._text) + self.size * self._prefix_bytes
 
     @property
     def names(self) -> list[bytes]:
-        """The names as UTF-8, decoded again at each access."""
+        """The leaf's names as UTF-8, decoded again at each access."""
         prefix = self.first[: self._prefix_bytes]
         return [prefix + _rest(line) for line in self._lines()]
 
     @property
     def entries(self) -> list[tuple[bytes, int]]:
-        """The names as UTF-8 with their partition counts, decoded again at each access."""
+        """The leaf's names as UTF-8 with their partition counts, decoded again at each access."""
         prefix = self.first[: self._prefix_bytes]
         parts = (line.split(_COUNT) for line in self._lines())
         return [(prefix + rest, int(count)) for rest, count in parts]
@@ -152,7 +152,7 @@ class Leaf:
         return int(self._text[begin : self._text.index(_END, begin)])
 
     def changed(self, changes: Entries) -> Sequence[Leaf]:
-        """Return zero or more leaves that replace this leaf after changes of counts."""
+        """Return the leaves, possibly none, that replace this leaf after counts changed."""
         prefix = self.first[: self._prefix_bytes]
         if len(changes) > MANY_CHANGES or not all(name.startswith(prefix) for name, _ in changes):
             merged = {**dict(self.entries), **dict(changes)}
@@ -185,7 +185,7 @@ def _rest(line: bytes) -> bytes:
 
 
 def _splice(lines: list[bytes], rest: bytes, count: int) -> None:
-    """Set one name's partition count in sorted lines of a leaf; 0 removes the line."""
+    """Set or insert a name's partition count in the sorted lines of a leaf; 0 removes its line."""
     place = bisect_left(lines, rest, key=_rest)
     there = place < len(lines) and _rest(lines[place]) == rest
     lines[place : place + there] = [_line(rest, count)] if count else []
@@ -208,7 +208,7 @@ def _cut(entries: Entries) -> Iterator[Leaf]:
 
 
 def _assign(leaves: Sequence[Leaf], changes: Entries) -> Iterator[tuple[int, Entries]]:
-    """Yield the position of each leaf to change, with its changes; both inputs are sorted."""
+    """Yield the index of each leaf that changes, with its changes; both inputs are sorted."""
     start = 0
     while start < len(changes):
         place = max(0, bisect_right(leaves, changes[start][0], key=_FIRST) - 1)
@@ -220,7 +220,7 @@ def _assign(leaves: Sequence[Leaf], changes: Entries) -> Iterator[tuple[int, Ent
 
 
 def _join(leaves: list[Leaf], place: int) -> None:
-    """Merge the leaf at a position with the leaf before, if both exist and are small."""
+    """Merge the leaf at an index with the leaf before it, if both exist and are small."""
     if 0 < place < len(leaves):
         one, other = leaves[place - 1 : place + 1]
         if one.entry_bytes + other.entry_bytes <= SMALL_LEAF_BYTES:
@@ -234,7 +234,7 @@ NAMES_AT_ONCE = 16_384
 
 
 def sorted_in_runs(names: Sequence[T]) -> list[T]:
-    """Sort names as text, in runs between which other threads can run."""
+    """Return names sorted as text; other threads can run between the sorting of parts."""
     if len(names) <= NAMES_AT_ONCE:
         return sorted(names, key=str)
     starts = range(0, len(names), NAMES_AT_ONCE)

@@ -1,4 +1,4 @@
-"""Topic properties in compact columns, beside a TopicSequence: row i belongs to its i-th name.
+"""Topic properties in compact columns beside a TopicSequence: row i has the i-th name's.
 
 Rows are stored in segments. A segment stores the distinct properties of its rows, each once, and
 for each row the numbers of the row's properties: two properties cost about 6 bytes a topic, and a
@@ -51,14 +51,14 @@ class Segment:
 
     @staticmethod
     def from_column(column: pa.MapArray) -> Segment:
-        """Build a segment from an Arrow column of the rows' properties."""
+        """Build a segment from an Arrow column that has the properties of its rows."""
         return Segment(np.zeros(0, np.int64), _NO_ROWS, _NO_PAIRS).edited(
             _NO_ROWS, np.zeros(len(column), np.int64), column
         )
 
     @staticmethod
     def bare(rows: int) -> Segment:
-        """Return a segment of ``rows`` topics without properties."""
+        """Return a segment of ``rows`` topics that have no properties."""
         return Segment(np.zeros(rows, np.int64), _NO_ROWS, _NO_PAIRS)
 
     def __len__(self) -> int:
@@ -66,16 +66,16 @@ class Segment:
 
     @property
     def nbytes(self) -> int:
-        """Memory of the segment's arrays in bytes."""
+        """Memory of the arrays of the segment in bytes."""
         return int(self._ends.nbytes + self._codes.nbytes + self._pairs.nbytes)
 
     @property
     def has_properties(self) -> bool:
-        """True if a topic of the segment has properties."""
+        """True if any topic of the segment has properties."""
         return len(self._codes) > 0
 
     def rows_with(self, pairs: Sequence[pc.IndexOptions]) -> np.ndarray:
-        """Return, ascending, the rows whose topics have all given properties.
+        """Return the rows, in ascending order, whose topics have all given properties.
 
         Each property is encoded by ``wanted_pair``.
         """
@@ -107,7 +107,7 @@ class Segment:
         return dict(pair_of_text(self._pairs[int(code)].as_py()) for code in codes)
 
     def edited(self, gone: np.ndarray, points: np.ndarray, column: pa.MapArray) -> Segment:
-        """Return the segment after rows were removed and new rows inserted.
+        """Return the segment after some rows were removed and new rows were inserted.
 
         Args:
             gone: The rows to remove.
@@ -132,7 +132,7 @@ class Segment:
         )
 
     def cut(self) -> Iterator[Segment]:
-        """Yield this segment, or smaller segments if it has more than twice SEGMENT_ROWS rows."""
+        """Yield this segment or, if it has more than twice SEGMENT_ROWS rows, smaller segments."""
         if len(self) <= 2 * SEGMENT_ROWS:
             yield self
             return
@@ -145,7 +145,7 @@ class Segment:
 
 
 def _united(pairs: pa.BinaryArray, texts: pa.BinaryArray) -> tuple[pa.BinaryArray, np.ndarray]:
-    """Return the distinct properties of both columns, and each text's number among them.
+    """Return the distinct properties of two columns, and the number of each text among them.
 
     The properties of ``pairs`` come first and keep their numbers.
     """
@@ -161,7 +161,7 @@ def _united(pairs: pa.BinaryArray, texts: pa.BinaryArray) -> tuple[pa.BinaryArra
 
 
 def _out_of_the_pool(pairs: pa.BinaryArray) -> pa.BinaryArray:
-    """Copy a column out of Arrow's memory pool, where few bytes can occupy a 64 KiB page."""
+    """Copy a column to memory outside of Arrow's pool, where few bytes can occupy 64 KiB."""
     _, *parts = pairs.buffers()
     copies = [pa.py_buffer(part.to_pybytes() if part is not None else b"") for part in parts]
     return pa.Array.from_buffers(pairs.type, len(pairs), [None, *copies], 0, pairs.offset)
@@ -174,7 +174,7 @@ def _smallest(values: np.ndarray, largest: int) -> np.ndarray:
 
 
 def wanted_pair(text: bytes) -> pc.IndexOptions:
-    """Convert a property, encoded by ``pair_text``, to the argument of Segment.rows_with."""
+    """Return a property, encoded by ``pair_text``, in the form that Segment.rows_with takes."""
     return pc.IndexOptions(pa.scalar(text, pa.binary()))
 
 
@@ -193,7 +193,7 @@ class PropertyColumns:
 
     @staticmethod
     def bare(rows: int) -> PropertyColumns:
-        """Return columns for ``rows`` topics without properties, to be edited."""
+        """Return columns for ``rows`` topics that have no properties yet."""
         starts = range(0, rows, SEGMENT_ROWS)
         return PropertyColumns([Segment.bare(min(SEGMENT_ROWS, rows - at)) for at in starts])
 
@@ -205,12 +205,12 @@ class PropertyColumns:
 
     @property
     def nbytes(self) -> int:
-        """Memory of all segments in bytes."""
+        """Memory of all segments of the columns in bytes."""
         return sum(segment.nbytes for segment in self._segments)
 
     @property
     def segments(self) -> Sequence[tuple[int, Segment]]:
-        """Pairs of each segment's first row and the segment."""
+        """The segments of the columns, each in a pair after the number of its first row."""
         return tuple(zip(self._starts, self._segments, strict=False))
 
     def of(self, row: int) -> dict[str, str]:
@@ -223,7 +223,7 @@ class PropertyColumns:
     def edited(
         self, gone: np.ndarray, points: np.ndarray, sources: np.ndarray, column: pa.MapArray
     ) -> PropertyColumns:
-        """Return the columns after rows were removed and new rows inserted.
+        """Return the columns after some rows were removed and new rows were inserted.
 
         Args:
             gone: Rows to remove, ascending.
@@ -295,9 +295,9 @@ class FewProperties:
 
     @staticmethod
     def of_new(after: NamespaceSnapshot, changes: TopicChanges) -> FewProperties | None:
-        """Return the properties of a namespace's first topics, if few and all persistent.
+        """Return the properties of a namespace's first topics, if they are few and all persistent.
 
-        None otherwise.
+        None if they are many, or some are non-persistent.
 
         Args:
             after: The snapshot with the topics.
@@ -316,7 +316,7 @@ class FewProperties:
 
     @property
     def nbytes(self) -> int:
-        """Size of the byte string."""
+        """Size in bytes of the byte string that holds the properties."""
         return len(self._text)
 
     def of(self, row: int) -> dict[str, str]:
@@ -324,13 +324,13 @@ class FewProperties:
         return dict(map(pair_of_text, _pairs(self._text.split(_ROW_END)[row])))
 
     def rows_with(self, pairs: Sequence[bytes]) -> np.ndarray:
-        """Return, ascending, the rows whose topics have all given properties."""
+        """Return the rows, in ascending order, whose topics have all given properties."""
         wanted = frozenset(pairs)
         rows = enumerate(self._text.split(_ROW_END))
         return np.array([row for row, text in rows if wanted.issubset(_pairs(text))], np.int64)
 
     def columns(self) -> PropertyColumns:
-        """Convert to PropertyColumns, which can be edited."""
+        """Return the same properties as PropertyColumns, which can be edited."""
         rows = [list(map(pair_of_text, _pairs(text))) for text in self._text.split(_ROW_END)]
         places, nothing = np.arange(len(rows)), np.zeros(len(rows), np.int64)
         column = pa.array(rows, PROPERTIES_TYPE)

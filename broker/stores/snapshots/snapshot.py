@@ -1,4 +1,4 @@
-"""Immutable snapshots of a namespace's topics that share unchanged parts with earlier versions."""
+"""Immutable snapshots of a namespace's topics, which share unchanged parts with earlier ones."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class NamespaceSnapshot:
 
     @property
     def wire_bytes(self) -> int:
-        """Size in bytes of all user topics' names as encoded for the wire."""
+        """Size in bytes of the names of all user topics, as encoded for a response."""
         return self.persistent.totals.wire_bytes + self.non_persistent.totals.wire_bytes
 
     @property
@@ -84,7 +84,7 @@ class NamespaceSnapshot:
         return not (self.persistent or self.non_persistent or self.system)
 
     def listing(self, mode: Mode) -> TopicListing:
-        """Return the listing of a mode's user topics, always as the same object."""
+        """Return the list of a mode's user topics; each call returns the same object."""
         listing = self._listings.get(mode)
         if listing is None:
             listing = self._listings[mode] = TopicListing(*self._sequences(mode))
@@ -99,7 +99,7 @@ class NamespaceSnapshot:
         return (self.non_persistent, self.persistent)
 
     def selection(self, names: Sequence[bytes], mode: Mode) -> TopicListing:
-        """Return a listing of the given topics without those outside the mode.
+        """Return those of the given topics that belong to the mode, as a list for a response.
 
         Args:
             names: Topics, distinct and in bytewise order, as databases return them.
@@ -108,22 +108,22 @@ class NamespaceSnapshot:
         return NamespaceSnapshot.from_rows(self.version, names, {}).listing(mode)
 
     def contains(self, topic: TopicName) -> bool:
-        """Tell whether a topic or partitioned topic of this name exists."""
+        """Return True if a topic or partitioned topic with this name exists."""
         return self.exists(str(topic))
 
     def exists(self, name: str) -> bool:
-        """Tell whether a topic or partitioned topic of this full name exists."""
+        """Return True if a topic or partitioned topic with this full name exists."""
         return name in self.partitioned or self.holds(name.encode())
 
     def holds(self, name: bytes) -> bool:
-        """Tell whether a topic or partition of this full name exists; ignore partitioned topics."""
+        """Return True if a topic or partition of this name exists (not a partitioned topic)."""
         persistent = name.startswith(_PERSISTENT_SCHEME)
         return name in (self.persistent if persistent else self.non_persistent) or (
             name in self.system
         )
 
     def changed(self, changes: TopicChanges, version: int | None = None) -> NamespaceSnapshot:
-        """Return the snapshot after a change, with the next version or a given later one."""
+        """Return the snapshot after a change; its version is the next one, or ``version``."""
         added, removed = by_kind(changes.added), by_kind(changes.removed)
         return NamespaceSnapshot(
             self.version + 1 if version is None else version,
@@ -138,7 +138,7 @@ class NamespaceSnapshot:
 
 
 class NamesByKind(NamedTuple):
-    """Topic names grouped by kind, in input order within each kind."""
+    """Topic names grouped by kind: persistent, non-persistent, system; otherwise in input order."""
 
     persistent: Sequence[bytes]
     non_persistent: Sequence[bytes]
@@ -149,7 +149,7 @@ _NO_KIND = NamesByKind((), (), ())
 
 
 def by_kind(names: Sequence[bytes]) -> NamesByKind:
-    """Group topic names into persistent, non-persistent and system topics."""
+    """Return topic names in three groups: persistent, non-persistent and system topics."""
     if not names:
         return _NO_KIND
     if len(names) <= NAMES_AT_ONCE:
@@ -183,7 +183,7 @@ def _next(
 
 
 def _sequence(names: Sequence[bytes], *, in_order: bool) -> TopicSequence:
-    """Build a TopicSequence in steps that block other threads only briefly.
+    """Build a TopicSequence of names in steps, each of which blocks other threads only briefly.
 
     Args:
         names: The names; distinct, if in order.

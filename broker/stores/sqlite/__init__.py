@@ -1,1 +1,1 @@
-"""The store of topics in a SQLite file that one broker uses."""
+"""The store of topics in an SQLite file, which only one broker at a time uses."""

@@ -1,4 +1,4 @@
-"""A SQLite store's file, read and written by one thread."""
+"""The file of an SQLite store, which a single thread reads and writes."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _NAMESPACE_TABLES = ("topics", "partitioned", "properties", "policies", "schemas
 
 
 class SqliteFile(SqliteTables):
-    """An open SQLite file (WAL mode), locked for one broker and used by one thread.
+    """An open SQLite file (WAL mode), locked for one broker and used by a single thread.
 
     Args:
         path: The file; a missing folder is created.
@@ -91,7 +91,7 @@ class SqliteFile(SqliteTables):
             raise
 
     def close(self) -> None:
-        """Close the file and release its lock."""
+        """Close the file and release the broker's lock on it."""
         self._connection.close()
         self._lock.close()
 
@@ -146,7 +146,7 @@ class SqliteFile(SqliteTables):
     def delete_all(
         self, namespaces: Mapping[NamespaceName, NamespaceSnapshot | None]
     ) -> dict[NamespaceName, NamespaceSnapshot]:
-        """Delete namespaces and their topics in one transaction; return their last snapshots.
+        """Delete namespaces with their topics in one transaction; return their last snapshots.
 
         Args:
             namespaces: The newest version of each namespace, where known.
@@ -159,7 +159,7 @@ class SqliteFile(SqliteTables):
             return found
 
     def _delete_namespace(self, name: str, version: int) -> None:
-        """Delete a namespace; ``version`` is the version that the deletion has in the feed."""
+        """Delete a namespace; in the feed, the deletion has the number ``version``."""
         for table in _NAMESPACE_TABLES:
             self._changed_rows(f"DELETE FROM {table} WHERE namespace=?", name)
         self._changed_rows("DELETE FROM namespaces WHERE name=?", name)
@@ -169,7 +169,7 @@ class SqliteFile(SqliteTables):
     # -- topics -------------------------------------------------------------------------------
 
     def read(self, name: str) -> NamespaceSnapshot | None:
-        """Read a namespace's newest snapshot; None if the namespace does not exist."""
+        """Return a namespace's newest snapshot; None if the namespace does not exist."""
         version = self._rows("SELECT version FROM namespaces WHERE name=?", name)
         if not version:
             return None
@@ -198,7 +198,7 @@ class SqliteFile(SqliteTables):
         return [row[0] for row in self._rows(query, name, key, value, *values)]
 
     def _rarest_first(self, name: str, pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Move the property that fewest topics have to the front, so that few rows are read."""
+        """Return properties with that of the fewest topics first, so that few rows are read."""
         some = "SELECT 1 FROM properties WHERE namespace=? AND key=? AND value=? LIMIT ?"
         for most in COUNTED_TOPICS if len(pairs) > 1 else ():
             count = f"SELECT count(*) FROM ({some})"
@@ -238,7 +238,7 @@ class SqliteFile(SqliteTables):
     def write_new(
         self, changes: Sequence[NamespaceChanges]
     ) -> tuple[int, list[TopicChanges | None]]:
-        """Commit topics of new namespaces in one transaction; existing namespaces are skipped.
+        """Write the topics of new namespaces in one transaction; skip namespaces that exist.
 
         Returns:
             The version of the new namespaces, and each written change; None for an existing
@@ -284,7 +284,7 @@ class SqliteFile(SqliteTables):
 
 
 def _locked(path: Path) -> FileIO:
-    """Lock the file for this broker; the lock is released however the process ends."""
+    """Lock the file for this broker; the lock ends with the process, however that ends."""
     lock = path.with_name(f"{path.name}.lock").open("ab", buffering=0)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""The store ``sqlite:///path``: one file, used by one thread, safe against kill -9.
+"""The store ``sqlite:///path``: one file, used by a single thread, which survives kill -9.
 
 The file is authoritative; snapshots are built on first request and kept in a cache bounded in
 bytes. A change is committed before snapshot and feed are updated.
@@ -61,7 +61,7 @@ class SqliteStore(CachedStore, DatabaseTables):
         return f"<SqliteStore {self._path}, {len(self._cache)} namespaces cached>"
 
     async def open(self) -> None:
-        """Open the SQLite file; create a missing one.
+        """Open the SQLite file, and create it if it does not exist.
 
         Raises:
             StoreError: The file is no broker's SQLite file, not writable, or used by another
@@ -77,7 +77,7 @@ class SqliteStore(CachedStore, DatabaseTables):
             raise
 
     async def close(self) -> None:
-        """Close the file and the feeds of all readers, after the change in progress."""
+        """Finish the change in progress, then close the file and the feeds of all readers."""
         async with self._lock:
             self._feeds.close()
             file, self._file = self._file, None
@@ -88,7 +88,7 @@ class SqliteStore(CachedStore, DatabaseTables):
     # -- tenants and namespaces ---------------------------------------------------------------
 
     async def delete_tenant(self, name: str) -> bool:
-        """Delete a tenant without namespaces; return False if the tenant does not exist."""
+        """Delete a tenant that has no namespaces; return False if it does not exist."""
         return await self._run(SqliteFile.delete_tenant, name)
 
     async def namespaces(self, tenant: str | None = None) -> Sequence[NamespaceName]:
@@ -101,7 +101,7 @@ class SqliteStore(CachedStore, DatabaseTables):
         policies: NamespacePolicies = DEFAULT_POLICIES,
         document: Mapping[str, object] = NO_DOCUMENT,
     ) -> bool:
-        """Create an empty namespace; return False if it exists.
+        """Create an empty namespace; return False if it already exists.
 
         A missing tenant is created.
         """
@@ -113,13 +113,13 @@ class SqliteStore(CachedStore, DatabaseTables):
         return await self._read(SqliteFile.policies, str(namespace))
 
     async def delete_namespace(self, namespace: NamespaceName) -> bool:
-        """Delete a namespace without user topics; return False if it does not exist."""
+        """Delete a namespace that has no user topics; return False if it does not exist."""
         return bool(await to_its_end(self._delete([namespace], with_topics=False)))
 
     async def delete_all(
         self, namespaces: Sequence[NamespaceName]
     ) -> Mapping[NamespaceName, NamespaceSnapshot]:
-        """Delete namespaces with all their topics, many in one transaction."""
+        """Delete namespaces with all their topics, many of them in one transaction."""
         found: dict[NamespaceName, NamespaceSnapshot] = {}
         for first in range(0, len(namespaces), NAMESPACES_AT_ONCE):
             some = namespaces[first : first + NAMESPACES_AT_ONCE]
@@ -176,7 +176,7 @@ class SqliteStore(CachedStore, DatabaseTables):
         return await self._read(SqliteFile.properties, str(namespace), name)
 
     async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
-        """Commit a namespace's change, then publish it to readers of the feeds."""
+        """Commit a change of a namespace, then publish it to readers of the feeds."""
         return await to_its_end(self._apply(namespace, changes))
 
     async def _apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
@@ -189,7 +189,7 @@ class SqliteStore(CachedStore, DatabaseTables):
             return after.version
 
     async def apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
-        """Apply changes of several namespaces; those of new namespaces share a commit."""
+        """Apply changes of several namespaces; those of new namespaces share one commit."""
         return await to_its_end(self._apply_all(changes))
 
     async def _apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
@@ -230,7 +230,7 @@ class SqliteStore(CachedStore, DatabaseTables):
         await self._run(SqliteFile.delete_policies, names)
 
     async def next_instance(self) -> int:
-        """Return how many times this method was called before, by any process."""
+        """Return the number of earlier calls of this method, by any process."""
         return await self._run(SqliteFile.next_instance)
 
     def on_policies(self, callback: Callable[[str], None]) -> None:
@@ -244,7 +244,7 @@ class SqliteStore(CachedStore, DatabaseTables):
     async def _read(
         self, work: Callable[Concatenate[SqliteFile, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Read from the file; report contents that no broker wrote as a StoreError.
+        """Read from the file; raise a StoreError for contents that no broker wrote.
 
         Raises:
             StoreError: As ``_run``; also for contents not written by a broker.
@@ -263,7 +263,7 @@ class SqliteStore(CachedStore, DatabaseTables):
     async def _run(
         self, work: Callable[Concatenate[SqliteFile, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run a function on the file in the store's thread; convert errors to a StoreError.
+        """Run a function with the file in the store's thread; convert its errors to a StoreError.
 
         Raises:
             StoreError: The file is closed, or cannot be read or written; the sentence gives the

@@ -21,7 +21,7 @@ INSIDE = "name > ? AND name < ?"
 
 
 class SqliteTables:
-    """Access to an open SQLite file's tables of tenants, policies, schemas and the like."""
+    """Access to the tables of an open SQLite file: tenants, policies, schemas and the like."""
 
     _connection: sqlite3.Connection
 
@@ -50,7 +50,7 @@ class SqliteTables:
         return self._rows(_in_sqlite(query), *values)
 
     def made_of_texts(self, make: Callable[..., T], query: str, *values: object) -> list[T]:
-        """Call ``make`` with each row's texts; return the results.
+        """Call ``make`` with the texts of each row that a query finds; return the results.
 
         A value of another type is an error.
         """
@@ -61,12 +61,12 @@ class SqliteTables:
         return self._changed_rows(_in_sqlite(query), *values)
 
     def insert_tenant(self, name: str) -> None:
-        """Insert a tenant without roles and clusters, unless the tenant exists."""
+        """Insert a tenant without roles and clusters, unless it exists."""
         query = "INSERT OR IGNORE INTO tenants VALUES (?, ?, ?)"
         self._changed_rows(query, name, *TenantInfo().as_json())
 
     def delete_tenant(self, name: str) -> bool:
-        """Delete a tenant without namespaces; return False if it does not exist."""
+        """Delete a tenant that has no namespaces; return False if it does not exist."""
         with self._transaction():
             if self._rows(f"SELECT 1 FROM namespaces WHERE {INSIDE} LIMIT 1", *inside(name)):
                 raise NamespaceNotEmptyError
@@ -79,7 +79,7 @@ class SqliteTables:
             self._connection.executemany("DELETE FROM message_policies WHERE name=?", rows)
 
     def next_instance(self) -> int:
-        """Return how many times this method was called before, by any process."""
+        """Return the number of earlier calls of this method, by any process."""
         with self._transaction():
             self._changed_rows("INSERT OR IGNORE INTO marks VALUES ('instances', 0)")
             before = int(self._rows("SELECT value FROM marks WHERE name='instances'")[0][0])
@@ -93,15 +93,15 @@ def _in_sqlite(query: str) -> str:
 
 
 def inside(tenant: str) -> tuple[str, str]:
-    """Return exclusive bounds of the names of a tenant's namespaces.
+    """Return two texts between which, in sort order, the names of a tenant's namespaces are.
 
-    The upper bound ends with 0, which sorts directly after the slash.
+    The upper text ends with 0, which sorts directly after the slash.
     """
     return f"{tenant}/", f"{tenant}0"
 
 
 def texts(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Return rows unchanged if all values are texts.
+    """Return the given rows unchanged, after checking that all values are texts.
 
     A check is needed because SQLite accepts any type in any column.
 

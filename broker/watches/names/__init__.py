@@ -1,1 +1,1 @@
-"""Immutable sorted sets of topic names; versions of a set share unchanged parts."""
+"""Immutable sorted sets of topic names; versions of a set share their unchanged parts."""

@@ -1,4 +1,4 @@
-"""Comparison and change of large sets of names, in steps of about a millisecond.
+"""Comparison and change of large sets of topic names, in steps of about a millisecond.
 
 For changes of thousands of names: unchanged leaves are kept, all others are rebuilt, and the tree
 above the leaves is built once.
@@ -29,7 +29,7 @@ _ENTRY_BYTES = 4
 def merged(
     names: SortedNames, added: Sequence[bytes], removed: Sequence[bytes]
 ) -> Generator[None, None, SortedNames]:
-    """Return the set after many names were added and removed.
+    """Return a set of names after many names were added and removed.
 
     Added and removed names are disjoint, and sorted as Java's String.compareTo.
     """
@@ -57,7 +57,7 @@ def merged(
 
 
 def _bounded(names: SortedNames) -> Iterator[tuple[Leaf, bytes]]:
-    """Yield each leaf with a sort key greater than all names in the leaf."""
+    """Yield each leaf of a set, with a sort key greater than all of the leaf's names."""
     before: Leaf | None = None
     for leaf in names.nodes():
         if before is not None:
@@ -68,7 +68,7 @@ def _bounded(names: SortedNames) -> Iterator[tuple[Leaf, bytes]]:
 
 
 def _up_to(names: Sequence[bytes], start: int, bound: bytes) -> int:
-    """Return the index of the first name that does not sort before the key ``bound``."""
+    """Return the index of the first name, from ``start`` on, not sorting before ``bound``."""
     if start == len(names) or java_order(names[start]) >= bound:
         return start
     return bisect_left(names, bound, start, key=java_order)
@@ -77,7 +77,7 @@ def _up_to(names: Sequence[bytes], start: int, bound: bytes) -> int:
 def _runs(
     names: Sequence[bytes], added: Sequence[bytes], removed: Sequence[bytes]
 ) -> Iterator[Sequence[bytes]]:
-    """Yield a leaf's names after the change, sorted, in parts of some thousand names."""
+    """Yield the names of a leaf after a change, sorted, in parts of some thousand names."""
     gone, taken = frozenset(removed), 0
     for start in range(0, max(len(added), 1), _ADDED_A_STEP):
         end = len(names)
@@ -100,7 +100,7 @@ def _cut(names: Sequence[bytes]) -> Iterator[Leaf]:
 def changes_between(
     before: SortedNames, after: SortedNames, most_bytes: int
 ) -> Generator[None, None, tuple[NameChanges, bool]]:
-    """Return the first names, in sort order, that were added or removed between two versions.
+    """Return the names added or removed between two versions of a set, up to a size limit.
 
     Args:
         before: The earlier version.
@@ -132,7 +132,7 @@ def _names_in(leaves: Iterable[Leaf]) -> Iterator[bytes]:
 def differences(
     before: Iterator[bytes], after: Iterator[bytes]
 ) -> Generator[None, None, NameChanges]:
-    """Return the names added and removed between two lists sorted as Java's String.compareTo."""
+    """Return the names added and removed between two lists in order of Java's String.compareTo."""
     added: list[bytes] = []
     removed: list[bytes] = []
     for name, came in _compared(before, after):
@@ -146,7 +146,7 @@ def differences(
 def _compared(
     before: Iterator[bytes], after: Iterator[bytes]
 ) -> Iterator[tuple[bytes | None, bool]]:
-    """Yield (name, True if added) for each name that only one of two sorted lists has.
+    """Yield (name, True if added) for each name that only one of two sorted lists contains.
 
     Yields None instead of a name now and then, to allow a pause.
     """
@@ -166,7 +166,7 @@ def _compared(
 
 
 def alike(one: SortedNames, other: SortedNames) -> Generator[None, None, bool]:
-    """Return True if two sets have the same names; fast if the sets share their tree."""
+    """Return True if two sets contain the same names; fast if the sets share their tree."""
     if one.identity == other.identity:
         return True
     if one.fingerprint != other.fingerprint:

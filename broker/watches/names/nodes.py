@@ -1,4 +1,4 @@
-"""Nodes of the tree inside a SortedNames: leaves hold names, and forks join two nodes.
+"""Nodes of the tree inside a SortedNames: a leaf holds names, a fork joins two nodes.
 
 Nodes are plain tuples, read by the indexes below, instead of objects with attributes: a change
 rebuilds a path of nodes for every affected set, and building and reading a tuple takes two thirds
@@ -48,13 +48,13 @@ SMALL_NAMES = 48
 
 
 def leaf_of(names: tuple[bytes, ...]) -> Leaf:
-    """Make a leaf of names that are sorted as Java's String.compareTo."""
+    """Return a leaf of names, which must be sorted as by Java's String.compareTo."""
     crc, joined_bytes = joined_crc(names)
     return (crc, joined_bytes, len(names), 1, names)
 
 
 def fork_of(left: Node, right: Node, split: bytes) -> Fork:
-    """Make a fork of two nodes, without balancing their sizes."""
+    """Return a fork of two nodes, without balancing their sizes."""
     crc = combine_crc(google_crc32c.extend(left[CRC], b","), right[CRC], right[JOINED_BYTES])
     joined_bytes = left[JOINED_BYTES] + 1 + right[JOINED_BYTES]
     return (
@@ -69,7 +69,7 @@ def fork_of(left: Node, right: Node, split: bytes) -> Fork:
 
 
 def tree_of(leaves: Sequence[Leaf], start: int, end: int) -> Node:
-    """Make a balanced tree of leaves[start:end], which must not be empty."""
+    """Return a balanced tree of leaves[start:end], which must not be empty."""
     if end - start == 1:
         return leaves[start]
     middle = (start + end) // 2
@@ -78,19 +78,19 @@ def tree_of(leaves: Sequence[Leaf], start: int, end: int) -> Node:
 
 
 def children_of(node: Node) -> tuple[Node, ...]:
-    """Return the two nodes joined by a fork; empty for a leaf."""
+    """Return the two nodes that a fork joins; empty for a leaf."""
     return (node[LEFT], node[RIGHT]) if len(node) == _FORK_FIELDS else ()
 
 
 def leaf_for(node: Node, key: bytes) -> Leaf:
-    """Return the leaf in which a name with the given sort key is, or would be."""
+    """Return the leaf that contains a name with the given sort key, or would contain it."""
     while len(node) == _FORK_FIELDS:
         node = node[LEFT] if key < node[SPLIT] else node[RIGHT]
     return node
 
 
 def leaves_of(root: Node | None) -> Iterator[Leaf]:
-    """Yield the leaves of a tree in sort order."""
+    """Yield the leaves below a node in sort order; none for None."""
     pending = [root] if root is not None else []
     while pending:
         node = pending.pop()
@@ -103,7 +103,7 @@ def leaves_of(root: Node | None) -> Iterator[Leaf]:
 def collect_differing(
     before: Node | None, after: Node | None, only_before: list[Leaf], only_after: list[Leaf]
 ) -> None:
-    """Append the leaves in which two trees may differ to two lists; shared nodes are skipped."""
+    """Append to two lists the leaves in which two trees may differ; skip shared nodes."""
     if before is after:
         return
     if (
@@ -124,7 +124,7 @@ def collect_differing(
 
 
 def with_name(root: Node, name: bytes, made: ChangedNodes) -> Node:
-    """Return a tree with a name added; the same tree if it already has the name.
+    """Return a tree with a name added; the same tree if it already contains the name.
 
     Args:
         root: The tree.
@@ -186,7 +186,7 @@ def _leaf_without(leaf: Leaf, name: bytes, key: bytes) -> Leaf | None:
 
 
 def _with_path(path: list[Fork], before: Node, after: Node, made: ChangedNodes) -> Node:
-    """Return a tree in which a node is replaced, with new forks on the path from the root.
+    """Return a tree in which one node is replaced, with new forks on the path from the root.
 
     Args:
         path: The forks, the root first.
@@ -221,7 +221,7 @@ def _reformed(fork: Fork, before: Node, after: Node) -> Node:
 
 
 def _balanced(left: Node, right: Node, split: bytes) -> Fork:
-    """Make a fork, rotated if one side has more than three times the other side's leaves."""
+    """Return a fork of two nodes, rotated if one has more than three times the other's leaves."""
     if left[LEAVES] > 3 * right[LEAVES] and len(left) == _FORK_FIELDS:
         return _lean_right(left, right, split)
     if right[LEAVES] > 3 * left[LEAVES] and len(right) == _FORK_FIELDS:

@@ -1,4 +1,4 @@
-"""An immutable sorted set of names; a changed copy shares all but one path of the tree.
+"""An immutable sorted set of topic names; a changed copy shares all but one path of its tree.
 
 Names are sorted as Java's String.compareTo.
 
@@ -54,7 +54,7 @@ LEAF_BYTES = 400
 
 @dataclass(frozen=True, slots=True)
 class NameChanges:
-    """Names added and names removed between two versions of a set, both sorted."""
+    """The names added and the names removed between two versions of a set, both sorted."""
 
     added: Sequence[bytes] = ()
     removed: Sequence[bytes] = ()
@@ -70,7 +70,7 @@ class SortedNames:
 
     @staticmethod
     def from_sorted(names: Sequence[bytes]) -> SortedNames:
-        """Make a set of distinct names sorted as Java's String.compareTo.
+        """Return a set of distinct names, which must be sorted as by Java's String.compareTo.
 
         The set refers to the given objects.
         """
@@ -80,7 +80,7 @@ class SortedNames:
 
     @staticmethod
     def from_leaves(leaves: Sequence[Leaf]) -> Generator[None, None, SortedNames]:
-        """Make a set of leaves in sort order, pausing after each step."""
+        """Return a set of leaves in sort order; a generator that yields after each step."""
         if not leaves:
             return EMPTY_NAMES
         return SortedNames((yield from _build(leaves, 0, len(leaves))))
@@ -93,17 +93,17 @@ class SortedNames:
 
     @property
     def hash(self) -> str:
-        """Pulsar's hash of a topic list with the names of the set."""
+        """Pulsar's hash of a topic list that consists of the set's names."""
         return format_hash(self._root[CRC]) if self._root is not None else EMPTY_HASH
 
     @property
     def crc(self) -> int:
-        """CRC32C of the names joined by commas; 0 without names."""
+        """CRC32C of the set's names joined by commas; 0 without names."""
         return self._root[CRC] if self._root is not None else 0
 
     @property
     def name_bytes(self) -> int:
-        """The sum of the names' lengths in bytes."""
+        """The sum of the lengths of the set's names in bytes."""
         root = self._root
         return root[JOINED_BYTES] - (root[COUNT] - 1) if root is not None else 0
 
@@ -116,17 +116,17 @@ class SortedNames:
 
     @property
     def identity(self) -> int:
-        """A number shared only by versions with the very same tree, while such a version lives."""
+        """A number that only versions with the very same tree share, while one of them lives."""
         return id(self._root)
 
     @property
     def root(self) -> Node | None:
-        """The root of the tree; None without names."""
+        """The root of the set's tree; None without names."""
         return self._root
 
     @property
     def fingerprint(self) -> tuple[int, int, int]:
-        """Count, CRC32C and length of the names.
+        """Number, CRC32C and total length of the set's names.
 
         Equal for equal sets; within a namespace, equal fingerprints mean equal sets.
         """
@@ -134,29 +134,29 @@ class SortedNames:
         return (root[COUNT], root[CRC], root[JOINED_BYTES]) if root is not None else (0, 0, 0)
 
     def leaves(self) -> Iterator[tuple[bytes, ...]]:
-        """Yield the names of each leaf, in sort order."""
+        """Yield the names of each leaf of the tree, in sort order."""
         return (leaf[NAMES] for leaf in leaves_of(self._root))
 
     def nodes(self) -> Iterator[Leaf]:
-        """Yield the leaves of the tree, in sort order."""
+        """Yield the leaves of the set's tree, in sort order."""
         return leaves_of(self._root)
 
     def leaves_beside(self, newer: SortedNames) -> tuple[list[Leaf], list[Leaf]]:
-        """Return the leaves in which this version and a newer one may differ, both sorted."""
+        """Return the leaves in which this version and a newer one may differ, for each in order."""
         before: list[Leaf] = []
         after: list[Leaf] = []
         collect_differing(self._root, newer._root, before, after)
         return before, after
 
     def names(self) -> Iterator[bytes]:
-        """Yield the names in sort order."""
+        """Yield all names of the set in sort order."""
         return (name for leaf in leaves_of(self._root) for name in leaf[NAMES])
 
     def __contains__(self, name: bytes) -> bool:
         return name in self._names_beside(java_order(name))
 
     def with_name(self, name: bytes, made: ChangedNodes | None = None) -> SortedNames:
-        """Return a set with a name added; the same set if the name is there already.
+        """Return the set with a name added; the same object if it already contains the name.
 
         Args:
             name: The name.
@@ -169,7 +169,7 @@ class SortedNames:
         return self if root is self._root else SortedNames(root)
 
     def without_name(self, name: bytes, made: ChangedNodes | None = None) -> SortedNames:
-        """Return a set without a name; the same set if the name is missing. See ``with_name``."""
+        """Return the set without a name; the same object if it does not contain the name."""
         if self._root is None:
             return self
         root = name_nodes.without_name(self._root, name, {} if made is None else made)
@@ -178,9 +178,9 @@ class SortedNames:
         return self if root is self._root else SortedNames(root)
 
     def own_objects(self, names: Sequence[bytes]) -> list[bytes]:
-        """Return sorted names, each replaced by an equal object from the set.
+        """Return sorted names, each replaced by the equal object in the set if there is one.
 
-        Names missing in the set are returned as given. For sets to share name objects.
+        Other names are returned as given. So sets can share the objects of names.
         """
         own: list[bytes] = []
         start = 0
@@ -202,7 +202,7 @@ EMPTY_NAMES = SortedNames()
 
 
 class YoungLooks:
-    """Runs the garbage collector on young objects now and then while leaves are built.
+    """Runs the garbage collector on young objects from time to time while leaves are built.
 
     The collector visits each new leaf once, with all its names: thousands of leaves take 10 ms or
     more.
@@ -219,7 +219,7 @@ class YoungLooks:
 
 
 class SortedNamesBuilder:
-    """Builds a set of many names, which are passed in parts."""
+    """Builds a set of many names, which the caller adds in sorted parts."""
 
     def __init__(self) -> None:
         self._leaves: list[Leaf] = []
@@ -227,7 +227,7 @@ class SortedNamesBuilder:
         self._looks = YoungLooks()
 
     def extend(self, names: Sequence[bytes]) -> None:
-        """Add names that are distinct, sorted, and sort after all names added before."""
+        """Add distinct, sorted names, which all sort after the names added before."""
         self._names += names
         full = len(self._names) - len(self._names) % FILLED_NAMES
         for start in range(0, full, FILLED_NAMES):
@@ -236,13 +236,13 @@ class SortedNamesBuilder:
         del self._names[:full]
 
     def finishing(self) -> Generator[None, None, SortedNames]:
-        """Return the set of all added names, pausing after each step; see ``finished``."""
+        """Return the set of all added names; a generator that yields after each step."""
         if self._names:
             self._leaves.append(leaf_of(tuple(self._names)))
         return (yield from SortedNames.from_leaves(self._leaves))
 
     def finished(self) -> SortedNames:
-        """Return the set of all added names; no name may be added afterwards."""
+        """Return the set of all added names; none may be added afterwards."""
         steps = self.finishing()
         try:
             while True:
@@ -253,7 +253,7 @@ class SortedNamesBuilder:
 
 
 def _own_objects(leaf: tuple[bytes, ...], names: Sequence[bytes]) -> Sequence[bytes]:
-    """Return the names, each as the equal object in the leaf if there is one.
+    """Return names, each replaced by the equal object in a leaf if there is one.
 
     Fastest if the names are the whole leaf, then if they are few.
     """
@@ -268,7 +268,7 @@ def _own_objects(leaf: tuple[bytes, ...], names: Sequence[bytes]) -> Sequence[by
 
 
 def _build(leaves: Sequence[Leaf], start: int, end: int) -> Generator[None, None, Node]:
-    """Make a balanced tree of leaves[start:end], pausing after every few leaves."""
+    """Return a balanced tree of leaves[start:end]; yields after every few leaves."""
     if end - start <= _LEAVES_A_STEP:
         yield
         return tree_of(leaves, start, end)
@@ -279,7 +279,7 @@ def _build(leaves: Sequence[Leaf], start: int, end: int) -> Generator[None, None
 
 
 class NamesDisposal:
-    """Frees sets that are not used any more, a node at a time.
+    """Frees the memory of sets that are no longer used, one node of their trees at a time.
 
     Freeing a large set at once would block the event loop.
 
@@ -294,7 +294,7 @@ class NamesDisposal:
         return len(self._nodes)
 
     def free(self, names: SortedNames) -> None:
-        """Begin to free a set, in later turns of the event loop."""
+        """Begin to free a set's memory, in later event-loop iterations."""
         if names.root is not None:
             self._nodes.append(names.root)
             self._turns.start()

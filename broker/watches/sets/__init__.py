@@ -1,1 +1,1 @@
-"""Sets of the topic names that match watched patterns, built once and updated by changes."""
+"""Sets of topic names that match watched patterns, built once and then updated by changes."""

@@ -1,4 +1,4 @@
-"""Application of created and deleted topics to the watched sets of a namespace.
+"""Application of created and deleted topics to the watched sets of their namespace.
 
 RE2 matches each name with all patterns in one pass. Patterns that require a backtracking engine are
 matched with all names of the change in worker processes, ended on timeout. By a change of many
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
 
 class ChangeMatching:
-    """Finds the watched sets whose patterns match a name of a change."""
+    """Finds the watched sets whose patterns match a name that a change adds or removes."""
 
     def __init__(self, index: PatternIndex[WatchedSet]) -> None:
         self._index = index
         self._backtracked: dict[bytes, list[WatchedSet]] = {}
 
     def of(self, name: bytes) -> list[WatchedSet]:
-        """Return the watched sets whose patterns match a name."""
+        """Return the watched sets whose pattern matches a name."""
         return self._index.matching(name) + self._backtracked.get(name, [])
 
     def noting(self, watched: WatchedSet, kept: TopicListing) -> Generator[None, None, None]:
-        """Record the names that a set's pattern matches, pausing after each block of names."""
+        """Record the names that a set's pattern matches; yields after each block of names."""
         for sequence in kept.sequences:
             for block in sequence.blocks():
                 for name in block.names():
@@ -56,7 +56,7 @@ async def matching_for(
     give_up: Callable[[WatchedSet], object],
     steps: Steps,
 ) -> ChangeMatching:
-    """Match a change's names with the watched patterns.
+    """Match all names of a change with the watched patterns.
 
     No set may be added to the index while the result is in use.
 
@@ -91,7 +91,7 @@ _NAMES_A_STEP = 16
 
 @dataclass(slots=True)
 class _Names:
-    """The names added to a set, and the names removed from the set, by a change."""
+    """The names that a change adds to a set, and those that it removes from it."""
 
     added: list[bytes] = field(default_factory=list)
     removed: list[bytes] = field(default_factory=list)
@@ -108,7 +108,7 @@ class _Merge:
 
 
 class LargeChange:
-    """A change of many names, which rebuilds each affected set as a whole.
+    """A change of many names, after which each affected set is rebuilt as a whole.
 
     The namespace's lock is held meanwhile.
     """
@@ -124,7 +124,7 @@ class LargeChange:
         self._touched = touched
 
     async def apply(self, names: NameChanges, steps: Steps) -> list[WatchedSet]:
-        """Change the namespace's names and sets; return the changed sets."""
+        """Change the names of the namespace and of its sets; return the changed sets."""
         everything = _Names(list(names.added), list(names.removed))
         by_set = await steps.take(self._by_set(everything))
         merges: list[_Merge] = []
@@ -153,7 +153,7 @@ class LargeChange:
     async def _merged(
         self, before: SortedNames, names: _Names, merges: list[_Merge], steps: Steps
     ) -> SortedNames:
-        """Return a set's next version; equal sets with equal changes get the same object."""
+        """Return the next version of a set; equal sets with equal changes get the same object."""
         for known in merges:
             if known.before.identity == before.identity and known.names == names:
                 return known.after
@@ -162,7 +162,7 @@ class LargeChange:
         return after
 
     def _take(self, watched: WatchedSet, names: SortedNames) -> bool:
-        """Replace a set's version; return False if the names are the same as before."""
+        """Replace a set's names by a new version; return False if they are the same as before."""
         differs = names.fingerprint != watched.names.fingerprint
         if differs:
             self._sets.replace(watched, names)
@@ -173,7 +173,7 @@ _PERSISTENT = f"{PERSISTENT}://".encode()
 
 
 class SetDifferences:
-    """Records how a change affects sets: their versions before, and names added and removed."""
+    """Records how a change affects sets: versions before it, and names added and removed."""
 
     def __init__(self) -> None:
         self._by_set: dict[WatchedSet, _Difference] = {}
@@ -186,7 +186,7 @@ class SetDifferences:
         *,
         came: bool,
     ) -> None:
-        """Record an added or removed name for the sets whose version has changed."""
+        """Record an added or removed name for those sets whose version it has changed."""
         for watched, version in zip(sets, versions, strict=True):
             if watched.names is not version:
                 known = self._by_set.get(watched)
@@ -195,7 +195,7 @@ class SetDifferences:
                 (known.added if came else known.removed).append(name)
 
     def updates(self, permit: UpdatePermit) -> list[tuple[WatchedSet, SetUpdate]]:
-        """Return the update for each changed set that has watchers.
+        """Return the update for each set that changed and has watchers.
 
         Equal changes of several sets are encoded once.
         """
@@ -222,7 +222,7 @@ class _Difference:
 
 
 def each_name(added: Iterable[bytes], removed: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """Yield (name, True if added) of the topics that can be watched; removed topics come first."""
+    """Yield (name, True if added) for a change's topics that can be watched, removed ones first."""
     yield from ((name, False) for name in removed if _can_be_watched(name))
     yield from ((name, True) for name in added if _can_be_watched(name))
 

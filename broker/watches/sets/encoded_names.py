@@ -1,4 +1,4 @@
-"""Encoding of names for watchers: whole sets, and updates for watchers that missed changes.
+"""Encoding of names for watchers: of whole sets, and of updates for watchers that missed changes.
 
 Each version is encoded once for all recipients. Watchers missing the same changes (a large import)
 share one update, of all changes up to the newest version in bounded parts.
@@ -31,7 +31,7 @@ PARTS_A_TURN = 40
 
 
 class EncodedNames:
-    """A set's names in wire format, shared by all recipients until sent to the last.
+    """A set's names in wire format, which all recipients share until the last one was sent them.
 
     Attributes:
         names: The encoded set.
@@ -60,7 +60,7 @@ class EncodedVersions:
         self._under_way = SingleFlight[EncodedNames]()
 
     async def of(self, names: SortedNames) -> EncodedNames:
-        """Return a version's names in wire format, encoding a long version in steps."""
+        """Return the names of a version in wire format; a long version is encoded in steps."""
         known = self._known.get(names.identity)
         if known is not None:
             return known
@@ -104,7 +104,7 @@ class _Known:
 
 
 class Reconciler:
-    """Builds updates for the watchers of a set whose clients have an older version.
+    """Builds updates for those watchers of a set whose clients have an older version of it.
 
     Bound: two updates are cached, while any watcher lags.
 
@@ -118,11 +118,11 @@ class Reconciler:
         self._behind = 0
 
     def fell_behind(self) -> None:
-        """Count a watcher whose client has an older version."""
+        """Count one more watcher whose client has an older version."""
         self._behind += 1
 
     def caught_up(self) -> None:
-        """Stop counting a watcher that has caught up; after the last, drop cached updates."""
+        """Stop counting a watcher that has caught up; after the last one, drop cached updates."""
         self._behind -= 1
         if not self._behind:
             self._known.clear()
@@ -130,9 +130,9 @@ class Reconciler:
     async def update(
         self, told: SortedNames, newest: SortedNames, most_bytes: int
     ) -> SetUpdate | None:
-        """Return an update from one version towards another.
+        """Return an update that leads from one version of the set towards another.
 
-        Returns None if both versions have the same names.
+        None if both versions have the same names.
 
         The update leads to the newest version unless the names would exceed ``most_bytes``.
         """

@@ -1,4 +1,4 @@
-"""A watched namespace, which turns changes of topics into updates for watchers.
+"""A watched namespace, which turns changes of its topics into updates for watchers.
 
 The names are read once, for the first watch; from then on the store's feed delivers changes. After
 a missed change (a gap, a long change, a lost connection to the store) the namespace is listed again
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from broker.stores.changes import Change
     from broker.stores.snapshots.snapshot import NamespaceSnapshot
-    from broker.watches.sets.context import WatchContext
+    from broker.watches.context import WatchContext
     from broker.watches.sets.watched_sets import SetWatcher, WatchedSet
     from broker.watches.update_permit import SetUpdate
     from proto.names import NamespaceName
@@ -62,7 +62,7 @@ WATCHERS_A_STEP = 512
 
 
 class NamespaceWatch:
-    """The watched sets of a namespace, which a task updates with the namespace's changes.
+    """The watched sets of one namespace; a task updates them when its topics change.
 
     Attributes:
         users: Number of watchers, and of requests about to create watchers.
@@ -106,7 +106,7 @@ class NamespaceWatch:
         self._follower = asyncio.get_running_loop().create_task(self._follow())
 
     def stop(self) -> None:
-        """Stop following the namespace, and free its names."""
+        """Stop following the namespace's changes, and free its names."""
         self._builder.stop()
         self._reading.stop()
         follower, self._follower = self._follower, None
@@ -123,7 +123,7 @@ class NamespaceWatch:
         return self._follower is not None
 
     def push(self, change: Change) -> None:
-        """Queue a change from the store's feed."""
+        """Queue a change of the namespace that the store's feed delivered."""
         if len(self._pending) >= MAX_PENDING_CHANGES:
             self._pending.clear()
             self._behind = True
@@ -131,14 +131,14 @@ class NamespaceWatch:
         self._arrived.set()
 
     def fall_behind(self) -> None:
-        """Have the namespace listed again, as a change was missed."""
+        """Make the namespace be listed again, as a change of it was missed."""
         self._behind = True
         self._arrived.set()
 
     # -- sets ---------------------------------------------------------------------------------
 
     async def watched_set(self, pattern: str) -> WatchedSet:
-        """Return the set of names that match a pattern, built once for all callers.
+        """Return the set of the names that match a pattern, built once for all callers.
 
         Raises:
             InvalidPatternError: The pattern takes too long.
@@ -148,7 +148,7 @@ class NamespaceWatch:
         return self.sets.get(pattern) or await self._builder.build(pattern)
 
     def leave(self, watched: WatchedSet) -> None:
-        """Drop a set if no watcher is left."""
+        """Drop a watched set if it has no watchers any more."""
         self._builder.leave(watched)
 
     # -- changes ------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ class NamespaceWatch:
             self._version = change.version
 
     async def _list_again(self) -> None:
-        """List the namespace again after missed changes, and apply the differences."""
+        """List the namespace again, as changes were missed, and apply the differences found."""
         snapshot = await self._context.store.snapshot(self.namespace)
         self._context.totals.relistings += 1
         names = snapshot.persistent.names() if snapshot is not None else iter(())
@@ -197,7 +197,7 @@ class NamespaceWatch:
         self._behind = False
 
     async def _apply_found(self, found: NameChanges) -> None:
-        """Apply the differences found by listing the namespace again."""
+        """Apply the differences that listing the namespace again has found."""
         many = len(found.added) + len(found.removed) > LARGE_CHANGE_NAMES
         if many and not self._context.profile.one_by_one:
             await self._apply_many(found)
@@ -205,7 +205,7 @@ class NamespaceWatch:
             await self._apply_together(list(each_name(found.added, found.removed)))
 
     async def _apply(self, added: Sequence[bytes], removed: Sequence[bytes]) -> None:
-        """Apply a change to the namespace and its sets, and notify the watchers."""
+        """Apply a change to the names of the namespace and its sets, and notify the watchers."""
         names = list(each_name(added, removed))
         if self._context.profile.one_by_one:
             await self._apply_one_by_one(names)
@@ -220,7 +220,7 @@ class NamespaceWatch:
             await self._apply_together(names)
 
     async def _apply_together(self, names: Sequence[tuple[bytes, bool]]) -> None:
-        """Apply a change name by name, then send the watchers of each set a single update."""
+        """Apply a change name by name, then send each set's watchers a single update."""
         changed = SetDifferences()
         try:
             async with self._lock:
@@ -232,7 +232,7 @@ class NamespaceWatch:
             await self._tell(changed.updates(permit), permit)
 
     async def _apply_one_by_one(self, names: Sequence[tuple[bytes, bool]]) -> None:
-        """Apply a change name by name, sending the watchers an update for each name."""
+        """Apply a change name by name; after each name send an update to the watchers."""
         async with self._lock:
             # Matched together: a backtracking engine runs in a worker process.
             matching = await self._matching([name for name, _ in names])
@@ -249,7 +249,7 @@ class NamespaceWatch:
         return await matching_for(names, index, pattern_filter, self._give_up, steps)
 
     async def _apply_many(self, names: NameChanges) -> None:
-        """Apply a large change to each set as a whole, and let the watchers catch up."""
+        """Apply a large change to each set as a whole; its watchers then build one update."""
         async with self._lock:
             matching = await self._matching([*names.added, *names.removed])
             change = LargeChange(self.sets, matching, self._builder.touched)
@@ -262,7 +262,7 @@ class NamespaceWatch:
         matching: ChangeMatching,
         changed: SetDifferences,
     ) -> Generator[None, None, None]:
-        """Add or remove names in the namespace and its sets, pausing after each step."""
+        """Add or remove names in the namespace and its sets; a generator of steps."""
         for name, came in names:
             self._builder.touched(name)
             sets, done = matching.of(name), SharedChange()
@@ -280,14 +280,14 @@ class NamespaceWatch:
             permit.all_told()
 
     def _give_up(self, watched: WatchedSet) -> None:
-        """Close the watchers of a set, as its pattern takes too long to match."""
+        """Close the connections that watch a set, as its pattern takes too long to match."""
         logger.warning("%s: %r takes too long on a change", self.namespace, watched.pattern)
         for watcher in tuple(watched.watchers):
             watcher.give_up()
 
 
 def _telling(updates: _Updates, permit: UpdatePermit) -> Generator[None, None, None]:
-    """Pass updates to the watchers of the changed sets, pausing after every few watchers."""
+    """Pass updates to the watchers of changed sets; yields after every few watchers."""
     step = 0
     for watched, update in updates:
         for watcher in tuple(watched.watchers):
@@ -300,7 +300,7 @@ def _telling(updates: _Updates, permit: UpdatePermit) -> Generator[None, None, N
 
 
 def _tell_one(watcher: SetWatcher, update: SetUpdate | None) -> None:
-    """Pass an update to a watcher; an error closes only that watcher's connection."""
+    """Pass an update to one watcher; an error closes only its connection."""
     try:
         if update is None:
             watcher.fell_behind()

@@ -1,4 +1,4 @@
-"""Building of a watched set while topics of the namespace are created and deleted.
+"""Building of a watched set while topics of its namespace are created and deleted.
 
 A set is built from the store's newest snapshot, which may be ahead of the changes applied to the
 namespace, or behind them at the end. So every name added or removed meanwhile is looked up again in
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from broker.patterns.index import PatternIndex
-    from broker.watches.sets.context import WatchContext
+    from broker.watches.context import WatchContext
     from broker.watches.sets.watched_sets import WatchedSet, WatchedSets
     from proto.names import NamespaceName
 
@@ -42,7 +42,7 @@ FEW_CHANGES = 32
 
 
 class SetBuilder:
-    """Builds a namespace's watched sets, each once for all waiting requests.
+    """Builds a namespace's watched sets, each once for all requests that wait for it.
 
     Bound: one build for each awaited pattern; the recorded names are the namespace's objects.
     """
@@ -67,16 +67,16 @@ class SetBuilder:
         self._touched: dict[str, set[bytes]] = {}
 
     def stop(self) -> None:
-        """Cancel the building of all sets."""
+        """Cancel the building of all sets of the namespace."""
         self._builds.stop()
 
     def touched(self, name: bytes) -> None:
-        """Note a changed name, to be checked again at the end of each running build."""
+        """Record a changed name, which each running build checks again at its end."""
         for touched in self._touched.values():
             touched.add(name)
 
     async def build(self, pattern: str) -> WatchedSet:
-        """Build and return a pattern's set; canceled if all its callers are canceled.
+        """Build and return the set of a pattern; cancelled when all its callers are.
 
         Raises:
             InvalidPatternError: The pattern takes too long.
@@ -91,7 +91,7 @@ class SetBuilder:
             raise
 
     def leave(self, watched: WatchedSet) -> None:
-        """Drop a set if no watcher is left."""
+        """Drop a watched set if it has no watchers any more."""
         if not watched.watchers and self._sets.get(watched.pattern) is watched:
             self._index.discard(watched)
             if self._sets.discard(watched):
@@ -121,7 +121,7 @@ class SetBuilder:
         return watched
 
     async def _kept(self, pattern: str) -> SortedNames:
-        """Return the matching names in the store's newest snapshot of the namespace.
+        """Return those names in the store's newest snapshot of the namespace that match a pattern.
 
         They are the namespace's own name objects where it has the names.
         """
@@ -135,7 +135,7 @@ class SetBuilder:
         return await self._context.steps.take((_out_of if most else _as_objects_of)(base, kept))
 
     async def _updated(self, pattern: str, names: SortedNames, touched: set[bytes]) -> SortedNames:
-        """Correct the names that changed during the build, by the namespace's present names."""
+        """Return a new set, corrected for the names that changed while it was being built."""
         everything = self._sets.everything
         there = in_java_order(name for name in touched if name in everything)
         listing = TopicListing(TopicSequence.from_sorted(there))
@@ -147,7 +147,7 @@ class SetBuilder:
 
 
 def _out_of(base: SortedNames, listing: TopicListing) -> Generator[None, None, SortedNames]:
-    """Build a set of nearly all names of ``base``, sharing most of its tree, in steps.
+    """Return a set of nearly all names of ``base``, which shares most of its tree; in steps.
 
     A later change of a shared node is computed once for all its sets.
     """
@@ -167,7 +167,7 @@ def _out_of(base: SortedNames, listing: TopicListing) -> Generator[None, None, S
 
 
 def _as_objects_of(base: SortedNames, listing: TopicListing) -> Generator[None, None, SortedNames]:
-    """Build a set of a listing's names, in steps, reusing the name objects of ``base``."""
+    """Return a set of a list's names, as objects of ``base`` where it has them; in steps."""
     builder = SortedNamesBuilder()
     for sequence in listing.sequences:
         for block in sequence.blocks():

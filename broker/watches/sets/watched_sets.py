@@ -1,4 +1,4 @@
-"""The watched sets of a namespace: a set for each pattern, shared by all watchers.
+"""The watched sets of a namespace: one set for each pattern, which all its watchers share.
 
 Sets refer to the namespace's name objects; equal sets are one. A changed name costs each affected
 set one path of its tree, and one update serves all watchers of a set. A held version counts once.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _Held:
-    """A version of a set, with the number of objects that use the version."""
+    """A version of a set, with the number of sets that have it."""
 
     __slots__ = ("holders", "names")
 
@@ -31,7 +31,7 @@ class _Held:
 
 
 class HeldVersions:
-    """The versions in use of a namespace's sets, and the versions' memory.
+    """The versions that a namespace's sets have now, and the memory of these versions.
 
     Attributes:
         own_bytes: Memory of all versions together, without their names.
@@ -45,7 +45,7 @@ class HeldVersions:
         self._alike: dict[int, SortedNames] = {}
 
     def hold(self, names: SortedNames) -> None:
-        """Count a further user of a version."""
+        """Count one more set that has a version."""
         held = self._held.get(names.identity)
         if held is None:
             held = self._held[names.identity] = _Held(names)
@@ -54,7 +54,7 @@ class HeldVersions:
         held.holders += 1
 
     def exchange(self, before: SortedNames, after: SortedNames) -> None:
-        """Count a user of ``before`` as a user of ``after`` instead."""
+        """Count a set that has changed from version ``before`` to version ``after``."""
         known = self._held[before.identity]
         if known.holders > 1 or after.identity in self._held:
             self.hold(after)
@@ -69,7 +69,7 @@ class HeldVersions:
         self._alike[after.crc] = after
 
     def release(self, names: SortedNames) -> bool:
-        """Stop counting a user of a version; return True if it was the last."""
+        """Count one set less that has a version; return True if it was the last."""
         identity = names.identity
         held = self._held[identity]
         held.holders -= 1
@@ -86,7 +86,7 @@ class HeldVersions:
             del self._alike[names.crc]
 
     def like(self, names: SortedNames) -> Generator[None, None, SortedNames]:
-        """Return a version in use with the same names, or else ``names``; pauses in between."""
+        """Return the version in use that has the same names, or else ``names``; in steps."""
         known = self._alike.get(names.crc)
         if known is not None and (yield from alike(known, names)):
             return known
@@ -100,20 +100,20 @@ NAME_OBJECT_BYTES = 33
 
 
 class SetWatcher(Protocol):
-    """A watcher of a set, which the namespace notifies of changes."""
+    """An interface of a set's watcher, which the namespace notifies of changes."""
 
     def changed(self, update: SetUpdate) -> None:
         """Send the client an update of the set, now or later."""
 
     def fell_behind(self) -> None:
-        """Send all missed changes, after a change too large for a single update."""
+        """Send the client all changes that it missed, as the last was too large for one update."""
 
     def give_up(self) -> None:
-        """Close the watcher's connection, as the set's names can no longer be determined."""
+        """Close the client's connection, as the set's names can no longer be determined."""
 
 
 class WatchedSet:
-    """The topic names of a namespace matching a pattern, and the set's watchers.
+    """Those topic names of a namespace that match a pattern, and the watchers of this set.
 
     Attributes:
         pattern: The pattern without its domain.
@@ -137,7 +137,7 @@ class WatchedSet:
 
 
 class SharedChange:
-    """Sets and nodes changed by adding or removing a name, kept so that each is built once.
+    """The sets and nodes that a changed name has produced, so that each is built only once.
 
     Equal sets stay equal objects, and sets built from the same nodes keep sharing them.
     """
@@ -151,7 +151,7 @@ class SharedChange:
 
 
 class WatchedSets:
-    """All watched sets of a namespace, which share the namespace's name objects.
+    """All watched sets of a namespace, which share the objects of its topic names.
 
     The mutable state is the sets by pattern. Bound: floodgateTopicWatchMaxBytes, checked before a
     set is added.
@@ -166,7 +166,7 @@ class WatchedSets:
 
     @property
     def everything(self) -> SortedNames:
-        """All persistent user topics of the namespace."""
+        """The names of all persistent user topics of the namespace."""
         return self._everything
 
     @everything.setter
@@ -181,17 +181,17 @@ class WatchedSets:
         return iter(self._by_pattern.values())
 
     def get(self, pattern: str) -> WatchedSet | None:
-        """Return the set of a pattern; None if no watch has the pattern."""
+        """Return the watched set of a pattern; None if no watch has the pattern."""
         return self._by_pattern.get(pattern)
 
     def add(self, pattern: str, names: SortedNames) -> WatchedSet:
-        """Add the set of a pattern, and count its memory."""
+        """Add the watched set of a pattern, and count its memory."""
         watched = self._by_pattern[pattern] = WatchedSet(pattern, names, self._encoded)
         self._versions.hold(names)
         return watched
 
     def replace(self, watched: WatchedSet, names: SortedNames) -> None:
-        """Replace a set's names by their next version.
+        """Replace the names of a set by their next version.
 
         The memory of a dropped set is not counted.
         """
@@ -200,18 +200,18 @@ class WatchedSets:
         watched.names = names
 
     def discard(self, watched: WatchedSet) -> bool:
-        """Drop a set without watchers; return True if the version is unused now."""
+        """Drop a set that has no watchers; return True if no other set has its version."""
         if self._by_pattern.pop(watched.pattern, None) is None:
             return False
         return self._versions.release(watched.names)
 
     def like(self, names: SortedNames) -> Generator[None, None, SortedNames]:
-        """Return a version in use with the same names, or else ``names``; pauses in between."""
+        """Return the version in use that has the same names, or else ``names``; in steps."""
         return self._versions.like(names)
 
     @property
     def held_bytes(self) -> int:
-        """Approximate memory of names and sets in bytes; what sets share counts once."""
+        """Approximate memory of all names and sets in bytes; shared memory counts once."""
         if not self._by_pattern:
             return 0
         names_bytes = self._everything.name_bytes + NAME_OBJECT_BYTES * len(self._everything)
@@ -225,7 +225,7 @@ class WatchedSets:
         added: bool,
         done: SharedChange | None = None,
     ) -> list[WatchedSet]:
-        """Add or remove a name in the namespace, and in the sets with a matching pattern.
+        """Add or remove a name in the namespace, and in those sets whose pattern matches it.
 
         Args:
             name: The name.
@@ -249,7 +249,7 @@ class WatchedSets:
 
 
 def _changed(names: SortedNames, name: bytes, done: SharedChange, *, added: bool) -> SortedNames:
-    """Return a set with a name added or removed; computed once for all equal sets."""
+    """Return a set after adding or removing a name; computed only once for all equal sets."""
     known = done.versions.get(names.identity)
     if known is None:
         change = names.with_name if added else names.without_name

@@ -35,7 +35,7 @@ faults = group("faults", "Fault injection, in a broker or proxy with floodgateFa
 
 
 def clear_faults(call: Call, fault_id: str | None) -> None:
-    """Remove a fault, or all faults; commands that a fault has delayed are still handled.
+    """Remove an injected fault, or all; commands that a fault has delayed are still processed.
 
     Examples:
     floodgate-admin faults clear fault-1
@@ -66,12 +66,12 @@ def parsed_fault(text: str) -> dict[str, Any]:
     """Parse the JSON document that describes a fault to inject.
 
     Raises:
-        typer.BadParameter: The text is not a fault.
+        typer.BadParameter: The text does not describe a fault.
     """
     found = document(text)
     if not isinstance(found, dict):
         raise typer.BadParameter(
-            f'{text[:50]!r} is no fault: it is a JSON object with a member "do"'
+            f'{text[:50]!r} is not a fault: write a JSON object with a member "do"'
         )
     return found
 
@@ -107,7 +107,7 @@ floodgate = group("floodgate", "Functions that only a Floodgate broker has.", "l
 
 
 async def _limiter(asked: Asked, output: Output) -> None:
-    """Write the limiter's state as JSON, or as the readable table that the server renders."""
+    """Write the topic-list memory limiter's state as JSON, or as the server's readable table."""
     if output.as_json:
         output.json(await asked.mapping())
     else:

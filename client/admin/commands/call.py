@@ -1,7 +1,7 @@
-"""The run of one command of ``floodgate-admin``: its server, its output and its errors.
+"""Runs one command of ``floodgate-admin``: connects to the server, and reports errors.
 
-The boundary for exceptions: any failure of a server or network ends in a single sentence on
-standard error and exit status 1.
+No exception of a server or network leaves this module: each becomes a single sentence on
+standard error, and exit status 1.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Shown(NamedTuple):
     trust_certs_file_path: str = ""
 
     def over(self, before: Shown) -> Shown:
-        """Return this location of credentials, with empty fields taken from ``before``."""
+        """Return a copy whose empty fields are filled with the values in ``before``."""
         own = self if self.params or self.plugin else before
         return Shown(
             own.plugin, own.params, self.trust_certs_file_path or before.trust_certs_file_path
@@ -121,7 +121,7 @@ class Call:
         work: Callable[[PulsarAdmin], Awaitable[object]],
         **details: object,
     ) -> None:
-        """Send a change to the server, and report ``done``, such as ``created topic``."""
+        """Send a change to the server; then report the text ``done``, such as ``created topic``."""
 
         async def write(admin: PulsarAdmin, output: Output) -> None:
             await work(admin)
@@ -130,7 +130,7 @@ class Call:
         self.run(asked, write)
 
     def run(self, asked: str, work: Callable[[PulsarAdmin, Output], Awaitable[None]]) -> None:
-        """Run a command's coroutine with a connected admin client and the output.
+        """Run a command's coroutine function, passing a connected admin client and the output.
 
         Args:
             asked: The request in words that complete the error text "cannot ...".
@@ -144,7 +144,7 @@ class Call:
         self._end_where_it_fails(asked, self._with(PulsarAdmin, work))
 
     def ask(self, asked: str, work: Callable[[AdminRest, Output], Awaitable[None]]) -> None:
-        """Run a command's coroutine with a plain REST client; see :meth:`run`."""
+        """Run a command's coroutine function, passing a plain REST client; see :meth:`run`."""
         from client.admin.rest import AdminRest
 
         self._end_where_it_fails(asked, self._with(AdminRest, work))
@@ -160,7 +160,7 @@ class Call:
             self.fail(sentence(asked, error), status)
 
     def fail(self, text: str, exit_status: int, **more: object) -> NoReturn:
-        """Write an error and exit; as JSON, ``more`` adds members to the error's object.
+        """Write an error and exit; in JSON output, ``more`` adds members to its object.
 
         Raises:
             typer.Exit: Always.
@@ -183,7 +183,7 @@ class Call:
 
 
 def say(text: str, *, as_json: bool, **more: object) -> None:
-    """Write a sentence to standard error; as JSON, ``more`` adds members to the object."""
+    """Write an error text to standard error; in JSON output, ``more`` adds members."""
     said = json.dumps({"error": text, **more}) if as_json else f"{PROGRAM}: {printable(text)}"
     sys.stderr.write(f"{said}\n")
 

@@ -1,7 +1,7 @@
 """``floodgate-admin``: command-line access to the admin REST API of Floodgate or a real Pulsar.
 
-Verbs and options are pulsar-admin's. Exit status: 0 done, 1 the broker refused or cannot be
-reached, 2 the command line is wrong, 130 interrupted.
+Commands and options have pulsar-admin's names. Exit status: 0 done, 1 the broker refused or cannot
+be reached, 2 the command line is wrong, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -179,5 +179,5 @@ def _status(*, as_json: bool) -> int:
 
 @cache
 def _program() -> Any:  # noqa: ANN401 - Typer names no type for it
-    """Return the command line with all commands as a Click command; building it takes 40 ms."""
+    """Return all commands as a single Click command; building it takes 40 ms."""
     return typer.main.get_command(app)

@@ -52,7 +52,7 @@ def reset_cursor(
 
 
 async def _peek(asked: Asked, output: Output) -> None:
-    """Write the next unacknowledged messages of a subscription, as many as exist."""
+    """Write up to ``count`` unacknowledged messages of a subscription, from the oldest on."""
     found: list[dict[str, Any]] = []
     for place in range(1, asked.values["count"] + 1):
         try:

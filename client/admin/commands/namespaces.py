@@ -92,7 +92,7 @@ def update_tenant(
 
 
 async def _clusters(asked: Asked, output: Output) -> None:
-    """Write the names of the clusters, with a mark at the contacted broker's own cluster."""
+    """Write the clusters' names, and mark the cluster of the contacted broker."""
     names = await asked.rest.strings(asked.path)
     if asked.values["current"]:
         found = await asked.rest.mapping("/admin/v2/brokers/configuration/runtime")
@@ -126,7 +126,7 @@ app = group("namespaces", "Namespaces, their policies and permissions.", "create
 
 
 def _ranges(found: dict[str, Any]) -> list[str]:
-    """Return the hash ranges that lie between the boundaries in a response."""
+    """Return the hash ranges (bundles) between the boundaries that a response lists."""
     return [f"{low}_{high}" for low, high in pairwise(found.get("boundaries") or [])]
 
 

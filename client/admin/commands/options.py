@@ -42,9 +42,9 @@ class Option:
 
     Attributes:
         kind: The Python type of the value.
-        spellings: ``--force -f``; empty for an argument.
+        spellings: The option's names, such as ``--force -f``; empty for an argument.
         text: The help text.
-        metavar: The value's placeholder in help; None for the type.
+        metavar: The value's placeholder in help texts; with None, Typer shows the type.
         default: The default value; REQUIRED for a mandatory option.
         parser: Function that parses the text on the command line to the value.
         least: The smallest number allowed.
@@ -69,7 +69,7 @@ class Option:
     at_once: Callable[[bool], None] | None = None
 
     def of(self, value: Any) -> object:  # noqa: ANN401 - depends on the kind
-        """Convert an option's value, or the list of a repeated option, for the command."""
+        """Convert an option's value, or a repeated option's list of values, for the command."""
         return self.made(value) if self.made else value
 
 
@@ -125,7 +125,7 @@ def words(spellings: str, text: str, default: object = REQUIRED) -> Option:
 
 
 def pairs(spellings: str, text: str, default: object = None) -> Option:
-    """Return a repeatable option whose value is properties, ``k1=v1,k2=v2``."""
+    """Return a repeatable option whose value is a list of properties, ``k1=v1,k2=v2``."""
     repeated = f"{text} May be repeated."
     return Option(list[Pairs], spellings, repeated, "K=V,...", default, parsed_pairs, made=merged)
 

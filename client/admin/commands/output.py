@@ -49,7 +49,7 @@ def unreadable(arguments: Sequence[str]) -> str | None:
 
 @contextmanager
 def nobody_need_read() -> Iterator[None]:
-    """Flush standard output after a block; end quietly if the reader has closed the pipe.
+    """Flush standard output after a block of code; ignore a pipe closed by its reader.
 
     Raises:
         OSError: Standard output failed for another reason, such as a full disk.
@@ -91,8 +91,8 @@ class Output:
     async def stream(self, batches: AsyncGenerator[list[str], None]) -> None:
         """Write names while they are received: one per line, or as a JSON array.
 
-        Reads up to MAX_BATCHES_AHEAD while a pager waits: a server disconnects a non-reading peer
-        after half a minute.
+        Reads up to MAX_BATCHES_AHEAD batches of names while a pager waits, because a server
+        disconnects a non-reading peer after half a minute.
         """
         ahead: asyncio.Queue[str] = asyncio.Queue(MAX_BATCHES_AHEAD)
         writing = asyncio.create_task(_write_all(ahead))
@@ -129,7 +129,7 @@ class Output:
     def table(self, values: Mapping[str, Any], *, hide_unset: bool = False) -> None:
         """Write an object as two aligned columns, or as JSON.
 
-        In the columns a nested member's key is ``a.b``.
+        In the columns, the key of a nested member is written as ``a.b``.
         """
         if self.as_json:
             self.json(values)
@@ -178,7 +178,7 @@ class Output:
         sys.stdout.write(f"{printable(line)}\n")
 
     def either(self, found: T, lines: Callable[[T], Iterable[str]]) -> None:
-        """Write a value as JSON, or as the readable lines that ``lines`` returns for it."""
+        """Write a value as JSON, or as the readable lines that the function ``lines`` returns."""
         if self.as_json:
             self.json(found)
         else:
@@ -207,7 +207,7 @@ class Output:
 
 
 async def _put(ahead: asyncio.Queue[str], writing: asyncio.Task[None], text: str) -> None:
-    """Queue text for the task that writes output; raise its error if it has failed."""
+    """Queue text for the task that writes output; raise that task's error if it failed."""
     putting = asyncio.ensure_future(ahead.put(text))
     await asyncio.wait({putting, writing}, return_when=asyncio.FIRST_COMPLETED)
     if writing.done():
@@ -231,7 +231,7 @@ def printable(text: str) -> str:
 
 
 def printable_all(names: Sequence[str]) -> Iterable[str]:
-    """Return names with control characters escaped; a single check covers names without any."""
+    """Return names with control characters escaped; if no name has any, one check is enough."""
     return names if "".join(names).isprintable() else map(printable, names)
 
 

@@ -39,7 +39,7 @@ class Policy:
             of the body.
         namespace: Last segment of the REST path for namespaces. If empty, namespaces do not have
             the policy; if None, it is the name without hyphens, in camel case.
-        topic: Last segment of the REST path for topics, in the same way.
+        topic: Last segment of the REST path for topics; empty and None mean the same as above.
         methods: HTTP methods of the set command, for namespaces and for topics.
         removable: Whether a remove command exists, for namespaces and for topics.
         in_query: Whether a topic's value is sent as a query parameter instead of a body.

@@ -34,7 +34,7 @@ _FILE = re.compile(r"file:(//)?")
 
 
 class KeyFileError(Exception):
-    """A file or variable holds no usable key or token.
+    """A file or environment variable holds no usable key or token.
 
     ``str()`` gives the reason without secrets.
     """
@@ -45,7 +45,7 @@ class KeyFileError(Exception):
 
 
 def signing_key(secret: str | None, private: str | None, algorithm: str | None) -> tuple[Any, str]:
-    """Return the key for signing a token, and the name of the signature algorithm."""
+    """Return the key that signs a token, and the name of the signature algorithm."""
     _one_of("--secret-key file:PATH or --private-key file:PATH", (secret, private))
     if private is not None:
         return _der_or_pem(named_secret("--private-key", private), "private"), algorithm or "RS256"
@@ -55,7 +55,7 @@ def signing_key(secret: str | None, private: str | None, algorithm: str | None) 
 def checking_key(
     secret: str | None, public: str | None, algorithm: str | None
 ) -> tuple[Any, list[str]]:
-    """Return the key for verifying a token, and the permitted signature algorithms."""
+    """Return the key that verifies a token, and the permitted signature algorithms."""
     _one_of("--secret-key file:PATH or --public-key file:PATH", (secret, public))
     if public is not None:
         key = _der_or_pem(named_secret("--public-key", public), "public")
@@ -115,12 +115,12 @@ def write_key(path: str | None, content: bytes) -> None:
 
 def _one_of(names: str, given: Sequence[object]) -> None:
     if sum(one is not None for one in given) != 1:
-        raise KeyFileError(f"name one: {names}", EXIT_USAGE)
+        raise KeyFileError(f"give exactly one of: {names}", EXIT_USAGE)
 
 
 def _long_enough(secret: bytes) -> bytes:
     if len(secret) < SECRET_BYTES["HS256"]:
-        raise KeyFileError(f"a secret of {len(secret)} bytes is too short: 32 are the least")
+        raise KeyFileError(f"a secret key needs at least 32 bytes, and this one has {len(secret)}")
     return secret
 
 
@@ -132,7 +132,7 @@ def _der_or_pem(found: bytes, kind: str) -> Any:  # noqa: ANN401 - one of many k
     try:
         return load(found, None) if kind == "private" else load(found)
     except (ValueError, TypeError):
-        raise KeyFileError(f"this is no {kind} key, as DER or PEM") from None
+        raise KeyFileError(f"this is not a {kind} key in DER or PEM format") from None
 
 
 def _decoded(name: str, value: str) -> bytes:

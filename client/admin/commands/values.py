@@ -29,7 +29,7 @@ def seconds(text: str) -> int:
     A negative number stays unchanged.
 
     Raises:
-        typer.BadParameter: The text has another form.
+        typer.BadParameter: The text is not a time.
     """
     found = _TIME.fullmatch(text.strip().lower())
     if found is None:
@@ -47,7 +47,7 @@ def minutes(text: str) -> int:
     """Parse a time such as ``10m`` into minutes.
 
     Raises:
-        typer.BadParameter: The time is not in whole minutes.
+        typer.BadParameter: The time is not a whole number of minutes.
     """
     found = seconds(text)
     if found > 0 and found % 60:
@@ -61,7 +61,7 @@ def size_bytes(text: str) -> int:
     A negative number stays unchanged.
 
     Raises:
-        typer.BadParameter: The text has another form.
+        typer.BadParameter: The text is not a size.
     """
     found = _SIZE.fullmatch(text.strip().lower())
     if found is None:
@@ -74,7 +74,7 @@ def megabytes(text: str) -> int:
     """Parse a size such as ``16G`` into megabytes.
 
     Raises:
-        typer.BadParameter: The size is not in whole megabytes.
+        typer.BadParameter: The size is not a whole number of megabytes.
     """
     found = size_bytes(text)
     if found > 0 and found % _BYTES["m"]:
@@ -85,7 +85,7 @@ def megabytes(text: str) -> int:
 def one_of(*names: str) -> Callable[[str], str]:
     """Return a parser that accepts one of the given names in any case.
 
-    A broker would treat an unknown name like no name.
+    A broker would ignore an unknown name, as if none were given.
     """
 
     def parse(text: str) -> str:
@@ -119,7 +119,7 @@ def message_id(text: str) -> MessageId:
     """Parse a message id: ``LEDGER:ENTRY``, ``earliest`` or ``latest``.
 
     Raises:
-        typer.BadParameter: The text has another form.
+        typer.BadParameter: The text is not a message id.
     """
     found = _ID.fullmatch(_NAMED.get(text.lower(), text))
     if found is None:
@@ -128,14 +128,14 @@ def message_id(text: str) -> MessageId:
 
 
 class Entries(int):
-    """A number of entries, which reads ``10`` in a path and ``10 entries`` in a sentence."""
+    """A number of entries, written as ``10`` in a URL path and ``10 entries`` in a sentence."""
 
     def __format__(self, _: str) -> str:
         return "1 entry" if self == 1 else f"{int(self)} entries"
 
 
 class Pairs(dict[str, str]):
-    """Properties, written as ``k1=v1,k2=v2``."""
+    """Properties of a topic or schema, written as ``k1=v1,k2=v2``."""
 
 
 class TopicDomain(StrEnum):
@@ -154,7 +154,7 @@ class Mode(StrEnum):
 
 
 def domains_of(domain: TopicDomain | None) -> Sequence[str]:
-    """Return the requested topic domain as topic names spell it; both domains for None."""
+    """Return the topic domains that an option selects, as in topic names; None selects both."""
     return DOMAINS if domain is None else (domain.value.replace("_", "-"),)
 
 
@@ -206,6 +206,6 @@ def merged(several: Sequence[Pairs] | None) -> Pairs:
 
 
 def words_of(several: Sequence[str] | None) -> list[str]:
-    """Return all words of a repeated option whose values are ``a,b``."""
+    """Return all words of a repeated option whose values have the form ``a,b``."""
     words = [word.strip() for text in several or () for word in text.split(",")]
     return [word for word in words if word]

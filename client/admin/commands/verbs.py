@@ -1,6 +1,6 @@
 """Commands of ``floodgate-admin``, declared as rows of a table or as functions.
 
-A row describes a request; the names in braces determine the verb's options.
+Each row has a template of a request; the names in its braces become the command's options.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A command's request to the server, with the values of its options."""
+    """A command's request to the server, together with the values of the command's options."""
 
     rest: AdminRest
     method: str
@@ -83,7 +83,7 @@ async def message(asked: Asked, output: Output) -> None:
 
 
 def text(key: str) -> Show:
-    """Return a function that writes a response's text; as JSON, in the member ``key``."""
+    """Return a function that writes a response's text; in JSON output, as the member ``key``."""
 
     async def show(asked: Asked, output: Output) -> None:
         output.text((await asked.text()).strip(), key)
@@ -92,9 +92,9 @@ def text(key: str) -> Show:
 
 
 def lines(of: Callable[[dict[str, Any]], Iterable[str]]) -> Show:
-    """Return a function that writes the JSON object in a response.
+    """Return a function that sends a request, and writes the JSON object in the response.
 
-    For readable output, it writes the lines that ``of`` returns for the object.
+    For readable output, the function writes the lines that ``of`` returns for the object.
     """
 
     async def show(asked: Asked, output: Output) -> None:
@@ -210,7 +210,7 @@ class Verb:
 class Function:
     """A command implemented by a function, whose first argument is the :class:`Call`.
 
-    The further arguments are options, named as in the common table or in ``own``.
+    Each further argument is an option, which its name selects from the common table or ``own``.
     """
 
     name: str
@@ -285,7 +285,7 @@ def _command(row: Verb | Function) -> Callable[..., None]:
 
 
 def taking(options: Mapping[str, Option], function: Callable[..., None]) -> Callable[..., None]:
-    """Give a function a signature with these options, which Typer reads."""
+    """Give a function a signature from which Typer derives the given options."""
     together = [_CONTEXT, *(parameter(name, option) for name, option in options.items())]
     function.__annotations__ = {one.name: one.annotation for one in together}
     function.__signature__ = inspect.Signature(together)  # type: ignore[attr-defined]

@@ -71,7 +71,7 @@ class Acknowledgements:
         return len(self._whole) + len(self._parts) + (self._cumulative is not None)
 
     def is_pending(self, entry: Place) -> bool:
-        """Return True if a whole entry is acknowledged, but this is not sent to the broker yet."""
+        """Return True if a whole entry's acknowledgement is not sent to the broker yet."""
         return entry in self._whole or (self._up_to is not None and entry <= self._up_to)
 
     def individual(self, message_id: MessageId) -> bool:
@@ -107,7 +107,7 @@ class Acknowledgements:
         self._added()
 
     def left_out(self, entry: Place, size: int, indexes: Iterable[int]) -> None:
-        """Treat messages of a batch that cannot be delivered as if they were acknowledged.
+        """Treat a batch's messages that cannot be delivered as if they were acknowledged.
 
         Such messages were acknowledged before, or compacted away; acknowledging the rest completes
         the entry.
@@ -186,7 +186,8 @@ class Acknowledgements:
     def flush_ahead(self) -> None:
         """Send all pending acknowledgements now, before a command that depends on them.
 
-        Requests with receipts are sent later, by a task: their acknowledgements are sent now, too.
+        A task sends acknowledgements with receipts later: they are also sent now, without a
+        receipt.
         """
         self.flush()
         for commands in self._tasks.values():

@@ -27,12 +27,12 @@ MOST_AT_ONCE = 1_000
 
 
 class DueTimes:
-    """Entries with a deadline each, grouped into time steps.
+    """A set of entries with a deadline each, grouped into time steps.
 
     Args:
         clock: The source of time.
         step_seconds: Width of a time step; the entries of a step are due together.
-        on_due: Function called with the due entries, which are removed before.
+        on_due: Function called with the due entries, after they are removed from the set.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ _LEAST_STEP_SECONDS, _LONGEST_STEP_SECONDS = 0.01, 1.0
 
 
 class Redeliver(Protocol):
-    """A function that requests the redelivery of entries from the broker."""
+    """Interface (typing Protocol) of a function that requests redelivery from the broker."""
 
     def __call__(self, entries: list[Place], *, timed_out: bool) -> None:
         """Request the redelivery of entries from the broker.
@@ -262,7 +262,7 @@ class HandedOut:
             self._held[place] = self._held.get(place, 0) + size_bytes
 
     def acknowledge(self, message_id: MessageId) -> asyncio.Future[None] | None:
-        """Acknowledge a message and all its chunks; return what ``Acknowledgements.receipt`` does.
+        """Acknowledge a message and all its chunks; return the future of the broker's receipt.
 
         Raises:
             InvalidMessage: See Acknowledgements.individual.
@@ -282,7 +282,7 @@ class HandedOut:
     def acknowledge_cumulative(self, message_id: MessageId) -> asyncio.Future[None] | None:
         """Acknowledge all messages up to and including a message.
 
-        Return what ``Acknowledgements.receipt`` does.
+        Return the future of the broker's receipt, or None: see ``Acknowledgements.receipt``.
 
         Raises:
             PulsarException: The consumer is closed, or failed.
@@ -308,9 +308,9 @@ class HandedOut:
             self.returned((message_id.entry,))
 
     def returned(self, places: Iterable[Place]) -> list[Place]:
-        """Forget entries to be redelivered.
+        """Stop tracking entries that will be redelivered.
 
-        Return them together with the earlier chunks of their messages.
+        Return these entries together with the earlier chunks of their messages.
         """
         everything = list(places)
         self._release(everything)
@@ -320,7 +320,7 @@ class HandedOut:
         return everything
 
     def clear(self) -> None:
-        """Forget all entries, because the broker redelivers them; keep the ids of chunks."""
+        """Forget all entries, because the broker redelivers them; keep their chunks' ids."""
         self.redelivery.clear()
         self._release(tuple(self._held))
 

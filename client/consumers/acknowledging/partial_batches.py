@@ -34,7 +34,7 @@ class PartialBatch:
         self.left = size
 
     def acknowledge(self, index: int) -> bool:
-        """Mark a message as acknowledged.
+        """Mark a message of the batch as acknowledged.
 
         Return False if it was marked before, or is not in the batch.
         """
@@ -78,7 +78,7 @@ class PartialBatches:
         return self._batches.get(entry)
 
     def begin(self, entry: Place, size: int) -> PartialBatch:
-        """Return the batch of an entry, created with no message acknowledged if absent."""
+        """Return an entry's batch; if none is stored, create one without acknowledged messages."""
         batch = self._batches.pop(entry, None)
         if batch is None:
             batch = PartialBatch(size)
@@ -97,7 +97,7 @@ class PartialBatches:
             del self._batches[earlier]
 
     def keep(self, entries: Container[Place]) -> None:
-        """Forget all batches except those of the given entries."""
+        """Forget all partly acknowledged batches except those of the given entries."""
         for entry in [one for one in self._batches if one not in entries]:
             del self._batches[entry]
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Arriving(Protocol):
-    """The methods that are called on a consumer for its received entries."""
+    """Interface (typing Protocol) with the methods of a consumer that process received entries."""
 
     def entry_arrived(self, entry: Entry, messages: int, size_bytes: int) -> None:
         """Queue a decoded entry, whose permits and bytes are already counted."""
@@ -36,7 +36,7 @@ class Arriving(Protocol):
         """Stop counting the permits and bytes of messages that will not be queued."""
 
     def broken(self, place: Place, error: BrokenEntryError) -> None:
-        """Handle an entry that cannot be decoded."""
+        """Skip an entry that cannot be decoded."""
 
     def chunks_dropped(self, ids: Sequence[MessageId], *, acknowledge: bool) -> None:
         """Acknowledge the chunks of an incomplete message, or have them redelivered."""
@@ -92,7 +92,7 @@ class Arrivals:
 
     @property
     def incomplete(self) -> int:
-        """Number of chunked messages of which chunks are still missing."""
+        """Number of chunked messages of which some chunks have not arrived yet."""
         return len(self._assembly)
 
     def read(self, message: pb.CommandMessage, frame: Frame, *, dropped: bool) -> None:
@@ -201,7 +201,7 @@ def _place(message: pb.CommandMessage) -> Place:
 
 
 def _messages(entry: Entry, message: pb.CommandMessage) -> int:
-    """Return how many permits an entry uses: its messages that are not acknowledged yet."""
+    """Return the number of permits that an entry uses: its number of unacknowledged messages."""
     size = entry.head.batch_size
     if not size or not message.ack_set:
         return max(1, size)

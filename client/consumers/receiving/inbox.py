@@ -1,4 +1,4 @@
-"""The merged queue of messages from a consumer's topics, and the callers waiting for one."""
+"""The merged queue of messages from a consumer's topics, and the callers waiting for them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Source(Protocol):
-    """The queue of one topic's received messages."""
+    """Interface (typing Protocol) of the queue of one topic's received messages."""
 
     def take(self) -> Message[Any] | None:
         """Remove and return the first message of the queue; return None if it is empty."""
@@ -32,7 +32,7 @@ class Source(Protocol):
 
 
 class Inbox:
-    """The message queues of all topics, read in turn, and the callers waiting for a message.
+    """The message queues of all topics, read round-robin, and the callers waiting for a message.
 
     A message leaves its topic's queue in the same event-loop iteration in which the program gets
     it; a cancelled waiter therefore loses no message.
@@ -80,7 +80,7 @@ class Inbox:
             self._always_told[source] = None
 
     def tell_again(self, source: Source) -> None:
-        """Notify a topic's queue again the next time the application waits for messages."""
+        """Notify a topic's queue again when the application next waits for a message."""
         self._untold[source] = None
 
     def remove(self, source: Source) -> None:
@@ -130,7 +130,7 @@ class Inbox:
         self.end(reason)
 
     def take(self) -> Message[Any] | None:
-        """Remove and return a message, from each topic in turn; None if all queues are empty."""
+        """Remove and return a message, round-robin over topics; None if all queues are empty."""
         if self._stopped:
             return None
         ready = self._ready
@@ -192,7 +192,7 @@ class Inbox:
     async def receive_batch(
         self, policy: ConsumerBatchReceivePolicy, most: int
     ) -> list[Message[Any]]:
-        """Return a full batch of messages, or those that have arrived at the policy's timeout.
+        """Return a full batch of messages, or at the policy's timeout those that have arrived.
 
         Args:
             policy: Limits of the batch.

@@ -249,7 +249,7 @@ class Incoming:
             self.queue.found_nothing()
 
     def grant(self, permits: int) -> None:
-        """Permit the broker to send this many further messages (FLOW)."""
+        """Permit the broker to send ``permits`` further messages (FLOW)."""
         if self._link.cnx is not None and permits > 0:
             self.outstanding += permits
             self._link.grant(permits)

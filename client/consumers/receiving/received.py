@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Taken(NamedTuple):
-    """A message removed from the queue, with the messages and bytes to stop counting.
+    """A message removed from the queue, with the numbers to subtract from the queue's counts.
 
     Attributes:
         message: The message.
@@ -32,7 +32,7 @@ class Taken(NamedTuple):
 
 
 class Receiving(Protocol):
-    """The methods that the queue of entries calls on its consumer."""
+    """Interface (typing Protocol) with the methods of a consumer that its queue calls."""
 
     def read(self, entry: Entry) -> list[Message]:
         """Decode further messages of an entry; return those that should be delivered.
@@ -45,12 +45,12 @@ class Receiving(Protocol):
         """Stop counting messages that were removed from the queue without being delivered."""
 
     def broken(self, place: Place, error: BrokenEntryError) -> None:
-        """Handle an entry whose messages, or remaining messages, cannot be decoded."""
+        """Skip an entry whose messages, or remaining messages, cannot be decoded."""
 
 
 @dataclass(slots=True, eq=False)
 class _Queued:
-    """A queued entry with the messages and bytes still counted for it."""
+    """A queued entry, with the numbers of messages and bytes still counted for it."""
 
     entry: Entry
     messages: int
@@ -62,7 +62,7 @@ class _Queued:
 
 
 class Received:
-    """A queue of entries, decoded into messages in steps of a thousand.
+    """A queue of received entries, which decodes at most a thousand messages at a time.
 
     Args:
         consumer: The consumer that owns the queue.
@@ -80,7 +80,7 @@ class Received:
         self.queued_bytes = 0
 
     def append(self, entry: Entry, messages: int, size_bytes: int) -> None:
-        """Queue an entry with the messages and bytes counted for it."""
+        """Queue an entry, with the numbers of messages and bytes counted for it."""
         self._entries.append(_Queued(entry, messages, size_bytes))
         self.queued += messages
         self.queued_bytes += size_bytes

@@ -34,7 +34,7 @@ class OpenBatch(NamedTuple):
 class OpenBatches:
     """The batches that still accept messages: a single one, or one for each key.
 
-    Bounded: every message holds a queue slot and memory.
+    Their number is bounded, because every message holds a queue slot and memory.
 
     Args:
         options: Producer options.
@@ -133,7 +133,8 @@ class OpenBatches:
     def take(self) -> list[OpenBatch]:
         """Remove and return the batches, sorted by their last messages' sequence ids.
 
-        A deduplicating broker takes a batch for a repetition after a later number.
+        A deduplicating broker would drop a batch as a repetition after one with a later sequence
+        id.
         """
         if self._timer is not None:
             self._timer.cancel()

@@ -75,7 +75,7 @@ class Answers:
 class Flushers:
     """The callers waiting in ``flush``, each with the last message it waits for.
 
-    Bounded: one item per caller, removed on cancellation.
+    Holds one item for each caller, which cancellation of the caller removes.
     """
 
     def __init__(self) -> None:
@@ -142,10 +142,10 @@ class PendingEntry:
 
 
 class PendingEntries:
-    """A producer's entries without a receipt in sending order, sent and unsent.
+    """A producer's entries that have no receipt, sent or not, in sending order.
 
-    Behind backpressure entries stay here, where their memory is counted already. Bounded: every
-    message holds a queue slot and memory.
+    Under backpressure, entries stay here, where their memory is counted already. Their number is
+    bounded, because every message holds a queue slot and memory.
     """
 
     def __init__(self) -> None:

@@ -141,7 +141,7 @@ def _texts(name: str, value: object) -> tuple[str, ...]:
 
 
 def _properties(value: object) -> dict[str, str]:
-    """Return a checked copy of the properties.
+    """Return a checked copy of a message's properties.
 
     The application may change its own mapping before the message is sent.
     """

@@ -97,7 +97,7 @@ class SendLine:
         Raises:
             ProducerQueueIsFullError: No slot is free, or earlier messages wait.
             MemoryBufferIsFullError: No memory is free.
-            AlreadyClosed: The limit was closed with its client.
+            AlreadyClosed: The memory limit was closed with its client.
         """
         # Computed first: an interceptor may have set a value without a size.
         message.needs_bytes = message.held_bytes + self._overhead_bytes
@@ -193,7 +193,7 @@ class SendLine:
         self._turn_came()
 
     def _has_memory(self, message: PendingMessage) -> bool:
-        """Request memory for the first waiting message; return False if it must wait or fails."""
+        """Request memory for the first waiting message; return False unless it has the memory."""
         try:
             request = self._memory.request(message.needs_bytes)
         except MemoryReserveError as error:
@@ -243,7 +243,7 @@ class SendLine:
         return True
 
     def begin_with(self, messages: Sequence[PendingMessage]) -> None:
-        """Put messages that have a slot and memory before all that wait, and continue sending."""
+        """Put messages that have a slot and memory before all waiting ones, and go on sending."""
         if self._request is not None:
             # The former first requests again later: the new messages hold the awaited memory, and
             # the answer would go to the wrong message.

@@ -258,7 +258,7 @@ class SendQueue:
     # -- receipts -----------------------------------------------------------------------------
 
     def receipt_received(self, receipt: pb.CommandSendReceipt) -> bool:
-        """Complete the messages of the oldest entry, which has its receipt.
+        """Complete the messages of the oldest entry, whose receipt has arrived.
 
         Return False if the receipt belongs to a newer entry.
         """
@@ -284,8 +284,8 @@ class SendQueue:
     def refuse(self, sequence_id: int, error: PulsarException) -> None:
         """Fail the messages of an entry that the broker refused for good.
 
-        Not necessarily the oldest: a broker refuses immediately, but acknowledges after storing.
-        Upstream then waits for mismatching receipts, and resends everything.
+        The entry is not necessarily the oldest: a broker refuses immediately, but acknowledges
+        after storing. Upstream then waits for mismatching receipts, and resends everything.
         """
         for entry in self._entries:
             if sequence_id in (entry.sequence_id, entry.messages[-1].sequence_id):

@@ -1,4 +1,4 @@
-"""Tests of a program that uses Pulsar: messages, topics found by a pattern, and a fault."""
+"""Tests of a program that uses Pulsar: messages, topics found by a pattern, a simulated fault."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_an_order_comes_an_hour_later(
 
 
 def subscribed(client: pulsar.Client, tries: int = 3) -> pulsar.Consumer:
-    """Subscribe, and try again after an error, as a robust program does."""
+    """Subscribe, and try again after an error, as a robust program does; return the consumer."""
     try:
         return client.subscribe("orders", "billing")
     except pulsar.PulsarException:

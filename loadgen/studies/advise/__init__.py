@@ -1,1 +1,1 @@
-"""Advice on topic-list limits, searched by simulating restart storms in virtual time."""
+"""Advice on topic-list limits, found by simulating restart storms in virtual time."""

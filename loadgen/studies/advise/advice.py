@@ -1,11 +1,11 @@
-"""The search for advised limits, by storms in virtual time and then by real storms.
+"""The search for topic-list limits, by storms in virtual time and then by real storms.
 
 First it looks for reasons why no limits can meet the goal.
 
-Advised limits stay away from the growth stall and withstand growth, more clients and slow servers.
-The edge, limits that only just pass, is shown and never advised.
+The advised limits stay away from the growth stall. They withstand growth, more clients and slow
+servers. The edge (limits that only just pass) is shown and never advised.
 
-Each try and each storm is a run of the same document.
+Each simulated or real storm is a run of the same scenario document.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _AROUND_SECONDS = 15.0
 
 @dataclass(frozen=True)
 class Confirmation:
-    """A real storm with advised limits, and its outcome."""
+    """A real restart storm with the advised limits, and its outcome."""
 
     setting: Setting
     outcome: Outcome
@@ -67,23 +67,23 @@ class Confirmation:
 
 @dataclass(frozen=True)
 class Advice:
-    """The advised limits, and all that the search for them found.
+    """The advised limits, and everything else that the search for them found.
 
     Attributes:
-        setting: The advised limits; None: no limits help.
+        setting: The advised limits; None if no limits meet the goal.
         outcome: The outcome of the advised limits in virtual time.
-        today: The outcome of the operator's present limits; None: not tried.
-        shaky: Present limits meet the goal as stated, but not with a broker at the slow end.
-        promised: The advised limits meet the goal with a broker at the slow end, too.
-        edge: The smallest limits found to just meet the goal as stated; None: not searched.
-        breaks: Strains on which the advised limits break, with the outcomes.
-        bears: Strains on which the advised limits hold.
-        obstacles: Why no limits help.
-        tries: Storms in virtual time, which took ``seconds``.
-        complete: False if time ran out before every strain was tried.
-        not_confirmed: Why there was no real storm.
-        confirmations: Real storms, in order; the last storm's setting is advised.
-        stormed: The address of the cluster in these storms; empty: servers of this machine.
+        today: The outcome of the operator's present limits; None if they were not tried.
+        shaky: True if the present limits meet the goal as stated, but not with a slow broker.
+        promised: True if the advised limits also meet the goal with a slow broker.
+        edge: The smallest limits that just meet the goal as stated; None if not searched for.
+        breaks: Harder loads with which the advised limits miss the goal, with the outcomes.
+        bears: Harder loads with which the advised limits meet the goal.
+        obstacles: Sentences on why no limits can meet the goal.
+        tries: Number of storms in virtual time; they took ``seconds``.
+        complete: False if the time was over before every harder load was tried.
+        not_confirmed: The reason why there was no real storm.
+        confirmations: The real storms, in order; the limits of the last one are advised.
+        stormed: The address of the cluster used in these storms; empty for servers on this machine.
     """
 
     question: Question
@@ -118,7 +118,7 @@ class Advice:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings if the operator's broker has the switch of PIP-434 on, which pauses reading."""
+        """Warnings if the operator's broker pauses reading by PIP-434."""
         return tuple(switch_warnings(self.question, (self.setting or self.question.today).broker))
 
 
@@ -131,8 +131,8 @@ def run_storm(
     """Run a restart storm of a question's clients with the given limits; return the outcome.
 
     Raises:
-        OutOfTimeError: The storm was cut in virtual time.
-        LoadgenError: A part of the load was lost.
+        OutOfTimeError: The storm was cut in virtual time, because the time was over.
+        LoadgenError: A part of the load was lost, so the storm has no outcome.
         KeyboardInterrupt: The user pressed Ctrl-C.
     """
     document = parse_document(document_text(question, setting))
@@ -147,14 +147,14 @@ def run_storm(
     if told.get("interrupted"):
         raise KeyboardInterrupt
     if lost := told.get("lost"):
-        raise LoadgenError(f"a storm was not whole: {lost}")
+        raise LoadgenError(f"a storm lost a part of its load: {lost}")
     return outcome_of(question.goal, directory)
 
 
 def virtual_storms(seconds: float, run: Experiment = experiment) -> Storm:
-    """Return a function that runs a question's restart storm in virtual time.
+    """Return a function that runs the restart storm of a question in virtual time.
 
-    After the given seconds from now a storm in progress is cut: ``OutOfTimeError``.
+    A storm that is still in progress after ``seconds`` from now is cut: ``OutOfTimeError``.
     """
     until = time.perf_counter() + seconds
 
@@ -175,16 +175,16 @@ def advise(
     storm: Storm | None = None,
     on_try: OnTry = lambda *_: None,
 ) -> Advice:
-    """Search limits that meet the goal of a question, also under somewhat harder loads.
+    """Search for limits that meet a question's goal, also under somewhat harder loads.
 
     Args:
-        question: Topics, clients and goal.
-        storm: Returns the outcome of a setting under a question; None: storms in virtual time, in
-            the time of the question.
-        on_try: Called with each storm.
+        question: The topics, clients and goal.
+        storm: Returns the outcome of limits under a question; None: storms in virtual time, within
+            the question's time.
+        on_try: Called with each finished storm.
 
     Raises:
-        UsageError: The time was too short for a single storm.
+        UsageError: The time was too short for even one storm.
     """
     begun = time.perf_counter()
     found = Advice(question, obstacles=obstacles(question))
@@ -207,7 +207,7 @@ def advise(
 
 
 def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
-    """Search limits that also meet the goal under harder loads, as far as time permits."""
+    """Search for limits that also meet the goal under harder loads, as far as time permits."""
     question, borne, breaks = found.question, list[str](), dict[str, Outcome]()
     setting, tried = with_waits(start(question), most), strains(question)
     found = replace(found, setting=setting)
@@ -241,9 +241,9 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
 
 
 def _all_memory(found: Advice) -> Iterator[Setting]:
-    """Yield limits that use all memory of the goal, split between heap and direct in several ways.
+    """Yield limits that use all memory of the goal, divided differently between heap and direct.
 
-    Some have the operator's present timeouts.
+    Some of them have the operator's present timeouts.
     """
     yield from splits(found.question)
     if found.passes_today:
@@ -251,10 +251,9 @@ def _all_memory(found: Advice) -> Iterator[Setting]:
 
 
 def _first(found: Advice, tries: Tries, setting: Setting, *, sure: bool) -> Setting:
-    """Return the limits to try first.
+    """Return the limits with which a search begins.
 
-    Their memory is not below the operator's present limits if these meet the goal as stated. Their
-    timeouts are the present ones if these limits are ``sure`` to meet it.
+    If the operator's present limits are to be ``kept``, the result is not below them.
     """
     question, searched = found.question, setting
     if found.passes_today and _may_be_kept(question):
@@ -273,7 +272,7 @@ def _first(found: Advice, tries: Tries, setting: Setting, *, sure: bool) -> Sett
 def _as_far_as_tried(
     found: Advice, tries: Tries, tried: Sequence[Question], most: Setting
 ) -> Advice:
-    """Complete an advice when time ran out, with the smallest limits that no storm refuted."""
+    """Complete an advice after time ran out, with the smallest limits that no storm refuted."""
     start, knobs = found.setting, memory_knobs(most)
     assert start is not None
 
@@ -296,14 +295,14 @@ def _as_far_as_tried(
 
 
 def _may_be_kept(question: Question) -> bool:
-    """Return whether the operator's present limits are finite and within the goal's memory."""
+    """Return True if the operator's present limits are finite and within the goal's memory."""
     today, budget = question.today, question.goal.accounted_mb
     limited = all(knob.value(today) > 0 for knob in memory_knobs(today))
     return limited and all(today.of(each).accounted_mb <= budget for each in today.servers)
 
 
 def _widest_misses(question: Question, tries: Tries) -> Iterator[str]:
-    """Yield sentences on how the goal is missed even with all the memory it allows, and why."""
+    """Yield sentences on how and why even limits with all of the goal's memory miss the goal."""
     widest = splits(question)[0]
     limits, outcome = widest.of(widest.servers[0]), tries.outcome(question, widest)
     reasons = [f"{n:,} x {reason}" for reason, n in outcome.reasons.items()][:_NAMED]
@@ -329,21 +328,22 @@ def confirm(
     run: Experiment = experiment,
     at: RunOptions = HERE,
 ) -> Advice:
-    """Run a real storm with the advised limits; raise them and run again if the goal is missed.
+    """Run a real storm with the advised limits; if it misses the goal, raise the limits and repeat.
 
-    No limits take more than may be accounted: without a further step, the missed goal stands. A
-    missed goal on a machine too slow for its clients says nothing of the limits.
+    No limits exceed the memory that the goal allows: if they cannot be raised further, the missed
+    goal stands. A goal that is missed on a machine too slow for its clients says nothing about the
+    limits.
 
-    The servers are Floodgate's own, in the profile of the question, or a cluster with limits of its
-    own, for a single storm.
+    The servers are Floodgate's own, in the profile of the question. With ``at`` they are a cluster
+    with limits of its own, for a single storm.
 
     Args:
-        advice: The advice with the setting to run.
-        out: The folder of the run directories.
-        seconds: The time for all storms.
-        note: Called with each step.
-        run: Runs a document.
-        at: The addresses of a cluster, to storm instead.
+        advice: The advice whose limits are to be confirmed.
+        out: The folder for the run directories.
+        seconds: The time limit of all storms together.
+        note: Called with a sentence about each step.
+        run: Runs a scenario document.
+        at: The addresses of a cluster to use instead of Floodgate's own servers.
 
     Raises:
         LoadgenError: The servers did not start, or the storm could not be run.

@@ -1,8 +1,8 @@
-"""Bounds of the advised limits that can be computed before the first storm.
+"""Bounds of the advised limits, computed before the first storm is run.
 
-A limit is at least the largest single answer; direct memory holds the bytes of readers times the
-time of reading (Little's law for bytes); a queue takes the burst; and all waits on the way of a
-request end before the client gives up.
+A limit is at least the largest single answer. Direct memory holds the bytes of readers times the
+time of reading (Little's law for bytes). A queue holds the burst of requests. All waits on the way
+of a request end before the client gives up.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _QUEUE_AS_SHIPPED = 10_000
 
 
 def least_limits(shape: NamespaceShape) -> Least:
-    """Return the smallest limits, in MB, with which a namespace can be listed at all."""
+    """Return the smallest limits, in MB, with which a given namespace can be listed at all."""
     return Least(_megabytes(shape.charged_bytes), _megabytes(shape.answer_bytes))
 
 
@@ -40,12 +40,13 @@ class Least(NamedTuple):
 
 
 def safe_limits(question: Question) -> Least:
-    """Return limits, in MB, with which a growth stall is impossible however slow the broker is.
+    """Return limits, in MB, with which no growth stall is possible, however slow the broker is.
 
     A request for a namespace of unknown size holds a first guess, and waits for the rest behind all
     other requests. If first guesses fill the heap, no request ever grows (scenario
-    ``hold-and-wait``). So the heap has to fit the guesses of all requests in flight and the largest
-    list; direct memory has to fit two of the largest answers, or a single answer blocks the rest.
+    ``hold-and-wait``). So the heap has to hold the guesses of all requests in flight and the
+    largest list. Direct memory has to hold two of the largest answers, or a single answer blocks
+    all other requests.
     """
     harder = larger(more_clients(question, MORE_CLIENTS), GROWTH)
     under_way = min(harder.clients, question.lookups)
@@ -55,9 +56,9 @@ def safe_limits(question: Question) -> Least:
 
 
 def start(question: Question) -> Setting:
-    """Return the limits with which a search begins.
+    """Return the limits with which the search for advised limits begins.
 
-    They exclude a growth stall, and have memory for slow readers.
+    With them there is no growth stall, and direct memory holds the answers of slow readers.
     """
     safe, budget = safe_limits(question), question.goal.accounted_mb
     heap_mb = min(safe.heap_mb, budget - 1)
@@ -70,9 +71,9 @@ def start(question: Question) -> Setting:
 
 
 def splits(question: Question) -> list[Setting]:
-    """Return several settings of limits that use all the memory that the goal allows.
+    """Return several settings of limits, each of which uses all memory that the goal allows.
 
-    They split it differently between heap and direct memory.
+    They divide the memory differently between heap and direct memory.
     """
     budget, least = question.goal.accounted_mb, least_limits(question.largest)
     shares = (budget // 4, budget // 2, budget // 8, 3 * budget // 4)
@@ -82,14 +83,14 @@ def splits(question: Question) -> list[Setting]:
 
 
 def least_setting(question: Question) -> Setting:
-    """Return the smallest limits of each server with which the largest namespace can be listed."""
+    """Return each server's smallest limits with which the largest namespace can be listed."""
     return _setting(question, *least_limits(question.largest))
 
 
 def needed_queue(clients: int) -> int:
-    """Return the length of a queue that holds requests of all clients, rounded up to thousands.
+    """Return the length of a queue for requests of all clients, rounded up to thousands.
 
-    It is at least the default length.
+    The result is at least the default length.
     """
     return max(_QUEUE_AS_SHIPPED, -(-clients // 1_000) * 1_000)
 
@@ -97,8 +98,9 @@ def needed_queue(clients: int) -> int:
 def _pinned_mb(question: Question) -> int:
     """Return the direct memory, in MB, that answers occupy while slow clients read them.
 
-    All readers start together, so all memory is free again together: whole rounds of readers pass
-    within the goal's time, less the servers' own time. Readers that never read stay.
+    All readers start together, so their memory is free again at the same time: whole rounds of
+    readers fit into the goal's time, less the servers' own time. Answers to readers that never read
+    stay in memory.
     """
     goal, answer, direct = question.goal, question.mean.answer_bytes, 0
     # A watch is answered with a list, too.
@@ -116,7 +118,7 @@ def _pinned_mb(question: Question) -> int:
 
 
 def _setting(question: Question, heap_mb: int, direct_mb: int) -> Setting:
-    """Return the given limits for each server, with timeouts shorter than the clients' own."""
+    """Return given limits for each server, with timeouts that are shorter than the clients' own."""
     flow, queue = question.profile == "floodgate", needed_queue(question.clients)
     reading = reading_seconds(question.usual.read, question.largest.answer_bytes)
     total = max(0.0, question.usual.timeout - reading - _MARGIN_SECONDS)
@@ -125,7 +127,7 @@ def _setting(question: Question, heap_mb: int, direct_mb: int) -> Setting:
     for_direct = 2 / 3 if flow else 1 / 2 if reading else 1 / 10
 
     def limits(share: float) -> Limits:
-        """Return the limits of a server that may use ``share`` of the clients' timeout."""
+        """Return the limits of a server whose waits may take ``share`` of the clients' timeout."""
         return Limits(
             heap_mb=max(1, heap_mb),
             direct_mb=max(1, direct_mb),

@@ -1,4 +1,4 @@
-"""The goal that topic-list limits have to meet, and the outcome of a restart storm."""
+"""The goal that topic-list limits have to meet in a restart storm, and the storm's outcome."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class Outcome:
     """The outcome of a simulated or real restart storm, such as how many clients recovered.
 
     Attributes:
-        back: Clients that were back by the end of the goal's time.
-        slowest_seconds: When the last client was back; None: no client was.
-        requests: Lists and watches requested.
-        refused: Refused requests of these, counted as in the shipped query ``clients``.
-        accounted: The most that each server's limiter held, in bytes: heap and direct.
-        reasons: Texts of refusals, with the number of each.
-        stalled_seconds: Seconds in which hundreds waited for heap, and hardly a request was
-            answered though direct memory was free: the growth stall, also a temporary one.
-        limited: Why the clients' own machine was the limit; empty: it kept its schedule.
+        back: Number of clients that were back before the goal's time was over.
+        slowest_seconds: When the last client was back; None if no client was back.
+        requests: Number of list and watch requests.
+        refused: Number of refused requests among them, counted as in the shipped query ``clients``.
+        accounted: The largest memory, heap and direct, that each server's limiter held, in bytes.
+        reasons: Texts of refusals, each with the number of refused requests.
+        stalled_seconds: Seconds in which hundreds of requests waited for heap, and hardly one was
+            answered although direct memory was free: the growth stall, also if temporary.
+        limited: The reason why the clients' own machine was too slow; empty if it was not.
     """
 
     clients: int
@@ -49,9 +49,9 @@ class Outcome:
         return self.refused / self.requests if self.requests else 0.0
 
     def as_good_as(self, other: Outcome) -> bool:
-        """Return whether an outcome is about as good as another, and has no growth stall.
+        """Return True if the outcome is about as good as another one, and has no growth stall.
 
-        The recovered clients and the refused requests are compared.
+        The numbers of recovered clients and of refused requests are compared.
         """
         back = self.back >= (1 - _ALIKE) * other.back
         refused = self.refused_share <= other.refused_share + _ALIKE
@@ -63,10 +63,11 @@ class Goal:
     """The goal that limits have to meet: recovery time, refused requests and memory.
 
     Attributes:
-        back_within_seconds: Time of all clients to be back, but for the share of refusals.
-        refused_share: Largest share of requests refused, or not answered in time.
-        accounted_mb: The most that each server's limiter may hold, heap and direct together; one
-            MB is 1,048,576 bytes, as in Pulsar's keys.
+        back_within_seconds: Time in which all clients have to be back, except for
+            ``refused_share``.
+        refused_share: The largest share of requests that may be refused or not answered in time.
+        accounted_mb: The largest memory that each server's limiter may hold, heap and direct
+            together; one MB is 1,048,576 bytes, as in Pulsar's keys.
     """
 
     back_within_seconds: float = 60.0
@@ -81,7 +82,7 @@ class Goal:
         )
 
     def misses(self, outcome: Outcome) -> list[str]:
-        """Return words on each part of the goal that an outcome misses; empty if it is met."""
+        """Return words on each part of the goal that an outcome misses; empty if it misses none."""
         found, late = [], outcome.clients - outcome.back
         # A share as a float is not exact.
         if late > outcome.clients * self.refused_share + 1e-6:
@@ -137,7 +138,7 @@ _ALIKE, _MOST_REASONS = 0.02, 100
 
 
 def outcome_of(goal: Goal, directory: Path) -> Outcome:
-    """Compute the outcome of a storm from its run directory."""
+    """Compute the outcome of a restart storm from its run directory."""
     inner, within = QUERIES["clients"].sql, goal.back_within_seconds
     with Results.open(directory) as results:
         (found,) = results.sql(_CLIENTS.replace("{clients}", inner), within=within)

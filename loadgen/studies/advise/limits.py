@@ -1,4 +1,4 @@
-"""The advised configuration keys, and their values on broker and proxy."""
+"""The configuration keys for which values are advised, and their values on broker and proxy."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Limits:
         return self.heap_mb + self.direct_mb
 
     def keys(self) -> dict[str, str]:
-        """Return the limits as configuration keys with values."""
+        """Return the limits as configuration keys, each with its value."""
         return {key: str(getattr(self, name)).lower() for name, key in KEYS.items()}
 
 
@@ -69,11 +69,11 @@ FLOW_KEYS = frozenset(key for key in KEYS.values() if key.startswith(_CHANNEL))
 
 
 def limits_of(keys: Mapping[str, str], *, pause: bool = False) -> Limits:
-    """Return the limits that a server's configuration keys set, with defaults for missing keys.
+    """Return the limits that a server's configuration keys set; keys not set have their defaults.
 
     Args:
-        keys: Of the server's configuration file.
-        pause: The switch's default.
+        keys: The keys in the server's configuration file.
+        pause: The default of the switch that pauses reading (PIP-434).
     """
     checked = known_keys("broker").check(keys)
     found: dict[str, Any] = {name: checked.value(key) for name, key in KEYS.items()}
@@ -84,23 +84,23 @@ def limits_of(keys: Mapping[str, str], *, pause: bool = False) -> Limits:
 
 @dataclass(frozen=True)
 class Setting:
-    """The topic-list limits of broker and proxy.
+    """The topic-list limits of a broker and, if clients connect through one, of a proxy.
 
-    ``proxy`` is None if clients connect to the broker.
+    ``proxy`` is None if clients connect to the broker directly.
     """
 
     broker: Limits
     proxy: Limits | None = None
 
     def __str__(self) -> str:
-        """Return the servers' memory limits as text, only once if they are the same."""
+        """Return the servers' memory limits as text, only once if they are equal."""
         each = {server: str(self.of(server)) for server in self.servers}
         if len({*each.values()}) == 1:
             return each["broker"]
         return "; ".join(f"{server} {told}" for server, told in each.items())
 
     def of(self, server: Role) -> Limits:
-        """Return the limits of a server."""
+        """Return the limits of one of the servers, given its role."""
         limits = self.broker if server == "broker" else self.proxy
         assert limits is not None, server
         return limits
@@ -111,12 +111,12 @@ class Setting:
         return ("broker",) if self.proxy is None else ("proxy", "broker")
 
     def keys(self) -> dict[str, dict[str, str]]:
-        """Return each server's limits as configuration keys with values."""
+        """Return each server's limits as configuration keys, each with its value."""
         return {server: self.of(server).keys() for server in self.servers}
 
 
 class Knob(NamedTuple):
-    """A memory limit or timeout of one server, whose value the search changes."""
+    """One memory limit or timeout of one server, which the search may change."""
 
     server: Role
     name: str
@@ -126,13 +126,13 @@ class Knob(NamedTuple):
         return int(getattr(setting.of(self.server), self.name))
 
     def set(self, setting: Setting, value: int) -> Setting:
-        """Return a setting with another value of this limit."""
+        """Return a setting in which this limit has another value."""
         changed: Any = {self.name: value}
         return replace(setting, **{self.server: replace(setting.of(self.server), **changed)})
 
 
 def scaled(setting: Setting, factor: float, least: Setting) -> Setting:
-    """Multiply all memory limits by a factor, rounding up; none becomes lower than in ``least``."""
+    """Multiply all memory limits by a factor, rounding up, but not below those of ``least``."""
     for knob in memory_knobs(setting):
         value = math.ceil(factor * knob.value(setting))
         setting = knob.set(setting, max(value, knob.value(least)))
@@ -140,7 +140,7 @@ def scaled(setting: Setting, factor: float, least: Setting) -> Setting:
 
 
 def raised(setting: Setting, factor: float, accounted_mb: int) -> Setting:
-    """Multiply all memory limits by a factor, as far as the goal's memory allows."""
+    """Multiply all memory limits by a factor, up to the memory that the goal allows."""
     for knob in memory_knobs(setting):
         value = knob.value(setting)
         room = max(0, accounted_mb - setting.of(knob.server).accounted_mb)
@@ -149,16 +149,16 @@ def raised(setting: Setting, factor: float, accounted_mb: int) -> Setting:
 
 
 def capped(setting: Setting, most: Setting) -> Setting:
-    """Reduce each memory limit of a setting to that of ``most``, if it is larger."""
+    """Reduce the memory limits of a setting that are larger than those of ``most`` to these."""
     for knob in memory_knobs(most):
         setting = knob.set(setting, min(knob.value(setting), knob.value(most)))
     return setting
 
 
 def larger_of(setting: Setting, in_force: Setting, accounted_mb: int) -> Setting:
-    """Return a setting whose memory limits are each the larger of the searched and the present one.
+    """Return the present limits, with each memory limit raised to the searched one if larger.
 
-    If a raised limit takes the accountable memory, the other limit gets the rest.
+    If a raised limit leaves less of the accountable memory, the other limit gets the rest.
     """
     raised = {knob for knob in memory_knobs(setting) if knob.value(setting) > knob.value(in_force)}
     for knob in raised:
@@ -171,12 +171,12 @@ def larger_of(setting: Setting, in_force: Setting, accounted_mb: int) -> Setting
 
 
 def with_waits(setting: Setting, other: Setting) -> Setting:
-    """Return a setting with the timeouts of another setting."""
+    """Return a setting whose timeouts are those of another setting."""
     for knob in (Knob(server, name) for server in setting.servers for name in WAITS):
         setting = knob.set(setting, knob.value(other))
     return setting
 
 
 def memory_knobs(setting: Setting) -> list[Knob]:
-    """Return the limits that the search changes: each server's heap and direct memory."""
+    """Return the memory limits that the search changes: heap and direct memory of each server."""
     return [Knob(server, name) for server in setting.servers for name in MEMORY]

@@ -1,4 +1,4 @@
-"""The namespaces for which limits are advised, from a file, a running cluster or a scenario."""
+"""The namespaces for which limits are advised: from a file, a running cluster or a scenario."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def shapes_of_topics(topics: Topics) -> tuple[NamespaceShape, ...]:
-    """Return the size of each namespace that a scenario generates.
+    """Return the size of each namespace that a scenario generates topics for.
 
     Raises:
-        UsageError: The topics are in a file or a server.
+        UsageError: The scenario's topics are in a file or on a running server.
     """
     if not topics.made:
         raise UsageError(
@@ -35,10 +35,10 @@ def shapes_of_topics(topics: Topics) -> tuple[NamespaceShape, ...]:
 
 
 def shapes_of_file(path: Path, names: Sequence[str]) -> tuple[NamespaceShape, ...]:
-    """Return the size of each named namespace in a list of topics; without names, of all.
+    """Return the size of each named namespace in a list of topics; if none is named, of all.
 
     Raises:
-        UsageError: The list cannot be read, or lacks persistent topics, in all or in a namespace.
+        UsageError: The list cannot be read, or has no persistent topic at all or in a namespace.
     """
     if not path.exists():
         raise UsageError(
@@ -50,14 +50,14 @@ def shapes_of_file(path: Path, names: Sequence[str]) -> tuple[NamespaceShape, ..
 
 
 def shapes_of_cluster(admin_url: str, names: Sequence[str]) -> tuple[NamespaceShape, ...]:
-    """Return the size of each named namespace in a running cluster; without names, of all.
+    """Return the size of each named namespace in a running cluster; if none is named, of all.
 
     Args:
         admin_url: ``http://host:port`` of a broker's web port.
-        names: Of namespaces; empty: all.
+        names: The names of namespaces; empty for all namespaces.
 
     Raises:
-        LoadgenError: The cluster cannot be asked, refuses, or has no topic.
+        LoadgenError: The cluster cannot be reached, refuses a request, or has no topic.
         UsageError: A named namespace has no persistent topic.
     """
     with TemporaryDirectory(prefix="loadgen-") as folder:

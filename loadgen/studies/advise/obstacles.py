@@ -1,4 +1,4 @@
-"""Reasons why no limits can meet a goal, and warnings about pausing by PIP-434."""
+"""Reasons why no limits can meet a goal, and warnings about pausing reads (PIP-434)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _POLITE_PERIODS = 1.5
 
 
 def obstacles(question: Question) -> tuple[str, ...]:
-    """Return sentences on why no limits can meet the goal; empty if no reason is known."""
+    """Return sentences on why no limits can meet the goal; empty if there is no known reason."""
     return (
         *_too_large_for_frames(question),
         *_too_large_for_goal(question),
@@ -57,9 +57,9 @@ def _too_large_for_goal(question: Question) -> Iterator[str]:
 
 
 def latest_polite_seconds(groups: Sequence[Group]) -> float:
-    """Return after how many seconds the last ``polite`` client has its list; 0 without any.
+    """Return the number of seconds until the last ``polite`` client has its list; 0 without any.
 
-    Its design determines this.
+    The design of the ``polite`` library determines this time.
     """
     found = [each for each in groups if isinstance(each, Discover)]
     return _POLITE_PERIODS * max((g.period for g in found if g.library == "polite"), default=0)
@@ -72,7 +72,7 @@ def _too_polite(question: Question) -> Iterator[str]:
 
 
 def _too_slow(question: Question) -> Iterator[str]:
-    """Yield a sentence for each group of readers too slow for the goal or for their own timeout."""
+    """Yield a sentence for each group that reads too slowly for the goal or its own timeout."""
     allowed = math.floor(question.clients * question.goal.refused_share)
     sizes = [each.answer_bytes for each in question.listed]
     alike: Counter[tuple[Reader, float]] = Counter()
@@ -101,7 +101,7 @@ def _too_slow(question: Question) -> Iterator[str]:
 
 
 def _too_many_slow(question: Question) -> Iterator[str]:
-    """Yield a sentence if slow readers can occupy all memory for as long as the goal allows."""
+    """Yield a sentence if slow readers can occupy all memory during all of the goal's time."""
     goal, answer = question.goal, question.mean.answer_bytes
     slow = sum(
         each.count
@@ -123,9 +123,9 @@ def _too_many_slow(question: Question) -> Iterator[str]:
 
 
 def switch_warnings(question: Question, limits: Limits) -> Iterator[str]:
-    """Yield warnings about the switch of PIP-434 with these limits, if the operator has it on.
+    """Yield warnings about the switch of PIP-434 with given limits, if the operator has it on.
 
-    Floodgate's own profile ends silent peers.
+    There are none for Floodgate's own profile, which disconnects peers that do not read.
     """
     if question.profile == "floodgate" or not question.today.broker.pause:
         return

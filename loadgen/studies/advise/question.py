@@ -1,4 +1,4 @@
-"""The question that ``loadgen advise`` answers, and the scenarios of its storms."""
+"""The question that ``loadgen advise`` answers, and the scenarios of its restart storms."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _LONGER = 1.5
 
 @dataclass(frozen=True)
 class NamespaceShape:
-    """A namespace's name and size: how many names a listing has, and their bytes."""
+    """The name and size of a namespace: the number of names in a listing, and their bytes."""
 
     name: str
     topics: int
@@ -64,9 +64,9 @@ class NamespaceShape:
 
     @property
     def charged_bytes(self) -> int:
-        """The heap that Pulsar's limiter charges for a listing, in bytes.
+        """The heap memory that Pulsar's limiter charges for a listing, in bytes.
 
-        It is the length of all names, and 32 bytes for each.
+        It is the length of all names, and 32 bytes more for each name.
         """
         return self.name_bytes + BYTES_PER_NAME * self.topics
 
@@ -79,24 +79,26 @@ class NamespaceShape:
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A load of clients and namespaces, and the goal that limits have to meet under it.
+    """A load of clients and namespaces, and the goal that topic-list limits have to meet.
 
-    It is equal only to itself.
+    A question is equal only to itself.
 
     Attributes:
-        groups: Clients that list or discover: in each group namespaces are listed in turn, the
-            largest first.
-        today: The limits of the operator's files, or as shipped.
-        network_bytes: Bytes of an answer in kernels and network, outside the server's memory.
-        max_message_bytes: ``maxMessageSize``.
-        lookups: ``maxConcurrentLookupRequest``: the most lists and watches in flight.
-        times: Service times of a server.
-        jvm: Memory of the broker's JVM, if its options are known.
-        seed: Of all random choices.
-        seconds: The time of the search.
+        groups: Groups of clients that list or discover topics: client *i* of a group uses namespace
+            *i* modulo their number, the largest first.
+        today: The present limits: those of the operator's files, or the defaults.
+        network_bytes: Bytes of an answer that socket buffers and network hold, outside the server's
+            memory.
+        max_message_bytes: Value of the key ``maxMessageSize``.
+        lookups: Value of the key ``maxConcurrentLookupRequest``: the largest number of lists and
+            watches in flight.
+        times: Service times of the simulated servers.
+        jvm: Memory limits of the broker's JVM; None if its options are not known.
+        seed: Seed of all random choices.
+        seconds: Time limit of the search.
         more: Further keys of the operator's files that affect the outcome, by role; see
             ``MORE_KEYS``.
-        strain: The added strain in a few words; empty for the question as stated.
+        strain: Words on how the load is harder than stated; empty for the question as stated.
     """
 
     groups: tuple[Group, ...]
@@ -116,7 +118,7 @@ class Question:
 
     @property
     def stated_times(self) -> str | None:
-        """The profile whose service times the storms use; None if the times come from a file."""
+        """The profile whose service times the storms use; None if they come from elsewhere."""
         return next((name for name, each in SERVICE_TIMES.items() if each == self.times), None)
 
     @property
@@ -133,7 +135,7 @@ class Question:
 
     @property
     def families(self) -> Counter[str]:
-        """The number of clients of each library; clients without a library count as ``once``."""
+        """The number of clients of each client library; clients without one count as ``once``."""
         found: Counter[str] = Counter()
         for group in self.groups:
             found[group.family or ONCE] += group.count
@@ -141,27 +143,27 @@ class Question:
 
     @property
     def usual(self) -> Group:
-        """The largest group of clients; its timeout and speed determine the servers' timeouts."""
+        """The largest group of clients, whose timeout and speed determine the servers' timeouts."""
         return max(self.groups, key=lambda group: group.count)
 
     @property
     def spread_seconds(self) -> float:
-        """How many seconds pass until the last client starts; 0 if all start together."""
+        """The number of seconds until the last client starts; 0 if all start together."""
         return max(
             each.after + max(each.arrive.moments(each.count, self.seed)) for each in self.groups
         )
 
     @property
     def storm_seconds(self) -> float:
-        """The longest time of a storm, in seconds.
+        """The longest duration of a storm, in seconds.
 
-        It lets each client, also the last to start, meet or miss the goal.
+        It is long enough for each client, also the last to start, to meet or miss the goal.
         """
         seconds = self.spread_seconds + _LONGER * self.goal.back_within_seconds
         return min(seconds, LONGEST_SECONDS)
 
     def held_seconds(self, read: Reader, answer_bytes: int) -> float:
-        """Return how many seconds an answer stays in direct memory until the client has read it."""
+        """Return the seconds that an answer is in direct memory while the client reads it."""
         return reading_seconds(read, max(0, answer_bytes - self.network_bytes))
 
     # -- namespaces ---------------------------------------------------------------------------
@@ -182,29 +184,29 @@ class Question:
 
     @cached_property
     def mean(self) -> NamespaceShape:
-        """An imaginary namespace with the mean size of the listed ones."""
+        """An imaginary namespace that has the mean size of the listed namespaces."""
         topics = fmean(each.topics for each in self.listed)
         name_bytes = fmean(each.name_bytes for each in self.listed)
         return NamespaceShape("mean", round(topics), round(name_bytes))
 
     @property
     def frame_limit_bytes(self) -> int:
-        """The largest answer that a client accepts; on a larger one it closes the connection."""
+        """The size of the largest answer that a client accepts without disconnecting."""
         return self.max_message_bytes + FRAME_PADDING_BYTES
 
 
 def reading_seconds(read: Reader, answer_bytes: int) -> float:
-    """Return how many seconds a client reads an answer; infinite if it never reads."""
+    """Return the number of seconds that a client reads an answer; infinite if it never reads."""
     if read.never:
         return math.inf
     return answer_bytes / read.rate if read.rate else 0.0
 
 
 def listing_groups(document: Document) -> tuple[Group, ...]:
-    """Return those groups of a scenario whose clients list or discover topics.
+    """Return the groups of a scenario whose clients list or discover topics.
 
     Raises:
-        UsageError: No client lists or discovers.
+        UsageError: No group lists or discovers topics.
     """
     groups = tuple(each for each in document.clients if each.operations[0] == "list")
     if not groups:
@@ -216,7 +218,7 @@ def listing_groups(document: Document) -> tuple[Group, ...]:
 
 
 def document_text(question: Question, setting: Setting) -> str:
-    """Return, as YAML, the scenario that checks limits by the storm of a question."""
+    """Return a scenario as YAML that checks limits by running the storm of a question."""
     return as_text(storm_document(question, setting))
 
 
@@ -226,7 +228,7 @@ def as_text(document: dict[str, Any]) -> str:
 
 
 def storm_document(question: Question, setting: Setting) -> dict[str, Any]:
-    """Return the scenario that runs the storm of a question with the given limits."""
+    """Return the scenario that runs the restart storm of a question with given limits."""
     goal, network_bytes = question.goal, question.network_bytes
     receive = max(LEAST_BUFFER_BYTES, min(RECEIVE_BUFFER_BYTES, network_bytes // 2))
     more = {
@@ -262,12 +264,10 @@ def _storming(group: Group, receive_buffer: int) -> dict[str, Any]:
 
 
 def _topics(question: Question) -> dict[str, Any]:
-    """Return the scenario's topics: the listed namespaces, of about the same sizes.
+    """Return the topics of a storm's scenario: namespaces of about the same sizes as the real ones.
 
-    All topic names have the namespaces' mean length.
-
-    The number of names in a namespace with longer or shorter names is adjusted, so that the list's
-    size is right.
+    All topic names have the mean length of the real names. For a namespace with longer or shorter
+    names the number of names is adjusted, so that the list has the right size.
     """
     name_bytes = round(question.mean.name_bytes / max(1, question.mean.topics))
     name_bytes = min(max(name_bytes, SHORTEST_NAME_BYTES), LONGEST_NAME_BYTES)
@@ -287,9 +287,9 @@ def _topics(question: Question) -> dict[str, Any]:
 
 
 def size_classes(sizes: Sequence[int]) -> list[tuple[int, int]]:
-    """Return pairs of a number of namespaces and the number of names in each, the largest first.
+    """Return pairs of a number of namespaces and the number of names in each, largest first.
 
-    The number of namespaces, the number of all names, and the largest namespaces are kept.
+    The result has the same number of namespaces, number of all names, and largest namespaces.
     """
     ordered = sorted(sizes, reverse=True)
     if len(set(ordered)) > MOST_SIZES:
@@ -299,7 +299,7 @@ def size_classes(sizes: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _evened(ordered: Sequence[int]) -> Iterator[int]:
-    """Replace the sizes by fewer different ones, whose sum is the same."""
+    """Replace sizes by fewer different ones that have the same sum."""
     groups: list[list[int]] = [[] for _ in range(MOST_SIZES)]
     total, before = sum(ordered), 0
     for size in ordered:

@@ -1,4 +1,4 @@
-"""The report about advised limits: Markdown, JSON and configuration to paste."""
+"""The report about advised limits, as Markdown, as JSON, and as configuration to paste."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class KeyFinding:
     """A configuration key's present value, its advised value, and the reason.
 
     Attributes:
-        title: The name of the key in a table.
-        today, advised: The values as in the file.
-        why: In a few words.
+        title: The key's short name in a table.
+        today, advised: The values, written as in the configuration file.
+        why: The reason for the advised value, in a few words.
     """
 
     server: Role
@@ -92,9 +92,9 @@ def _why(advice: Advice, knob: Knob, *, same: bool) -> str:
 
 
 def heads(advice: Advice) -> tuple[str, ...]:
-    """Return the heads of the table of advised keys.
+    """Return the column heads of the table of advised keys.
 
-    With two servers, the first head tells the order of their values.
+    With two servers, the first head has the order in which their values appear.
     """
     return (" / ".join(advice.question.today.servers) if advice.question.proxy else "key", *_CELLS)
 
@@ -119,10 +119,10 @@ def rows(advice: Advice) -> list[tuple[str, ...]]:
 
 
 def write(advice: Advice, out: Path) -> list[Path]:
-    """Write the report, JSON, configuration and scenario of an advice; return their paths.
+    """Write an advice as report, JSON, configuration and scenario; return the files' paths.
 
     Raises:
-        LoadgenError: The files cannot be written.
+        LoadgenError: A file cannot be written.
     """
     texts = {
         REPORT_NAME: markdown(advice),
@@ -140,7 +140,7 @@ def write(advice: Advice, out: Path) -> list[Path]:
 
 
 def fragment(advice: Advice, server: Role) -> str:
-    """Return the advised part of a server's configuration file, with the reason for each key."""
+    """Return the advised keys of a server as configuration text, with the reason for each key."""
     assert advice.setting is not None
     goal, profile = advice.question.goal, advice.question.profile
     keys = advice.setting.of(server).keys()
@@ -191,7 +191,7 @@ def _listed(heading: str, sentences: Iterable[str]) -> list[str]:
 
 
 def verdict(advice: Advice) -> list[str]:
-    """Return sentences on whether the present and the advised limits meet the goal."""
+    """Return sentences on whether the present limits, and the advised ones, meet the goal."""
     question, told, found = advice.question, advice.question.goal.told, []
     if advice.today is not None:
         luck = said("shaky", band=question.times.band) if advice.shaky else ""
@@ -235,7 +235,7 @@ def sure(advice: Advice) -> list[str]:
 
 
 def _figures(question: Question) -> dict[str, Any]:
-    """Return the values that fill in sentences about the load and the assumptions."""
+    """Return the values to fill into the sentences about the load and the assumptions."""
     families, spread = question.families.items(), question.spread_seconds
     return {
         "question": question,
@@ -251,7 +251,7 @@ def _figures(question: Question) -> dict[str, Any]:
 
 
 def assumed(question: Question) -> list[str]:
-    """Return sentences on what the advice assumes about clients and servers."""
+    """Return sentences on the assumptions that the advice makes about clients and servers."""
     names = ("speeds", "patterns", "patience", "servers", "turns")
     return [said(f"assumed-{name}", **_figures(question)) for name in names]
 
@@ -268,7 +268,7 @@ def _speeds(question: Question) -> str:
 
 
 def what_else(question: Question) -> list[str]:
-    """Return sentences on what would help besides other limits."""
+    """Return sentences on measures other than new limits that would help."""
     many = len(question.namespaces) < question.clients
     helps = {
         "spread-starts": not question.spread_seconds,
@@ -280,7 +280,7 @@ def what_else(question: Question) -> list[str]:
 
 
 def document_of(advice: Advice) -> dict[str, Any]:
-    """Return all about the advice as a JSON object, the report's sentences included."""
+    """Return everything about an advice as a JSON object, including the report's sentences."""
     question, largest = advice.question, advice.question.largest
     sizes = {"charged_bytes": largest.charged_bytes, "answer_bytes": largest.answer_bytes}
     return {

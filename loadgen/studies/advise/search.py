@@ -1,11 +1,11 @@
 """The search for the smallest limits that meet a goal, also under harder loads.
 
-Limits that only just pass a simulation are no advice: a namespace grows, a deploy adds clients, and
-a cold or busy broker takes longer than any stated time. These are the strains.
+Limits that only just pass a simulation are not advised: a namespace grows, a deploy adds clients,
+and a cold or busy broker takes longer than any stated time. These harder loads are the strains.
 
-The search is independent of servers: a function returns the outcome of a setting under a question.
-More memory is not assumed to be better: outcomes are not monotone near the edge, and the answer
-keeps away from the edge.
+The search itself does not use servers: a function returns the outcome of limits under a question.
+More memory is not assumed to be better: outcomes are not monotone near the edge, and the advised
+limits keep away from the edge.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _FURTHER = (1.5, 2.0, 3.0, 5.0)
 
 
 def strains(question: Question) -> tuple[Question, ...]:
-    """Return the stated load, and harder loads that advised limits have to withstand.
+    """Return the stated load, and the harder loads that advised limits have to withstand.
 
-    The first two are the question itself, with a usual and a slower broker.
+    The first two are the question itself, with its own broker and with a slower one.
     """
     grown = larger(more_clients(question, MORE_CLIENTS), GROWTH)
     return (
@@ -57,7 +57,7 @@ def directions(question: Question) -> list[list[Question]]:
 
 
 def more_clients(question: Question, factor: float) -> Question:
-    """Return the load with ``factor`` times as many clients in each group."""
+    """Return a load in which each group has ``factor`` times as many clients."""
     groups = (
         each.model_copy(update={"count": math.ceil(factor * each.count)})
         for each in question.groups
@@ -66,7 +66,7 @@ def more_clients(question: Question, factor: float) -> Question:
 
 
 def larger(question: Question, factor: float) -> Question:
-    """Return the load with ``factor`` times as many names in the largest namespace."""
+    """Return a load in which the largest namespace has ``factor`` times as many names."""
     largest = question.largest
     grown = replace(
         largest,
@@ -78,7 +78,7 @@ def larger(question: Question, factor: float) -> Question:
 
 
 def slower(question: Question, factor: float) -> Question:
-    """Return the load with servers that are slower by ``factor``."""
+    """Return a load whose servers are slower by ``factor``."""
     how = f"{factor:g}x as slow" if factor >= 1 else f"{1 / factor:g}x as fast"
     return _strained(question, f"a broker {how}", times=question.times.scaled(factor))
 
@@ -88,7 +88,7 @@ def _strained(question: Question, name: str, **said: Any) -> Question:  # noqa: 
 
 
 def reseeded(question: Question, further: int) -> Question:
-    """Return the load with another seed of its random choices."""
+    """Return a load whose random choices have another seed."""
     return replace(question, seed=question.seed + further)
 
 
@@ -96,17 +96,17 @@ def reseeded(question: Question, further: int) -> Question:
 
 
 class OutOfTimeError(Exception):
-    """The time for the search is over, so that the simulated storm in progress was cut."""
+    """The search's time is over, so the simulated storm in progress was cut."""
 
 
 @dataclass
 class Tries:
-    """The restart storms run during a search, each combination of load and limits only once.
+    """The restart storms of a search, of which each pair of load and limits is run only once.
 
     Args:
-        storm: Returns the outcome of a setting, or raises ``OutOfTimeError``.
-        goal: The goal of every setting.
-        on_try: Called with each finished storm: number, question, setting and outcome.
+        storm: Returns the outcome of limits under a load, or raises ``OutOfTimeError``.
+        goal: The goal that all limits have to meet.
+        on_try: Called after each storm with its number, question, setting and outcome.
     """
 
     storm: Storm
@@ -115,10 +115,10 @@ class Tries:
     done: dict[tuple[Question, Setting], Outcome] = field(default_factory=dict)
 
     def outcome(self, question: Question, setting: Setting) -> Outcome:
-        """Return the outcome of a load's storm with given limits, running it if necessary.
+        """Return the outcome of the storm of a load with given limits, running it if necessary.
 
         Raises:
-            OutOfTimeError: The setting was not tried yet, and the time is over.
+            OutOfTimeError: This storm has not been run yet, and the time is over.
         """
         if (question, setting) not in self.done:
             found = self.done[question, setting] = self.storm(question, setting)
@@ -126,16 +126,16 @@ class Tries:
         return self.done[question, setting]
 
     def misses(self, question: Question, setting: Setting) -> list[str]:
-        """Return words on how limits miss the goal under a load; empty if they meet the goal."""
+        """Return words on how limits miss the goal under a load; empty if they meet it."""
         return self.goal.misses(self.outcome(question, setting))
 
     def known_miss(self, question: Question, setting: Setting) -> bool:
-        """Return whether limits were already run under a load, and missed the goal."""
+        """Return True if limits were already run under a load, and missed the goal."""
         outcome = self.done.get((question, setting))
         return outcome is not None and bool(self.goal.misses(outcome))
 
     def bears(self, strain: Question, setting: Setting, most: Setting) -> bool:
-        """Return whether limits meet the goal under a load, or do as well as ``most`` do."""
+        """Return True if limits meet the goal under a load, or do as well as ``most`` does."""
         outcome = self.outcome(strain, setting)
         if not self.goal.misses(outcome):
             return True
@@ -158,13 +158,13 @@ class Tries:
     def edge(
         self, strains: Sequence[Question], passing: Setting, least: Setting, most: Setting
     ) -> Setting:
-        """Search the smallest limits that meet the goal, all reduced in proportion.
+        """Search for the smallest limits that meet the goal, all reduced in the same proportion.
 
         Args:
-            strains: The strains to bear.
-            passing: Limits that bear the strains.
+            strains: The loads under which the limits have to meet the goal.
+            passing: Limits that meet the goal under these loads.
             least: The smallest limits to try.
-            most: See ``bears``.
+            most: The largest limits, which :meth:`bears` compares with.
         """
         low, high, best = 0.0, 1.0, passing
         for _ in range(_EDGE_STEPS):
@@ -180,7 +180,7 @@ class Tries:
 
     @staticmethod
     def _steps(start: Setting, most: Setting) -> Iterator[Setting]:
-        """Yield ever larger limits, none above ``most``."""
+        """Yield ever larger limits, up to those of ``most``."""
         setting = start
         for _ in range(_STEPS):
             yield setting

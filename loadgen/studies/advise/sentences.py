@@ -1,4 +1,4 @@
-"""The sentences of an advice, in ``sentences.yaml`` by name, with placeholders."""
+"""The sentences of an advice, read from ``sentences.yaml`` by name, with placeholders."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Figures(Formatter):
     """A string formatter that writes values with units, as in ``{size!b}`` for bytes."""
 
     def convert_field(self, value: Any, conversion: Any) -> Any:  # noqa: ANN401 - as its base
-        """Format a value with the unit that a letter stands for."""
+        """Format a value with the unit for which a letter stands, such as ``b`` for bytes."""
         return _UNITS[conversion](value) if conversion else value
 
 

@@ -44,7 +44,7 @@ def read_passwords(text: str) -> dict[str, str]:
             continue
         user, colon, hashed = line.strip().partition(":")
         if not colon or not user or ":" in hashed:
-            raise PasswordFileError(f"line {number} is no user:hash")
+            raise PasswordFileError(f"line {number} is not user:hash")
         if not _is_apr1(hashed) and not _is_crypt(hashed):
             raise PasswordFileError(
                 f"line {number}: the hash of {user!r:.60} is neither $apr1$ nor crypt, and Pulsar "
@@ -57,7 +57,7 @@ def read_passwords(text: str) -> dict[str, str]:
 
 
 def is_password(password: bytes, hashed: str) -> bool:
-    """Return True if the hash is the hash of the password."""
+    """Return True if ``hashed`` is a hash of the password."""
     made = apr1(password, hashed.split("$")[2]) if _is_apr1(hashed) else _crypt(password, hashed)
     return hmac.compare_digest(made.encode(), hashed.encode())
 
@@ -101,7 +101,7 @@ def _letters(word: int, count: int) -> str:
 
 
 def _crypt(password: bytes, hashed: str) -> str:
-    """Return the password's hash by the C library's crypt: 25 rounds of DES, same salt."""
+    """Return the password's hash in crypt's DES format, with the salt of ``hashed``."""
     made = _crypt_of_system()(password.split(b"\0")[0], hashed[:2].encode())
     return made.decode("ascii", "replace") if made else ""
 

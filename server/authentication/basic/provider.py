@@ -36,7 +36,7 @@ MOST_COUNTED = 10_000
 
 
 class Guesses:
-    """The limits on wrong passwords from each address.
+    """Limits on the wrong passwords that clients may try from each address.
 
     A name that was right once is recognized by a cheaper digest, without this module. So a
     flood of wrong passwords costs little, and excludes no legitimate user: not even a first
@@ -50,7 +50,7 @@ class Guesses:
         self._late: dict[str, int] = {}
 
     def begin(self, address: str, name: str | None) -> Guess:
-        """Count an attempt to log in, and decide whether the password may be hashed.
+        """Count a login attempt, and decide whether its password may be hashed.
 
         Args:
             address: The peer's address.
@@ -65,7 +65,7 @@ class Guesses:
         return Guess(self, address, rate if rate.take() else None, late=True)
 
     async def wait(self, address: str, since: float) -> None:
-        """Wait until a wrong password may be refused, unless MOST_LATE refusals already wait."""
+        """Delay the refusal of a wrong password, unless MOST_LATE refusals are already delayed."""
         waiting = self._late.get(address, 0)
         if waiting >= MOST_LATE or self._clock.now() >= since + LATE_SECONDS:
             return
@@ -81,7 +81,7 @@ class Guesses:
                 del self._late[address]
 
     def now(self) -> float:
-        """Return the clock's time in seconds."""
+        """Return the present time of the clock in seconds."""
         return self._clock.now()
 
     def _rate(self, address: str, name: str, a_second: float) -> Rate:
@@ -94,7 +94,7 @@ class Guesses:
 
 
 class Guess:
-    """An attempt to log in whose password is to be checked.
+    """A login attempt whose password is to be checked.
 
     Attributes:
         may_be_hashed: False if the password must be refused without hashing.
@@ -111,12 +111,12 @@ class Guess:
         self.may_be_hashed = rate is not None
 
     def was_right(self) -> None:
-        """Stop counting the attempt against the address, as the password was right."""
+        """Stop counting the login attempt against the address, as the password was right."""
         if self._rate is not None:
             self._rate.give_back()
 
     async def was_wrong(self) -> None:
-        """Wait until the wrong password may be refused."""
+        """Delay the refusal of a wrong password, so that guessing is slow."""
         if self._late:
             await self._all.wait(self._address, self._since)
 
@@ -172,7 +172,7 @@ class BasicProvider:
         return f"<BasicProvider {len(self._hashes)} users>"
 
     def authenticate(self, data: bytes, certificate: Certificate | None) -> Principal:
-        """Return the principal of ``name:password``.
+        """Return the peer that the credentials ``name:password`` authenticate.
 
         Blocks while it hashes a password that ``prepare`` has not checked.
         """
@@ -188,14 +188,14 @@ class BasicProvider:
         return Principal(role, self.method)
 
     def takes_time(self, data: bytes) -> bool:
-        """Return True if the credentials must be hashed, as they were not accepted before."""
+        """Return True if a password must be hashed, as it was not accepted before."""
         try:
             return not self._is_known(*_parts(data))
         except AuthenticationError:
             return False
 
     async def prepare(self, data: bytes, address: str) -> None:
-        """Check the credentials on a thread, so that ``authenticate`` does not block."""
+        """Hash a password on a thread, so that ``authenticate`` does not block."""
         if not self.takes_time(data):
             return
         role, password = _parts(data)
@@ -215,9 +215,9 @@ class BasicProvider:
             del self._wrong[next(iter(self._wrong))]
 
     def _hashed(self, role: str, password: bytes) -> bool:
-        """Return True if the password is the user's; take as long if the user does not exist.
+        """Return True if the password is the user's; hash it even if no such user exists.
 
-        Otherwise the time would reveal the existing names.
+        Otherwise a quick answer would reveal that a user name does not exist.
         """
         return is_password(
             password, self._hashes.get(role) or next(iter(self._hashes.values()), _NOBODYS)

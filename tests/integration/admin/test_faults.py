@@ -51,8 +51,8 @@ async def test_a_wait_returns_once_the_fault_has_acted_as_often_as_requested(rol
     ("query", "status", "sentence"),
     [
         ("?hits=2", 412, "hits=2: fault-1 acts at most 1 times"),
-        ("?hits=none", 412, "hits='none': a number from 1 to 1000000000"),
-        ("?timeoutMs=0", 412, "timeoutMs='0': a number from 1 to 600000"),
+        ("?hits=none", 412, "hits='none' should be a number from 1 to 1000000000"),
+        ("?timeoutMs=0", 412, "timeoutMs='0' should be a number from 1 to 600000"),
         ("?timeoutMs=1", 408, "fault-1 acted 0 of 1 times within 1 ms"),
     ],
 )
@@ -94,9 +94,9 @@ async def test_faults_and_reset_are_404_without_floodgate_faults_enabled(role: s
         (
             '{"where":{"topic":"orders"},"do":{"action":"drop"}}',
             412,
-            "no fault: where.topic: no full name of a topic fits 'orders'",
+            "not a valid fault: where.topic: no full name of a topic fits 'orders'",
         ),
-        ("[]", 412, "no fault"),
+        ("[]", 412, "not a valid fault"),
         ('{"do":{"action":"explode"}}', 412, "explode"),
         ('{"on":["NOTHING"],"do":{"action":"drop"}}', 412, "no command of the protocol"),
         ('{"do":{"action":"error","error":"Oops"}}', 412, "no error of the protocol"),

@@ -20,10 +20,10 @@ from broker.stores.changes import StoreError, TopicChanges
 from broker.stores.memory import MemoryStore
 from broker.stores.snapshots.snapshot import NamespaceSnapshot
 from broker.topic_lists.sequence import TopicListing
+from broker.watches.context import WatchContext, WatchTotals
 from broker.watches.names.merging import changes_between
 from broker.watches.names.sorted_names import SortedNames
 from broker.watches.rules import FLOODGATE_WATCHES, PULSAR_WATCHES
-from broker.watches.sets.context import WatchContext, WatchTotals
 from broker.watches.sets.namespace_watch import NamespaceWatch
 from broker.watches.sets.watched_sets import WatchedSet
 from broker.watches.update_permit import SetUpdate

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 import proto.PulsarApi_pb2 as pb
 from broker.listing.rules import AnswerRules
+from broker.watches.context import WatchTotals
 from broker.watches.names.sorted_names import SortedNames
 from broker.watches.sender import WatchSender
-from broker.watches.sets.context import WatchTotals
 from broker.watches.sets.encoded_names import EncodedVersions
 from broker.watches.sets.watched_sets import WatchedSet
 from broker.watches.update_permit import SetUpdate, UpdatePermit

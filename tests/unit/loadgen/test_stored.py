@@ -253,7 +253,7 @@ def test_files_of_a_killed_job_are_no_corpus_and_are_replaced(bucket: Path) -> N
 def test_a_corpus_is_not_written_over_its_own_topic_list(bucket: Path, out: str) -> None:
     write_corpus(PLAN, TOPICS, 3, HERE)
     before = left_in(bucket)
-    with pytest.raises(UsageError, match=f"--out {out} would take the place of s3a://b/topics"):
+    with pytest.raises(UsageError, match=f"--out {out} would replace the list s3a://b/topics"):
         write_listed_corpus(TOPICS, placed(Path(out)), [HERE, HERE])
     assert left_in(bucket) == before
 

@@ -58,7 +58,7 @@ def producer_stats(producer: Producer) -> dict[str, object]:
 def consumer_stats(
     consumer: Consumer, dispatcher: Dispatcher | None = None
 ) -> Generator[None, None, dict[str, object]]:
-    """Return the statistics of a consumer; a Key_Shared consumer needs its dispatcher."""
+    """Return the statistics of a consumer; for a Key_Shared consumer, pass its dispatcher."""
     draining = yield from _draining(consumer, dispatcher)
     rates, sent, role = consumer.rates.current, consumer.entries_out, consumer.cnx.role
     return {

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from broker.messages.topic import PersistentTopic
 
 _CONSUMERS_CHECK = 1_000
-"""A smaller backlog with consumers is expired only if its first message is old enough."""
+"""If a subscription has consumers and a backlog below this number of entries, messages are expired
+only if the first one is old enough."""
 
 
 class CursorAdmin(TopicResource):

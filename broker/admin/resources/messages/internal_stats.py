@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from proto.names import TopicName
 
 MOST_HOLES = 1_000
-"""Most ranges shown of a cursor's entries acknowledged out of order."""
+"""The largest number of ranges shown of a cursor's entries acknowledged out of order."""
 
 
 def internal_stats(topic: Topic, *, metadata: bool) -> Generator[None, None, dict[str, object]]:
@@ -166,7 +166,7 @@ def _cursor_body(
 ) -> dict[str, object]:
     """Return the JSON of a cursor without consumers and without out-of-order acknowledgments.
 
-    The broker's own cursors have no place before their first move.
+    The broker's own cursors are not stored before their first move, and then have no ledger.
     """
     return {
         "markDeletePosition": str(mark),
@@ -241,7 +241,8 @@ def _stored_ledger(ledger_id: int, closed_at: int, topic: PersistentTopic) -> di
 
 
 MOST_ANALYZED = 10_000
-"""Entries after which an analysis ends (subscriptionBacklogScanMaxEntries)."""
+"""The number of entries after which the analysis of a backlog ends
+(subscriptionBacklogScanMaxEntries)."""
 _READ_ENTRIES, _READ_BYTES = 100, 1024 * 1024
 
 
@@ -249,7 +250,8 @@ async def analyzed(cursor: ManagedCursor, ledger: ManagedLedger) -> dict[str, ob
     """Count a cursor's unacknowledged entries and messages, reading the store in steps.
 
     Returns:
-        The body of the response; ``aborted`` with more than MOST_ANALYZED entries.
+        The body of the response; its member ``aborted`` is True with more than MOST_ANALYZED
+            entries.
     """
     position, last = cursor.first_left, ledger.last_confirmed
     entries = messages = 0
@@ -288,7 +290,7 @@ def offline_stats(name: TopicName, topic: PersistentTopic | None, broker: str) -
 
     Args:
         name: The topic's name.
-        topic: The topic; None if missing.
+        topic: The topic; None if it does not exist.
         broker: The broker's address for clients.
 
     Source: upstream PersistentOfflineTopicStats.

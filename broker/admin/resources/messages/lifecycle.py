@@ -216,7 +216,7 @@ async def _subscriptions(
 ) -> Mapping[str, Mapping[str, str]]:
     """Return the properties of a partition's durable subscriptions, by subscription name.
 
-    Empty for a partition without stored data.
+    The result is empty for a partition without stored data.
     """
     if not topics.is_stored(first):
         return {}

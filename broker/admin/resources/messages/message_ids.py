@@ -21,7 +21,7 @@ class ResetTarget(NamedTuple):
 
     Attributes:
         position: The entry.
-        excluded: Whether the entry after ``position`` is meant.
+        excluded: True if the target is the entry after ``position``.
         properties: Properties of the subscription to create at the position.
     """
 

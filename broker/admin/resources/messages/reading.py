@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from broker.messages.stores.managed_ledger import ManagedLedger
 
 _UNFIT = dict.fromkeys((*range(32), 127))
-"""Characters not allowed in a header, which are left out."""
+"""Characters that an HTTP header may not contain, and that are left out."""
 
 
 def message_response(entry: Entry, max_bytes: int) -> web.Response:
@@ -52,7 +52,7 @@ def message_response(entry: Entry, max_bytes: int) -> web.Response:
 
     Args:
         entry: The stored entry.
-        max_bytes: Most bytes of a decompressed payload.
+        max_bytes: The largest accepted size of a decompressed payload, in bytes.
 
     Raises:
         FailsUpstreamError: The entry is unreadable, or cannot be decompressed.

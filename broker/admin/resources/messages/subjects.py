@@ -161,11 +161,13 @@ class MessageTopics:
     async def subscribed(
         self, request: web.Request, topics: Sequence[Topic]
     ) -> AsyncIterator[PersistentTopic]:
-        """Yield the persistent topics with the subscription in the path, over several turns.
+        """Yield those persistent topics that have the subscription in the path.
+
+        The topics are yielded over several event-loop turns.
 
         Raises:
-            RestError: 404, a topic lacks the subscription. In profile pulsar raised after the last
-                topic.
+            RestError: 404, a topic lacks the subscription. In profile pulsar the error is raised
+                after the last topic.
         """
         name, asked = subscription_name(request), topic_name(request)
         if not self._context.rules.acts_before_it_refuses:
@@ -176,9 +178,9 @@ class MessageTopics:
         await check_subscribed(topics, name, asked)
 
     async def each(self, topics: Iterable[T]) -> AsyncIterator[T]:
-        """Yield topics to change over several event-loop turns.
+        """Yield the given topics one by one, over several event-loop turns.
 
-        Topics unloaded meanwhile are loaded again.
+        Topics that were unloaded meanwhile are loaded again.
 
         Raises:
             RestError, ServedElsewhereError: See ``load``.
@@ -188,7 +190,7 @@ class MessageTopics:
             yield cast("T", await self.load(topic.name)) if topic.closing else topic
 
     async def flushed(self, *topics: Topic) -> None:
-        """Wait until changes of stored topics are as durable as the store makes them.
+        """Wait until changes of the given topics are as durable as the message store makes them.
 
         Raises:
             RestError, ServedElsewhereError: See ``load``.
@@ -230,7 +232,7 @@ def persistent(topic: Topic) -> PersistentTopic:
 def last_id(topic: PersistentTopic) -> Position:
     """Return the position of a topic's last message; (-1, -1) if it is no longer stored.
 
-    For a terminated topic without the message, return the end of the last ledger.
+    If the topic is terminated, return the end of its last ledger in this case.
     """
     ledger = topic.ledger
     last = ledger.last_confirmed
@@ -255,7 +257,7 @@ async def check_subscribed(
     """Refuse a request if any of the topics, persistent or not, lacks the subscription.
 
     Args:
-        topics: A topic, or partitions.
+        topics: A topic, or the partitions of a topic.
         name: The subscription.
         asked: The topic named in the error text; None: the topic that lacks the subscription.
 
@@ -291,7 +293,7 @@ def created(
     start: Position = EARLIEST,
     properties: Mapping[str, str] | None = None,
 ) -> Subscription:
-    """Create a subscription of a topic, beginning at the entry ``start``.
+    """Create a subscription of a topic, beginning at the entry ``start``, and return it.
 
     Raises:
         RestError: The topic has too many subscriptions (409), or the name is reserved (412).

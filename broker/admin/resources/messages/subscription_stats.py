@@ -134,7 +134,7 @@ def _active(subscription: Subscription) -> dict[str, str]:
 
 
 def _keys(subscription: Subscription) -> Generator[None, None, dict[str, object]]:
-    """Return the statistics about Key_Shared; zeros for subscriptions of other types."""
+    """Return the Key_Shared members of the statistics; zeros for subscriptions of other types."""
     dispatcher = subscription.dispatcher
     body: dict[str, object] = {
         "allowOutOfOrderDelivery": False,
@@ -229,4 +229,4 @@ _NOTHING_KEPT = {
     **NOTHING_DRAINS,
     **_NOTHING_FILTERED,
 }
-"""The fields without meaning for a subscription without stored messages."""
+"""The statistics' fields that have no meaning for a subscription of a non-persistent topic."""

@@ -35,7 +35,7 @@ def topic_stats(topic: Topic, wanted: Wanted, owner: str) -> Generator[None, Non
 
     Args:
         topic: A topic, or a partition.
-        wanted: The requested parts.
+        wanted: The optional parts of the statistics that are requested.
         owner: Host and port of the topic's owner.
     """
     if isinstance(topic, PersistentTopic):
@@ -159,7 +159,7 @@ _NOT_HERE = dict.fromkeys(
     ),
     0,
 )
-"""Figures of offload and transactions, which are not supported."""
+"""Statistics about offloading and transactions, which are not supported."""
 
 # -- sum of partitions ----------------------------------------------------------------------------
 
@@ -236,7 +236,8 @@ def partitioned_stats(
 ) -> Generator[None, None, dict[str, Any]]:
     """Return the statistics of a partitioned topic: the sums over its partitions.
 
-    A step is a key of the partitions' statistics, or of nested objects; before, the keys of each.
+    The generator yields after it has read the keys of a partition, and after it has combined the
+    values of a key.
     """
     together = yield from _together([*partitions.values()])
     return {
@@ -287,8 +288,8 @@ def _clients(
 ) -> Generator[None, None, list[dict[str, Any]]]:
     """Join the producers, or the consumers, of all partitions by their position in the lists.
 
-    Consumers of a partition are joined only if it has as many consumers as positions so far: a
-    client with a consumer at each partition.
+    A partition's consumers are joined only if their number equals the number of positions so far,
+    as when clients have a consumer at each partition.
     """
     places: list[list[dict[str, Any]]] = []
     for clients in partitions:

@@ -1,1 +1,1 @@
-"""Admin requests about policies: the regular policies of the table, and special policies."""
+"""Admin requests about policies: those in ``broker.policies.table``, and special policies."""

@@ -25,10 +25,10 @@ _TYPE = one_of(("Exclusive", "Shared", "Failover", "Key_Shared"))
 
 
 class Asked(NamedTuple):
-    """The facts about a request that the check of a policy's value needs.
+    """Facts about a request to set a policy, by which the policy's value is checked.
 
     Attributes:
-        refusal: The error text if the value is refused.
+        refusal: The error text for a refused value.
         config: The effective configuration.
         document: The policies already set for the namespace or topic.
     """

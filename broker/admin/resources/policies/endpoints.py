@@ -1,4 +1,4 @@
-"""Endpoints that get, set and remove the policies in the table."""
+"""Endpoints that get, set and remove the policies in ``broker.policies.table``."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 class PolicyAdmin(Resource):
-    """Handlers of admin requests about the policies in the table."""
+    """Handlers of admin requests about the policies in ``broker.policies.table``."""
 
     def endpoints(self) -> Iterator[Endpoint]:
-        """Yield the endpoints of all policies in the table."""
+        """Yield the endpoints of all policies in ``broker.policies.table``."""
         for one in TABLE:
             if one.namespace is not None:
                 yield from _Calls(self._context, one, one.namespace).endpoints()
@@ -43,8 +43,8 @@ def shown(value: object, unset: object) -> object:
     """Return the response to a request for a policy's value.
 
     Args:
-        value: The policy, if set.
-        unset: The result for a policy not set.
+        value: The policy's value; None if it is not set.
+        unset: The response if the policy is not set.
     """
     value = unset if value is None else value
     return web.Response(status=204) if value is NO_CONTENT else value
@@ -96,7 +96,7 @@ class _Calls(PolicyResource):
         return await self._namespace(request, by_policies=by_policies)
 
     def _set(self, of: NamespaceName | TopicName) -> object:
-        """Return the value set for the policy, or None if not set."""
+        """Return the value set for the policy, or None if the policy is not set."""
         return self._kept(of).get(self._policy.key)
 
     async def get(self, request: web.Request) -> object:

@@ -151,7 +151,7 @@ _READERS: Mapping[str, Reader] = {
     POLICIES: checked,
     **dict.fromkeys(OLD, long_number),
 }
-"""Stored policies outside the table."""
+"""Functions that parse the stored policies that are not in ``broker.policies.table``, by key."""
 _OF_NAMESPACES = [(row, row.namespace) for row in TABLE if row.namespace is not None]
 _ANY_BODY_SETS = "dispatcherPauseOnAckStatePersistentEnabled"
 

@@ -1,4 +1,4 @@
-"""Admin requests about special policies, outside the table of policies.
+"""Admin requests about special policies, which are not in ``broker.policies.table``.
 
 These are clusters, properties of namespaces, dispatch rates of single subscriptions, and shadow
 topics.
@@ -30,7 +30,7 @@ _CLUSTERS, _PROPERTIES, _RATES = "replication_clusters", "properties", "dispatch
 
 
 class OtherPolicyAdmin(PolicyResource):
-    """Handlers of admin requests about special policies, outside the table of policies."""
+    """Handlers of admin requests about policies that are not in ``broker.policies.table``."""
 
     # -- clusters: only the broker's ----------------------------------------------------------
 

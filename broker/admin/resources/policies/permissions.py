@@ -48,7 +48,7 @@ class PermissionAdmin(PolicyResource):
     ) -> None:
         """Change the permissions stored for one role, topic or subscription.
 
-        The name is removed if no permissions are left.
+        If no permissions are left, the name of the role, topic or subscription is removed.
         """
 
         def with_one(document: Mapping[str, Any]) -> object:

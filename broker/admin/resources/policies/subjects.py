@@ -64,7 +64,8 @@ class PolicyResource(Resource):
 
         Args:
             request: A request with a namespace in the path.
-            by_policies: Whether upstream first refuses the missing policies of a missing namespace.
+            by_policies: Whether the error text for a missing namespace is, as upstream, that its
+                policies do not exist.
 
         Raises:
             RestError: 412, the name is invalid; 404, the namespace does not exist.
@@ -95,7 +96,7 @@ class PolicyResource(Resource):
         """Return the existing topic or partitioned topic in the path, but refuse a partition.
 
         Raises:
-            RestError: 412, the name is invalid, or a partition's.
+            RestError: 412, the name is invalid, or names a partition.
             RefusedError: The topic or its namespace does not exist.
         """
         if topic_name(request).partition_index >= 0:

@@ -18,18 +18,20 @@ if TYPE_CHECKING:
     from broker.messages.stores.sqlite.sqlite_ledger import SqliteLedger
 
 NOBODY = 0
-"""Owner of dropped ledgers whose entries are still to be deleted: no topic's id."""
+"""The topic id in rows of dropped ledgers whose entries are still to be deleted; no topic has this
+id."""
 ROWS_A_STATEMENT = 128
-"""Entries of one statement: each statement reacquires the interpreter lock."""
+"""The number of entries written by one statement; each statement reacquires the interpreter
+lock."""
 DELETED_BYTES, DELETED_ROWS = 4 * 1024 * 1024, 2_000
-"""Most deletions of a dropped ledger in one transaction."""
+"""The largest number of bytes and entries of a dropped ledger deleted in one transaction."""
 
 _KEYS = {"store": 1, "topics": 1, "ledgers": 1, "cursors": 2, "properties": 2}
 """The tables of the catalog, and the number of columns of their keys."""
 
 
 class Writing(Protocol):
-    """A topic that waits until its entries are stored."""
+    """The interface (typing Protocol) of a topic that waits until its entries are stored."""
 
     def stored(self, last: Position) -> None:
         """Record that all entries up to a position are stored."""
@@ -44,8 +46,8 @@ class DroppedLedger:
     Attributes:
         ledger_id: The ledger's number.
         entries: The number of entries.
-        rows_a_step: Deletions per transaction.
-        deleted: Deleted entries so far.
+        rows_a_step: The number of entries deleted per transaction.
+        deleted: The number of entries deleted so far.
     """
 
     def __init__(self, ledger_id: int, entries: int, size_bytes: int) -> None:
@@ -56,7 +58,7 @@ class DroppedLedger:
         self.deleted = 0
 
     def delete_some(self, connection: sqlite3.Connection) -> bool:
-        """Delete some entries in a transaction of its own; return True once all are deleted."""
+        """Delete some entries in a separate transaction; return True once all are deleted."""
         first = (self.ledger_id << ENTRY_BITS) + self.deleted
         end = first + self.rows_a_step
         connection.execute("BEGIN IMMEDIATE")
@@ -70,16 +72,18 @@ class DroppedLedger:
 
 
 class Batch:
-    """The writes that one transaction stores.
+    """The writes that one transaction stores in the database.
 
-    The batch collects the writes of one turn, or those made during the previous transaction.
+    The batch collects the writes of one event-loop turn, or those made during the previous
+    transaction.
 
     Attributes:
         entries: Row id, bytes and digest of each entry.
         last: Topics with entries in the batch, and the last entry of each.
         added: Entries and bytes of each ledger with entries in the batch.
         changed: Ledgers whose sizes are written with the batch.
-        states: Statements that set small states; the last statement of a key counts.
+        states: SQL statements that write rows other than entries; only the last statement of a key
+            is executed.
         dropped: Ledgers to delete after the batch.
         waiting: Futures settled once the batch is stored or has failed.
         size_bytes: Bytes of the entries.
@@ -100,7 +104,7 @@ class Batch:
 
     @property
     def page_bytes(self) -> int:
-        """The most bytes that the database pages of the entries can take.
+        """The most bytes that the database pages with the entries can take.
 
         Each entry may leave one page partly filled.
         """
@@ -138,7 +142,7 @@ class Batch:
         self.dropped.append(DroppedLedger(ledger.ledger_id, len(ledger), ledger.size_bytes))
 
     def seal(self) -> None:
-        """Add the statements that store the final sizes of ledgers; no more entries follow."""
+        """Add the statements that store the final sizes of ledgers; no entries may follow."""
         for ledger in self.changed:
             if ledger.topic_id != NOBODY:
                 self._set_ledger(ledger)
@@ -148,10 +152,10 @@ class Batch:
         self.put("ledgers", ledger.ledger_id, ledger.topic_id, *sizes)
 
     def take_states(self, batch: Batch, growing: Container[int]) -> None:
-        """Move a later batch's statements that do not depend on unstored entries to this batch.
+        """Take those statements of a later batch that do not depend on unstored entries.
 
         Args:
-            batch: Keeps its entries, and the states of their ledgers.
+            batch: The later batch, which keeps its entries and the states of their ledgers.
             growing: Numbers of the ledgers with unstored entries.
         """
         keys = [key for key in batch.states if not (key[0] == "ledgers" and key[1] in growing)]
@@ -189,7 +193,7 @@ class Batch:
     # -- states -------------------------------------------------------------------------------
 
     def put(self, table: str, *row: Any) -> None:  # noqa: ANN401
-        """Add the statement that stores a row with its checksum in a table except ``entries``."""
+        """Add the statement that stores a row with its checksum in any table except ``entries``."""
         statement = f"REPLACE INTO {table} VALUES ({'?, ' * len(row)}?)"
         self.set_state((table, *row[: _KEYS[table]]), statement, *row, row_checksum(*row))
 

@@ -27,14 +27,14 @@ logger = logging.getLogger(__name__)
 FORMAT_VERSION = 1
 PAGE_BYTES = 16 * 1024
 _WAL_BYTES = 64 * 1024 * 1024
-"""The kept size of a write-ahead log after growth."""
+"""The size in bytes to which a grown write-ahead log is cut."""
 RESERVE_BYTES = 8 * 1024 * 1024
-"""Disk space left free by entries, for deletions.
+"""Bytes of disk space that entries leave free for deletions.
 
 Large transactions also need space to reuse deleted pages.
 """
 _SMALL_BYTES = 256 * 1024
-"""Bytes that a write needs beside its entries: partly filled pages, and inner pages."""
+"""Bytes that a write needs in addition to its entries: for partly filled pages and inner pages."""
 WRITER_CACHE_KIB, READER_CACHE_KIB = 16 * 1024, 2 * 1024
 
 ENTRY_BITS = 32
@@ -91,9 +91,9 @@ def unchecked_digest(head: object) -> MessageDigest:
 
 
 def row_checksum(*values: object) -> int:
-    """Return the CRC32C of a row in a table except ``entries``.
+    """Return the CRC32C of a row in any table except ``entries``.
 
-    SQLite itself has no checksums.
+    The broker stores it with the row, because SQLite itself has no checksums.
     """
     parts: list[bytes] = []
     for one in values:
@@ -103,7 +103,7 @@ def row_checksum(*values: object) -> int:
 
 
 def is_intact(row: tuple[object, ...]) -> bool:
-    """Return True if a row in a table except ``entries`` matches its last column, the checksum."""
+    """Return True if a row in any table except ``entries`` matches its last column, a checksum."""
     return row_checksum(*row[:-1]) == row[-1]
 
 
@@ -129,7 +129,7 @@ def is_locked(error: Exception) -> bool:
 def what_to_do(error: Exception) -> str:
     """Return the remedy for a damaged database, as the end of a sentence.
 
-    Empty for other errors.
+    Return an empty text for other errors.
     """
     if not is_damage(error):
         return ""
@@ -149,9 +149,9 @@ class DatabaseFile:
     """The file of a message database, locked so that only one process uses it.
 
     Args:
-        path: The file; a missing folder is created.
-        temporary: Deleted at the end, and not necessarily written to the disk.
-        fsync: A committed transaction is on the disk.
+        path: The database file; its folder is created if missing.
+        temporary: True to delete the file at the end; its writes need not reach the disk.
+        fsync: True to write each transaction to the disk before it counts as committed.
 
     Raises:
         MessageStoreError: Another broker uses the file, or the file cannot be created.
@@ -174,7 +174,7 @@ class DatabaseFile:
         """Open the connection for writing, and create missing tables.
 
         Args:
-            max_pages: Most pages of the file; 0 is no bound.
+            max_pages: The largest number of pages of the file; 0 is no limit.
 
         Raises:
             sqlite3.Error: The file cannot be used.
@@ -242,14 +242,13 @@ class DatabaseFile:
     def check_room(self, connection: sqlite3.Connection, page_bytes: int) -> None:
         """Raise an error if the disk has too little free space for a transaction.
 
-        New entries must leave a reserve of free space, which later deletions need.
-
-        The write-ahead log needs space first, then the file when the log is copied: without space
-        for the copy, deletions would fail too.
+        New entries must leave a reserve of free space, which later deletions need. The write-ahead
+        log needs space first; the file needs space when the log is copied into it. Without space
+        for the copy, deletions would fail, too.
 
         Args:
             connection: The writing connection.
-            page_bytes: Most bytes of the new entries' pages.
+            page_bytes: The most bytes that the pages of the new entries can take.
 
         Raises:
             NoRoomError: The disk space is insufficient.
@@ -331,9 +330,9 @@ def temporary_database(place: Path) -> Path:
 
 
 def _delete_left(folder: Path) -> None:
-    """Delete the folder of a broker that no longer runs.
+    """Delete the folder of a temporary database whose broker no longer runs.
 
-    Such a broker's lock file is not locked.
+    The lock file of such a broker is not locked.
     """
     try:
         with open(folder / f"{DATABASE_NAME}.lock", "rb") as lock:

@@ -30,8 +30,8 @@ _WORD_RANGE = 1 << 64
 def cursor_bytes(state: CursorState) -> bytes:
     """Encode a cursor's state as bytes: a line of JSON, then columns of numbers and bitmaps.
 
-    The encoding is fast, because a cursor may have many bitmaps and tens of thousands of batches,
-    encoded in one turn.
+    The encoding is fast, because one event-loop turn encodes the whole cursor, which may have many
+    bitmaps and tens of thousands of batches.
     """
     words: array[int]
     try:
@@ -99,7 +99,7 @@ class SqliteTopic(StoredTopic[SqliteLedger]):
 
     Attributes:
         topic_id: The topic's number; a recreated topic has a new number.
-        is_read: Cursors and properties are in memory, including unwritten changes.
+        is_read: True if the cursors and properties are in memory, including unwritten changes.
     """
 
     __slots__ = ("is_read", "topic_id")
@@ -117,7 +117,7 @@ _NEVER = 1 << 63
 
 
 class DatabaseParts(NamedTuple):
-    """The parts of the database store that each topic's ledger uses.
+    """The services of the database store that each topic's ledger uses.
 
     Attributes:
         next_id: Returns a new unique number.
@@ -270,7 +270,7 @@ class SqliteManagedLedger(ManagedLedger):
             first = Position(ledger.ledger_id, end)
 
     def read_each(self, positions: Sequence[Position]) -> list[Entry] | None:
-        """Return the stored entries at the given positions, without missing entries.
+        """Return the stored entries at the given positions; skip positions without an entry.
 
         If any stored entry is not in memory, the whole result is None.
         """
@@ -287,7 +287,7 @@ class SqliteManagedLedger(ManagedLedger):
         return entries
 
     async def fetch_each(self, positions: Sequence[Position]) -> list[Entry]:
-        """Return the undamaged entries at the given positions, fetched if not in memory."""
+        """Return the undamaged entries at the given positions, read from the database if needed."""
         entries = self.read_each(positions)
         if entries is not None:
             return entries
@@ -322,7 +322,7 @@ class SqliteManagedLedger(ManagedLedger):
     # -- ledgers ------------------------------------------------------------------------------
 
     def roll(self) -> None:
-        """Close the open ledger and open the next; an empty ledger is replaced."""
+        """Close the open ledger and open the next; an empty open ledger is removed."""
         row, now_ms = self._row, self._parts.now_ms()
         following = SqliteLedger(self._parts.next_id(), self._topic_id, now_ms)
         last = row.open if row else None

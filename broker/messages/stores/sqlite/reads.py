@@ -33,7 +33,8 @@ T = TypeVar("T")
 
 THREADS = 2
 AT_ONCE = 8
-"""Most simultaneous reads, as each holds entries in memory; further reads wait."""
+"""The largest number of simultaneous reads, each of which holds entries in memory; further reads
+wait."""
 _NUMBER_MASK = (1 << ENTRY_BITS) - 1
 _RANGE = "SELECT row_id, head, data FROM entries WHERE row_id >= ? AND row_id < ? ORDER BY row_id"
 _ONE = "SELECT row_id, head, data FROM entries WHERE row_id = ?"
@@ -43,11 +44,11 @@ _HEAD = "SELECT head FROM entries WHERE row_id = ?"
 
 
 class Read(NamedTuple):
-    """The result of reading consecutive entries.
+    """The result of reading consecutive entries of a ledger.
 
     Attributes:
-        entries: Whole entries, in order.
-        damage: The reason for missing entries; empty without damage.
+        entries: The undamaged entries, in order.
+        damage: A sentence about skipped entries; empty if no entry is damaged.
     """
 
     entries: list[Entry]
@@ -61,7 +62,7 @@ class DatabaseReads:
 
     Args:
         file: The database.
-        skip_damaged: Skip damaged entries, and continue with the next entries.
+        skip_damaged: True to skip damaged entries and continue with the next entries.
     """
 
     def __init__(self, file: DatabaseFile, *, skip_damaged: bool) -> None:
@@ -104,7 +105,7 @@ class DatabaseReads:
     async def range(self, ledger_id: int, first: int, end: int, max_bytes: int) -> Read:
         """Read consecutive entries of a ledger within a limit of bytes.
 
-        At least one entry is returned, if undamaged.
+        The result has at least one entry, however large, unless that entry is damaged.
 
         Raises:
             MessageStoreError: The database cannot be read.
@@ -147,8 +148,8 @@ class DatabaseReads:
     ) -> Iterator[tuple[int, bytes, bytes]]:
         """Yield the rows of a range of entries.
 
-        When damage is to be skipped, each row is read separately, so that all readable rows are
-        found.
+        If damaged entries are to be skipped, each row is read by a separate statement, which finds
+        all readable rows.
         """
         if self.skip_damaged:
             # A misplaced page ends a range early, without an error.
@@ -169,7 +170,7 @@ class DatabaseReads:
                 yield from rows
 
     async def each(self, positions: Sequence[Position]) -> list[Entry]:
-        """Read the entries at the given positions, leaving out missing or damaged entries.
+        """Read the entries at the given positions; skip missing and damaged entries.
 
         Raises:
             MessageStoreError: The database cannot be read.
@@ -230,9 +231,9 @@ class DatabaseReads:
 
 
 def _whole_row(connection: sqlite3.Connection, row_id: int) -> list[tuple[int, bytes, bytes]]:
-    """Return a list of the row with a given id.
+    """Return a list with the row of a given id.
 
-    An empty list if the row is missing, or on a damaged page.
+    Return an empty list if the row is missing, or on a damaged page.
     """
     try:
         return connection.execute(_ONE, (row_id,)).fetchall()

@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 
 _MOST_MARKS = 256
 _MOST_GROUPS = 1_000
-"""Groups of entries above which the groups of dropped ledgers are forgotten."""
+"""The number of groups of entries above which the groups of dropped ledgers are forgotten."""
 ENTRY_OVERHEAD_BYTES = 200
-"""The memory of an entry beside the bytes: objects and numbers."""
+"""The bytes of memory of an entry in addition to its data: for objects and numbers."""
 
 
 class SqliteLedger(StoredLedger):
     """A ledger whose entries are in the database, and whose newest entries are also in memory.
 
-    The memory of the ledger is bounded: the end is known for every entry at first, then for every
-    second, every fourth and so on, and estimated in between.
+    The memory of the ledger is bounded: at first it stores the byte offset of every entry, later
+    only of every second entry, every fourth and so on, and estimates the offsets in between.
 
     Attributes:
         topic_id: The topic's id; 0 for a dropped ledger, whose entries are being deleted.
@@ -94,7 +94,7 @@ class SqliteLedger(StoredLedger):
     def bytes_before(self, number: int) -> int:
         """Return the approximate total bytes of the entries before the entry with a number.
 
-        Exact behind all entries, and behind all stored entries.
+        The result is exact for the number after the last entry, and after the last stored entry.
         """
         if number >= self._count:
             return self.size_bytes
@@ -116,7 +116,7 @@ class SqliteLedger(StoredLedger):
         self.recent_from += entries
 
     def end_of_recent(self, first: int, max_entries: int, max_bytes: int) -> int:
-        """Return the exclusive end of a read from memory that respects both limits.
+        """Return the exclusive end, within both limits, of a read from the entries in memory.
 
         A read returns at least one entry.
         """
@@ -144,7 +144,7 @@ class RecentEntries:
         self._most_groups = _MOST_GROUPS
 
     def add(self, ledger: SqliteLedger, entries: int, size_bytes: int) -> None:
-        """Count newly stored entries, and drop the oldest entries from memory above the bound."""
+        """Count newly stored entries; above the limit, drop the oldest entries from memory."""
         if not ledger.recent:
             return  # Dropped before its entries were stored.
         cost = size_bytes + entries * ENTRY_OVERHEAD_BYTES

@@ -42,24 +42,25 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
 RECENT_BYTES = 16 * 1024 * 1024
-"""Bytes of the newest entries kept in memory, enough for consumers at the pace of producers."""
+"""The bytes of newest entries kept in memory: enough for consumers that keep up with producers."""
 IDS_AT_ONCE = 1_000
-"""Ids reserved by one write."""
+"""The number of ids that one write to the database reserves."""
 MOST_IDS = 1 << (63 - ENTRY_BITS)
-"""Most ledgers: a ledger's number is the first bits of a row's id."""
+"""The number of possible ledger numbers, which are the first bits of a row's id."""
 MAX_ENTRIES_PER_LEDGER = 50_000
 """managedLedgerMaxEntriesPerLedger of Pulsar as shipped."""
 _SPARE_BYTES = 256 * 1024 * 1024
-"""Bytes the file may have beyond twice the bound: pages are partly filled, and freed later."""
+"""The bytes by which the file may exceed twice the limit, because pages are partly filled and are
+freed later."""
 
 
 class DatabaseOptions(NamedTuple):
     """The options for opening a message database.
 
     Attributes:
-        fsync: Confirm a message only once it is on the disk.
-        skip_damaged: Skip damaged data instead of raising an error.
-        temporary: Create the database in a folder, and delete it at the end.
+        fsync: True to confirm a message only once it is on the disk.
+        skip_damaged: True to skip damaged data instead of raising an error.
+        temporary: True to create the database in a new folder, and to delete it at the end.
     """
 
     fsync: bool = False
@@ -69,9 +70,9 @@ class DatabaseOptions(NamedTuple):
 
 
 class _Catalog(NamedTuple):
-    """The rows that are read when the store is opened.
+    """The rows of the database that are read when the store is opened.
 
-    Their number does not grow with the entries.
+    Their number does not grow with the number of entries.
     """
 
     store: dict[str, str]
@@ -83,9 +84,9 @@ class SqliteMessageStore(MessageStore):
     """A store of messages and cursors in a database (``floodgateMessageStore=sqlite:///path``).
 
     Args:
-        path: The file; for a temporary database the parent folder.
-        clock: For retries on a full disk, and for closing times of ledgers.
-        bounds: Most bytes a topic, a namespace and all together may take.
+        path: The database file; for a temporary database the parent folder.
+        clock: The clock that times retries on a full disk, and the closing of ledgers.
+        bounds: The largest number of bytes for a topic, for a namespace and for the store.
         options: The options of the database.
         recent_bytes: Memory for the newest entries of all topics.
     """
@@ -246,7 +247,7 @@ class SqliteMessageStore(MessageStore):
         await self._parts.writer.flushed()
 
     def next_id(self) -> int:
-        """Return a new unique id.
+        """Return a new number, for example for a ledger; each number is higher than all before.
 
         Raises:
             MessageStoreError: The store accepts no writes, or all numbers are used.
@@ -287,7 +288,7 @@ class SqliteMessageStore(MessageStore):
     async def unopened_ledger(self, name: str) -> ManagedLedger | None:
         """Return the stored ledger of a topic that is not open.
 
-        None if the topic is open, or has no stored entries.
+        Return None if the topic is open, or has no stored entries.
 
         Raises:
             MessageStoreError: The ledger cannot be read.

@@ -30,33 +30,34 @@ logger = logging.getLogger(__name__)
 
 ENTRIES_A_TRANSACTION = 2_000
 BYTES_A_TRANSACTION = 1024 * 1024
-"""Most bytes and entries of a transaction: confirmable in one turn, within the disk reserve."""
+"""The most entries and bytes of a transaction: one loop turn can confirm them, and they fit into
+the disk reserve."""
 RETRY_SECONDS = 0.5
-"""The delay before a held-up transaction is retried."""
+"""The delay in seconds before a held-up transaction is retried."""
 
 
 class DatabaseWriter:
     """A writer that stores batches one by one; writes made meanwhile form the next batch.
 
     A full disk holds up the current batch and all later entries until space is free: no entry is
-    confirmed or lost. Meanwhile cursors are stored and dropped ledgers deleted, with the space
-    reserved by entries. A database lock of another process holds up all writes. Any other error
-    ends all writing until the broker restarts.
+    confirmed or lost. Meanwhile the writer stores cursors and deletes dropped ledgers, for which
+    entries have left a reserve of disk space. A database lock of another process holds up all
+    writes. Any other error ends all writing until the broker restarts.
 
-    Bound: unconfirmed entries are bounded by publishing (maxPendingPublishRequests...,
-    maxMessagePublishBufferSizeInMB); of a small state only the newest version waits.
+    Bound: publishing limits the unconfirmed entries (maxPendingPublishRequests...,
+    maxMessagePublishBufferSizeInMB); of each cursor or property only the newest version waits.
 
     Args:
         file: The database.
         connection: The writing connection; closed at the end.
         recent: Receives the stored entries.
-        clock: For retries on a full disk.
+        clock: The clock that times retries on a full disk.
         dropped: Ledgers with entries still to be deleted.
         on_full: Called at each attempt on a full disk, to drop unneeded messages.
 
     Attributes:
         figures: The write statistics.
-        held_up_by: The reason of a hold-up; None while writing.
+        held_up_by: The reason why writing is held up; None if it is not.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class DatabaseWriter:
     # -- on the event loop --------------------------------------------------------------------
 
     def batch(self) -> Batch:
-        """Return the batch that collects the writes of the current turn.
+        """Return the batch that collects the writes of the current event-loop turn.
 
         Raises:
             MessageStoreError: The writer has failed or is closed.
@@ -209,7 +210,7 @@ class DatabaseWriter:
             logger.exception("a callback of the message database %s failed", self._file.path)
 
     def _hold_up(self, reason: str) -> None:
-        """Pause writing for a while, and log the reason."""
+        """Stop writing until a later retry, and log the reason."""
         error = MessageStoreError(reason)
         if self.held_up_by is None:
             logger.warning("%s", error)
@@ -224,7 +225,7 @@ class DatabaseWriter:
             self._retry = self._clock.call_at(self._clock.now() + RETRY_SECONDS, self._write_again)
 
     def _write_again(self) -> None:
-        """Retry the batch that failed, after the statements that free disk space."""
+        """Retry the failed batch, after executing the statements that free disk space."""
         self._retry = None
         assert self._written is not None  # Held up, therefore not None.
         if self._written.entries:
@@ -242,7 +243,7 @@ class DatabaseWriter:
         self._give_up(self._error)
 
     def _give_up(self, error: MessageStoreError) -> None:
-        """Report a failure to all topics and callers that wait for writes."""
+        """Report a failure of writing to all topics and callers that wait for writes."""
         self._error = self._error or error
         batches = self._unwritten
         self._written, self._ahead, self._next = None, Batch(), Batch()

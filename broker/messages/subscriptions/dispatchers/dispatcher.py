@@ -1,4 +1,4 @@
-"""The common base of dispatchers, which decides when they run and reads entries."""
+"""The common base class of dispatchers, which decides when they run and reads entries."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 READ_ENTRIES = 100
-"""Most entries of one read (dispatcherMaxReadBatchSize)."""
+"""The largest number of entries of one read (dispatcherMaxReadBatchSize)."""
 READ_BYTES = 5 * 1024 * 1024
-"""Most bytes of one read (dispatcherMaxReadSizeBytes)."""
+"""The largest number of bytes of one read (dispatcherMaxReadSizeBytes)."""
 FETCH_BYTES = 1024 * 1024
-"""Most bytes of one fetch from the store, except for a single larger entry."""
+"""The largest number of bytes of one fetch from the store, except for a single larger entry."""
 ENTRIES_A_TURN = 300
-"""Entries delivered before other topics run."""
+"""The number of entries that a dispatcher delivers before other topics' dispatchers run."""
 READ_AGAIN_SECONDS = 1.0
 """The delay before a failed read or delivery is retried."""
 TOLD_A_STEP = 500
-"""Consumers notified in one step."""
+"""The number of consumers notified in one step."""
 _CANNOT_DELIVER = "messages of %s of %s cannot be delivered"
 Place: TypeAlias = tuple[int, int]
 """A position of a pending message: a plain tuple, ignored by the garbage collector.
@@ -43,18 +43,19 @@ Place: TypeAlias = tuple[int, int]
 A million Position objects would prolong each collection, blocking the event loop.
 """
 BYTES_AS_AN_ENTRY = 16_384
-"""Bytes that take as long to send as a small entry."""
+"""The number of bytes that take as long to send as a small entry."""
 
 
 class Dispatcher(ABC):
-    """The common base of dispatchers, which deliver a subscription's entries to its consumers.
+    """The common base class of dispatchers, which deliver a subscription's entries to consumers.
 
-    Runs when delivery may be possible: new entries, new permits, a timer. Each obstacle wakes the
-    dispatcher when it ends: a full connection wakes it once writable again.
+    A dispatcher runs when delivery may have become possible: for new entries, for new permits, or
+    at a timer. Each obstacle wakes the dispatcher when it ends: a connection that was full wakes it
+    once writable again.
 
     Attributes:
         consumers: The connected consumers.
-        tells_waits: Statistics include each consumer's reason for waiting.
+        tells_waits: True if statistics include the reason why each consumer waits.
 
     Args:
         subscription: The subscription.
@@ -87,7 +88,7 @@ class Dispatcher(ABC):
         self._run_later()
 
     def _run_later(self) -> None:
-        """Schedule a run, taking turns with all dispatchers; repeated requests cause one run."""
+        """Queue a run behind those of other dispatchers; several requests cause one run."""
         if not self._is_due:
             self._is_due = True
             self._topic.turns.later(self._run_due)
@@ -97,7 +98,7 @@ class Dispatcher(ABC):
         self.run()
 
     def run(self) -> None:
-        """Deliver as many entries as possible now; continue in another turn if more remain."""
+        """Deliver as many entries as possible now; continue in another loop turn if more remain."""
         if not self.consumers or self._read_timer is not None or self._fetching is not None:
             return
         try:
@@ -119,7 +120,7 @@ class Dispatcher(ABC):
     def _read(self, first: Position, most: int) -> list[Entry] | None:
         """Return entries, starting at a position; None while they are fetched from the store.
 
-        The end of the fetch wakes the dispatcher.
+        When the fetch ends, it wakes the dispatcher.
         """
         first = self._ledger.following(Position(first.ledger_id, first.entry_id - 1))
         if self._asked == first:
@@ -140,7 +141,7 @@ class Dispatcher(ABC):
     ) -> tuple[Sequence[Position], list[Entry]] | None:
         """Return the first of the given positions, with the entries that are still stored there.
 
-        None while fetching, which wakes the dispatcher.
+        Return None while the entries are fetched; the end of the fetch wakes the dispatcher.
         """
         asked = self._asked
         if isinstance(asked, frozenset) and positions and positions[0] in asked:
@@ -156,7 +157,7 @@ class Dispatcher(ABC):
         return positions, read
 
     def _fetched_at_once(self) -> int:
-        """Return how many entries of average size fit into FETCH_BYTES; at least one."""
+        """Return the number of entries of average size that fit into FETCH_BYTES; at least 1."""
         ledger = self._ledger
         entries = ledger.count(EARLIEST, ledger.last_confirmed)
         return max(1, FETCH_BYTES * entries // max(1, ledger.size_bytes))
@@ -192,7 +193,7 @@ class Dispatcher(ABC):
         self._fetched, self._asked = [], None
 
     def _begin_anew(self) -> None:
-        """Close the consumers; they reconnect, and undelivered entries are read again."""
+        """Close the consumers, which then reconnect; undelivered entries are read again."""
         self._read_timer = None
         if self.consumers:
             self.consumers[0].subscription.close_consumers()
@@ -212,12 +213,12 @@ class Dispatcher(ABC):
 
     @staticmethod
     def _work_of(entries: list[Entry]) -> int:
-        """Return how many small entries take as long to send as the given entries."""
+        """Return the number of small entries that take as long to send as the given entries."""
         return len(entries) + sum(len(entry.data) for entry in entries) // BYTES_AS_AN_ENTRY
 
     @abstractmethod
     def _deliver(self, most: int) -> int:
-        """Deliver at most about ``most`` entries; return how many were processed."""
+        """Deliver about ``most`` entries or fewer; return the number of processed entries."""
 
     def _call_when_writable(self, consumers: Iterable[Consumer]) -> None:
         for consumer in consumers:
@@ -232,10 +233,10 @@ class Dispatcher(ABC):
             self._waiting_for = min(READ_ENTRIES, entries)
 
     def _end_wait(self, entries: int) -> int:
-        """Return how many entries to read now; an earlier ``_wait_at_end`` may limit the number.
+        """Return the number of entries to read now, which an earlier ``_wait_at_end`` may limit.
 
-        The first entry of a ledger is stored alone, and ends such a read. (Both recorded: the read
-        size decides how many batches a consumer gets beyond its permits.)
+        The first entry of a ledger is stored alone, and ends such a read. (Both are recorded: the
+        read size decides how many batches a consumer gets beyond its permits.)
         """
         waited_for, self._waiting_for = self._waiting_for, 0
         if waited_for and self._cursor.read_position.entry_id == 0:
@@ -245,7 +246,7 @@ class Dispatcher(ABC):
     # -- reasons for waiting ------------------------------------------------------------------
 
     def waits(self, consumer: Consumer) -> Waits | None:
-        """Return why a consumer receives no message now; None if it is about to receive one."""
+        """Return the reason why a consumer receives no message now; None if it soon gets one."""
         if (own := consumer.waits) is not None:
             return own
         if self._read_timer is not None or self._fetching is not None:
@@ -254,7 +255,7 @@ class Dispatcher(ABC):
         return Waits.RATE if reason is None and self._rate_timer is not None else reason
 
     def _waits_for_entries(self, _: Consumer) -> Waits | None:
-        """Return why there is no entry for a consumer that could receive one, or None."""
+        """Return the reason why a consumer with permits gets no entry; None if there is one."""
         return Waits.NOTHING_LEFT if self._cursor.at_end else None
 
     # -- rates --------------------------------------------------------------------------------
@@ -273,7 +274,7 @@ class Dispatcher(ABC):
             self.wake()
 
     def _allowed(self, entries: int) -> int:
-        """Return how many entries the dispatch rates allow now; if 0, schedule a wake-up."""
+        """Return the number of entries that dispatch rates allow now; if 0, schedule a wake-up."""
         for rate in self._rates:
             messages, size_bytes = rate.available()
             entries = min(entries, messages) if size_bytes > 0 else 0
@@ -315,7 +316,7 @@ class Dispatcher(ABC):
             self.remove(consumer)
 
     def tell(self, consumers: Iterable[Consumer], words: Callable[[Consumer], object]) -> None:
-        """Call a function for each of the consumers, in steps if they are many.
+        """Call a function for each of the given consumers, in steps if there are many.
 
         Consumers that are removed meanwhile are skipped.
         """
@@ -339,7 +340,7 @@ class Dispatcher(ABC):
     def redeliver(
         self, consumer: Consumer, positions: Iterable[Place] | None, *, more: bool = False
     ) -> None:
-        """Redeliver a consumer's entries at the given positions, or all its entries (None).
+        """Redeliver a consumer's entries at the given positions or, for None, all its entries.
 
         With ``more``, further entries follow before any delivery.
         """
@@ -349,7 +350,7 @@ class Dispatcher(ABC):
         """Forget the entries that the cursor has passed because of a skip, expiry or REST call.
 
         Args:
-            before: The previous mark-delete.
+            before: The previous mark-delete position.
         """
 
     @abstractmethod
@@ -362,16 +363,16 @@ class Dispatcher(ABC):
             consumer: The acknowledging consumer.
             position: The entry.
             newly: The number of newly acknowledged messages.
-            done: No message remains.
+            done: True if no message of the entry remains unacknowledged.
         """
 
     def entries_added(self) -> None:
-        """Deliver new entries, immediately if the current turn has time left."""
+        """Deliver new entries, immediately if the current event-loop turn has time left."""
         if not self._is_due and not self._topic.turns.now(self.run):
             self.wake()
 
     def close(self) -> None:
-        """Stop all timers, and all reads from the store."""
+        """Stop all timers of the dispatcher, and all its reads from the store."""
         self._forget_fetched()
         if self._rate_timer is not None:
             self._rate_timer.cancel()

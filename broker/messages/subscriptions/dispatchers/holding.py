@@ -23,9 +23,9 @@ HASH_BITS = 17
 A tuple per entry would take three times the memory, and the garbage collector's time.
 """
 HASHES = (1 << HASH_BITS) - 1
-"""Mask of the hash bits; 0 means no hash."""
+"""The mask of the key hash's bits; a hash of 0 means no hash."""
 LEAVING_A_TURN = 1_000
-"""Most entries taken back from consumers in one turn."""
+"""The largest number of entries taken back from consumers in one event-loop turn."""
 
 
 class _Leaving(NamedTuple):
@@ -46,9 +46,9 @@ class HoldingDispatcher(Dispatcher):
     """A dispatcher that knows which consumer holds each unacknowledged entry.
 
     Attributes:
-        replay: Entries that were read already, and wait for delivery or redelivery.
-        unacked: Unacknowledged messages of all consumers.
-        blocked: There are too many unacknowledged messages to read further entries.
+        replay: The queue of entries that were read already, and wait for delivery or redelivery.
+        unacked: The number of unacknowledged messages of all consumers.
+        blocked: True if there are too many unacknowledged messages to read further entries.
     """
 
     def __init__(self, subscription: AnySubscription, topic_rate: RateLimiter) -> None:
@@ -105,7 +105,7 @@ class HoldingDispatcher(Dispatcher):
     def acknowledged(
         self, consumer: Consumer, position: Position, newly: int, *, done: bool
     ) -> None:
-        """Remove acknowledged messages from their holder, even if another consumer sent the ack."""
+        """Remove acknowledged messages from their holder, even if another consumer sent the ACK."""
         if not done:
             self._acknowledged_in_part(position, newly)
         elif (number := self._holders.pop(position)) != NOTHING:
@@ -161,7 +161,7 @@ class HoldingDispatcher(Dispatcher):
     def _all_of(self, consumer: Consumer) -> Iterator[Place]:
         """Yield a consumer's pending entries until none is left.
 
-        Nothing is delivered meanwhile.
+        No entries are delivered to consumers meanwhile.
         """
         while place := consumer.pending.any_place():
             yield place
@@ -175,7 +175,7 @@ class HoldingDispatcher(Dispatcher):
         return new
 
     def _let_leave(self) -> int:
-        """Take some entries back from consumers, as queued requests demand; return how many."""
+        """Take some entries back from consumers, as queued requests demand; return their number."""
         taken = 0
         while self._leaving:
             of, positions, then = self._leaving[0]

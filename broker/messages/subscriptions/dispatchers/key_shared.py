@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 STICKY = pb.STICKY
 HASHES_A_LOOK = 1_000
-"""Most hashes of waiting messages checked to find a consumer's reason for waiting."""
+"""The largest number of waiting messages' hashes checked to find the reason why a consumer
+waits."""
 _HASH_ZERO = 1 << 16
 """Replaces the hash 0 in mode STICKY, because 0 means no hash."""
 
@@ -33,10 +34,11 @@ class KeySharedDispatcher(SharedDispatcher):
     Source: upstream PersistentStickyKeyDispatcherMultipleConsumers.
 
     Attributes:
-        mode: AUTO_SPLIT or STICKY.
-        allows_disorder: Messages of a moved key do not wait (allowOutOfOrderDelivery).
-        ring: The consumer of each hash.
-        draining: The pending messages of each hash.
+        mode: The Key_Shared mode: AUTO_SPLIT or STICKY.
+        allows_disorder: True if messages do not wait after their key has moved to another consumer
+            (allowOutOfOrderDelivery).
+        ring: The assignment of key hashes to consumers.
+        draining: The pending messages of each key hash.
     """
 
     def __init__(
@@ -102,8 +104,8 @@ class KeySharedDispatcher(SharedDispatcher):
     def _share_out(self, entries: list[Entry]) -> None:
         """Deliver each entry to the consumer of its key, or queue it until that is possible.
 
-        From one read a consumer gets as many entries as permits, batches or not, as from a real
-        broker.
+        From one read a consumer gets at most as many entries as it has permits; a batch counts as
+        one entry, as on a real broker.
         """
         room: dict[Consumer, int] = {}
         for entry in entries:
@@ -138,7 +140,7 @@ class KeySharedDispatcher(SharedDispatcher):
         """Add a consumer of the same Key_Shared mode, which takes over some of the keys.
 
         Raises:
-            RequestError: The mode differs, or the ranges are taken.
+            RequestError: The mode differs, or another consumer owns requested hash ranges.
         """
         if self.consumers:
             self._check(consumer.options.key_shared)

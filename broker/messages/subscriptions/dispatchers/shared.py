@@ -20,22 +20,23 @@ if TYPE_CHECKING:
     from limiter.clock import TimerHandle
 
 SEARCH_A_STEP = 40
-"""Waiting positions checked in the time of one delivery."""
+"""The number of waiting positions that can be checked in the time of one delivery."""
 LOOK_AGAIN_SECONDS = 5.0
-"""Most seconds before a changed wall clock affects delayed messages: timers use another clock."""
+"""The largest number of seconds until a changed wall clock affects delayed messages: timers use
+another clock."""
 CONSUMERS_A_STEP = 20
-"""Consumers checked for permits in the time of one delivery."""
+"""The number of consumers whose permits can be checked in the time of one delivery."""
 WORDS_A_STEP = 16
-"""Words of a batch's ack_set written in the time of one delivery."""
+"""The number of words of a batch's ack_set that can be written in the time of one delivery."""
 
 
 class SharedDispatcher(HoldingDispatcher):
-    """A dispatcher to all consumers round robin; any consumer may get a returned entry.
+    """A dispatcher that delivers round robin to all consumers; any of them may get redeliveries.
 
     Source: upstream PersistentDispatcherMultipleConsumers.
 
     Attributes:
-        delayed: Entries not yet due for delivery.
+        delayed: The entries that are not yet due for delivery.
     """
 
     def __init__(self, subscription: AnySubscription, topic_rate: RateLimiter) -> None:
@@ -89,7 +90,8 @@ class SharedDispatcher(HoldingDispatcher):
     def _waiting_entries(self, most: int) -> list[Entry] | None:
         """Return the entries at the start of the replay queue; None if the queue is empty.
 
-        May be fewer or empty, if entries are acknowledged, dropped, or being fetched.
+        The list may be shorter than requested, or empty, if entries are acknowledged, dropped, or
+        being fetched.
         """
         return self._those_left(self.replay.first(most))
 
@@ -140,7 +142,7 @@ class SharedDispatcher(HoldingDispatcher):
         return None if self.replay else self._waits_for_new(Waits.NOTHING_LEFT)
 
     def _waits_for_new(self, at_end: Waits) -> Waits | None:
-        """Return why there is no new entry; ``at_end`` if all are read and none is delayed."""
+        """Return why no new entry is delivered; ``at_end`` if all are read and none is delayed."""
         if self._is_time:
             return None
         if self._cursor.at_end:
@@ -179,15 +181,15 @@ class SharedDispatcher(HoldingDispatcher):
                     break
 
     def _share_of(self, consumer: Consumer, messages: int, mean: int) -> int:
-        """Return how many entries a consumer receives before the next consumer receives any.
+        """Return the number of entries that a consumer receives before the next one gets any.
 
-        The permits are divided by the mean size of the read entries (recorded: 5 permits get
-        batches of 3, 3 and 1, not only the first two).
+        It is the number of permits divided by the mean size of the read entries (recorded: 5
+        permits get batches of 3, 3 and 1 messages, not only the first two batches).
 
         Args:
             consumer: A consumer with permits.
             messages: The messages of all remaining entries.
-            mean: The mean messages of an entry.
+            mean: The mean number of messages of an entry.
         """
         messages = min(messages, consumer.permits)
         most_unacked = self._topic.policies.max_unacked_per_consumer
@@ -198,7 +200,7 @@ class SharedDispatcher(HoldingDispatcher):
     def _in_turn(self) -> Iterator[Consumer]:
         """Yield the consumers with permits round robin, those of the highest priority level first.
 
-        Permits do not grow meanwhile: an exhausted consumer is checked once.
+        No consumer gets permits meanwhile: a consumer without permits is checked once.
         """
         if self._levels is None:
             self._levels = self._sorted()
@@ -217,7 +219,7 @@ class SharedDispatcher(HoldingDispatcher):
                     again.append(at)
 
     def _send(self, consumer: Consumer, entry: Entry, sticky_hash: int = 0) -> int:
-        """Deliver an entry to a consumer; return the number of its unacknowledged messages."""
+        """Deliver an entry's unacknowledged messages to a consumer, and return their number."""
         place, batches = (entry.ledger_id, entry.entry_id), self._cursor.batches
         words, count = None, entry.message_count
         if batches:
@@ -317,7 +319,7 @@ class SharedDispatcher(HoldingDispatcher):
     def _look(self) -> None:
         """Deliver delayed messages that are due; if none is due yet, check again later.
 
-        The wall clock, which decides, may have been set.
+        The wall clock decides, and may have been set to another time since the timer was started.
         """
         self._timer = None
         now_ms = self._topic.clock.wall_ms()

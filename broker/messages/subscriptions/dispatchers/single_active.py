@@ -36,9 +36,11 @@ _HASHES = 1 << 31
 def active_of(consumers: Sequence[Consumer], topic: TopicName) -> int:
     """Return the index of the active consumer in a non-empty list sorted by ``rank``.
 
-    Partition i of a topic goes to number i of the highest level; any other topic to the first point
-    on a ring of points, 100 for each name. With partitions the choice takes constant time: a
-    connection may leave with a thousand consumers, each causing a new choice.
+    Only consumers of the highest priority level are candidates. Partition i of a topic goes to the
+    candidate with index i, modulo their number. Any other topic goes to the owner of the first
+    point at or after the topic's hash on a ring, which has 100 points for each consumer name. The
+    choice for a partition takes constant time: a connection may close with a thousand consumers,
+    and each causes a new choice.
 
     Source: upstream AbstractDispatcherSingleActiveConsumer.pickAndScheduleActiveConsumer.
     """
@@ -64,12 +66,12 @@ def _distance(name: str, target: int) -> int:
 
 
 class SingleActiveDispatcher(Dispatcher):
-    """A dispatcher that delivers in order to one active consumer; further ones stand by.
+    """A dispatcher that delivers in order to one active consumer, while further ones stand by.
 
     Source: upstream PersistentDispatcherSingleActiveConsumer.
 
     Attributes:
-        active: The receiving consumer; None without consumers.
+        active: The consumer that receives messages; None without consumers.
     """
 
     def __init__(self, subscription: AnySubscription, topic_rate: RateLimiter) -> None:
@@ -96,7 +98,7 @@ class SingleActiveDispatcher(Dispatcher):
         return handled
 
     def waits(self, consumer: Consumer) -> Waits | None:
-        """Return why a consumer receives no message now; None if it is about to receive one."""
+        """Return the reason why a consumer receives no message now; None if it soon gets one."""
         if consumer is self.active:
             return super().waits(consumer)
         return Waits.NO_ACTIVE_CONSUMER if self.active is None else Waits.ACTIVE_CONSUMER
@@ -104,7 +106,7 @@ class SingleActiveDispatcher(Dispatcher):
     def _next_entries(self, active: Consumer) -> list[Entry] | None:
         """Return as many entries as the consumer has permits, counting a batch as one entry.
 
-        None while fetching.
+        Return None while entries are fetched from the store.
         """
         cursor, compacted = self._cursor, self._compacted()
         entries = min(READ_ENTRIES, active.permits)
@@ -121,7 +123,7 @@ class SingleActiveDispatcher(Dispatcher):
         return self._read(cursor.read_position, allowed)
 
     async def _fetch_compacted(self, most: int) -> list[Entry]:
-        """Fetch the next compacted entries; after the last of them, the topic's later entries.
+        """Fetch the next compacted entries or, after the last of them, the topic's later entries.
 
         A new compaction may replace and delete the compacted entries during a fetch.
         """
@@ -143,7 +145,7 @@ class SingleActiveDispatcher(Dispatcher):
         return await self._ledger.fetch(cursor.read_position, most, FETCH_BYTES)
 
     def _compacted(self) -> CompactedEntries | None:
-        """Return the topic's compacted entries if the active consumer reads compacted, or None."""
+        """Return the topic's compacted entries if the active consumer reads them, else None."""
         reads_it = self.active is not None and self.active.options.read_compacted
         return self._topic.compaction.compacted if reads_it else None
 
@@ -210,11 +212,11 @@ class SingleActiveDispatcher(Dispatcher):
 
 
 class FailoverDispatcher(SingleActiveDispatcher):
-    """A dispatcher to one chosen consumer, and to a successor when that consumer leaves.
+    """A dispatcher that delivers to one chosen consumer and, when that one leaves, to another.
 
-    A change is announced, and delivery starts, after a delay: many simultaneous arrivals and
-    departures cause one change. All consumers present then are notified, even if all were gone in
-    between (recorded).
+    A new choice is announced, and delivery to the new consumer starts, after a delay: many
+    simultaneous arrivals and departures cause one announcement. Then all connected consumers are
+    notified, even if all consumers had left during the delay (recorded).
     """
 
     def __init__(self, subscription: AnySubscription, topic_rate: RateLimiter) -> None:
@@ -256,8 +258,8 @@ class FailoverDispatcher(SingleActiveDispatcher):
     def remove(self, consumer: Consumer) -> None:
         """Remove a consumer, and choose the active consumer again.
 
-        Choosing takes time, and a connection may leave with a thousand consumers: without
-        partitions only the active consumer's end can change the choice.
+        Choosing takes time, and a connection may close with a thousand consumers. For a topic that
+        is not a partition, only the departure of the active consumer can change the choice.
         """
         self.consumers.remove(consumer)
         if not self.consumers:

@@ -21,8 +21,8 @@ class DrainingHash(NamedTuple):
 
     Attributes:
         sticky_hash: The hash.
-        unacked: Entries pending at the previous consumer.
-        blocked_attempts: Deliveries delayed by the draining.
+        unacked: The number of entries pending at the previous consumer.
+        blocked_attempts: The number of deliveries that the draining has delayed.
     """
 
     sticky_hash: int
@@ -104,7 +104,7 @@ class DrainingHashes(Generic[C]):
         self._cleared.pop(consumer, None)
 
     def emptied(self) -> Iterator[None]:
-        """Forget all pending entries in steps, because they are no longer needed."""
+        """Forget all pending entries in steps, because the object is no longer needed."""
         for part in (self._held, self._hashes, self._draining, self._attempts):
             while part:
                 for _ in range(min(len(part), FORGOTTEN_AT_ONCE)):
@@ -114,7 +114,7 @@ class DrainingHashes(Generic[C]):
     def of(self, consumer: C) -> Generator[None, None, list[DrainingHash]]:
         """Return the sorted hashes that drain from a consumer (drainingHashes), in steps.
 
-        Their number is drainingHashesCount, the sum of their entries drainingHashesUnackedMessages.
+        The length is drainingHashesCount; the sum of the entries is drainingHashesUnackedMessages.
         """
         found: list[DrainingHash] = []
         for some in in_parts(sorted(self._hashes.get(consumer, ()))):
@@ -127,9 +127,9 @@ class DrainingHashes(Generic[C]):
         return found
 
     def cleared_total(self, consumer: C) -> int:
-        """Return how many hashes have finished draining from a consumer.
+        """Return the number of hashes that have finished draining from a consumer.
 
-        Shown as drainingHashesClearedTotal.
+        Statistics show it as drainingHashesClearedTotal.
         """
         return self._cleared.get(consumer, 0)
 

@@ -10,11 +10,12 @@ from broker.messages.subscriptions.key_shared.ranges import MovedHashes, murmur
 HASHES = 65_535
 POINTS_PER_CONSUMER = 100
 _MOST_SINGLY = 1_000
-"""Most points removed singly from the ring of at most 65,535."""
+"""The largest number of points removed one by one from the list of at most 65,535; more are removed
+in one pass."""
 
 
 class HasName(Protocol):
-    """The attribute of a consumer that the hash ring uses."""
+    """The interface (typing Protocol) of a consumer on the hash ring: only its name."""
 
     @property
     def name(self) -> str:
@@ -32,9 +33,9 @@ class _Place(NamedTuple):
 
 
 class ConsistentHashRing(Generic[C]):
-    """A ring of points, 100 per consumer; the first point at or after a hash owns the hash.
+    """A ring with 100 points per consumer; the first point at or after a hash owns the hash.
 
-    Joining and leaving takes the same few ms with 1,000 consumers as with two.
+    Adding or removing a consumer takes the same few ms with 1,000 consumers as with two.
 
     Source: upstream ConsistentHashingStickyKeyConsumerSelector.
     """
@@ -84,7 +85,7 @@ class ConsistentHashRing(Generic[C]):
         self._gone += place.points
 
     def _forget_gone(self) -> None:
-        """Remove the points of removed consumers from the list; many are removed in one pass."""
+        """Remove the points of all removed consumers from the list of points in one pass."""
         points = self._points
         if len(self._gone) > _MOST_SINGLY:
             self._points = list(filter(self._owners.__contains__, points))

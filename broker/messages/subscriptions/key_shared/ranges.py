@@ -34,8 +34,8 @@ class MovedHashes(NamedTuple, Generic[C]):
     Attributes:
         first: The lowest hash.
         last: The highest hash.
-        source: The previous consumer; None if free before.
-        target: The new consumer; None if free now.
+        source: The previous consumer; None if the hashes were free before.
+        target: The new consumer; None if the hashes are free now.
     """
 
     first: int
@@ -46,7 +46,7 @@ class MovedHashes(NamedTuple, Generic[C]):
 
 HASHES = 65_536
 MOST_RANGES = 4_096
-"""Most ranges of a consumer: more would block the event loop."""
+"""The largest number of hash ranges of a consumer; more would block the event loop."""
 
 
 class FixedRanges(Generic[C]):
@@ -73,7 +73,8 @@ class FixedRanges(Generic[C]):
         """Assign the requested hash ranges, both ends included, to a consumer; return the ranges.
 
         Raises:
-            RequestError: No ranges, too many ranges, or a conflict; the state is unchanged.
+            RequestError: The consumer requests no ranges, too many, or ranges that another consumer
+                owns; the state is unchanged.
         """
         self._forget_those_left()
         if not ranges:
@@ -115,7 +116,7 @@ class FixedRanges(Generic[C]):
         return list(self._of.get(consumer, ()))
 
     def conflicting(self, meta: pb.KeySharedMeta) -> C | None:
-        """Return a consumer that owns hashes which a new consumer requests for itself, or None."""
+        """Return a consumer that owns hashes which a new consumer requests, or None."""
         if meta.keySharedMode != pb.STICKY:
             return None
         self._forget_those_left()
@@ -206,7 +207,7 @@ class HalvedRanges(Generic[C]):
         return below + 1 if below else 0
 
     def remove(self, consumer: C) -> None:
-        """Join a removed consumer's range to the next range above, or the highest to that below."""
+        """Add a removed consumer's range to the next range above, or the highest to that below."""
         last = self._last_of.pop(consumer, None)
         if last is None:
             return

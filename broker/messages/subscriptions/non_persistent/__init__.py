@@ -1,1 +1,1 @@
-"""Subscriptions of non-persistent topics, which drop messages without a ready consumer."""
+"""Subscriptions of non-persistent topics, which drop messages if no consumer has permits."""

@@ -22,7 +22,9 @@ SubType = pb.CommandSubscribe.SubType
 
 
 class DirectDispatcher(ABC):
-    """The base of all choices of a consumer for an entry (upstream: NonPersistentDispatcher).
+    """The base class of objects that choose one consumer of a subscription for each entry.
+
+    Upstream's class is NonPersistentDispatcher.
 
     Attributes:
         consumers: The connected consumers.
@@ -49,13 +51,13 @@ class DirectDispatcher(ABC):
 
 
 class DirectSingleActive(DirectDispatcher):
-    """The choice in an Exclusive subscription: the only consumer, while it has permits."""
+    """Chooses the only consumer of an Exclusive subscription, while the consumer has permits."""
 
     def add(self, consumer: Consumer) -> None:
         """Add the subscription's only consumer.
 
         Raises:
-            RequestError: A consumer is connected.
+            RequestError: A consumer is connected already.
         """
         if self.consumers:
             raise RequestError(pb.ConsumerBusy, "Exclusive consumer is already connected")
@@ -67,11 +69,10 @@ class DirectSingleActive(DirectDispatcher):
 
 
 class DirectFailover(DirectDispatcher):
-    """The choice in a Failover subscription: the active consumer, while it has permits.
+    """Chooses the active consumer of a Failover subscription, while the consumer has permits.
 
-    A new active consumer receives entries immediately, and is not notified.
-
-    Only an arriving standby consumer is notified (recorded).
+    A new active consumer receives entries immediately, and is not notified. Only an arriving
+    standby consumer is notified (recorded).
     """
 
     def __init__(self, topic: TopicName) -> None:
@@ -106,7 +107,7 @@ class DirectFailover(DirectDispatcher):
 
 
 class DirectShared(DirectDispatcher):
-    """The choice in a Shared subscription: the next consumer that has permits.
+    """Chooses the next consumer of a Shared subscription that has permits.
 
     Consumers of higher priority levels come first.
     """
@@ -146,9 +147,9 @@ class DirectShared(DirectDispatcher):
 
 
 class DirectKeyShared(DirectDispatcher):
-    """The choice in a Key_Shared subscription: the owner of the entry's key, if it has permits.
+    """Chooses the owner of the entry's key in a Key_Shared subscription, if it has permits.
 
-    Otherwise the entry is lost.
+    If the owner has no permits, the entry is lost.
     """
 
     def __init__(self, meta: pb.KeySharedMeta, rules: SubscriptionRules) -> None:
@@ -160,7 +161,7 @@ class DirectKeyShared(DirectDispatcher):
         """Add a consumer of the same Key_Shared mode, and assign keys to it.
 
         Raises:
-            RequestError: The mode differs, or the ranges are taken.
+            RequestError: The mode differs, or another consumer owns requested hash ranges.
         """
         check_mode(self._mode, consumer.options.key_shared.keySharedMode)
         consumer.take_hashes(self.ring)

@@ -44,7 +44,7 @@ class NonPersistentSubscription(AnySubscription):
         durable: Always False: unreceived messages are lost.
         cursor, topic: Commands of consumers check the topic's domain before using more than these
             stubs offer.
-        messages_dropped: Messages without a ready consumer.
+        messages_dropped: The number of messages dropped because no consumer had permits.
     """
 
     durable = False
@@ -173,7 +173,7 @@ class NonPersistentSubscriptions(SubscriptionsByName[NonPersistentSubscription])
         return found
 
     def has_consumers(self, subscription: NonPersistentSubscription) -> None:
-        """Start delivering to a subscription, which has its first consumer."""
+        """Start delivering to a subscription, because its first consumer has connected."""
         if subscription.name not in self._by_name:
             self._is_back(subscription)
             self._by_name[subscription.name] = subscription

@@ -196,7 +196,7 @@ async def test_the_lookup_of_the_last_message_and_its_seek_share_the_operation_t
     hold.set()
     await settle()
     broker.clock.advance(10)
-    with pytest.raises(Timeout, match="was not set to its last message"):
+    with pytest.raises(Timeout, match="was not moved to its last message"):
         await asking
 
 

@@ -49,7 +49,7 @@ def test_an_unknown_malformed_or_repeated_client_family_is_refused(
 def test_exactly_one_existing_source_of_topics_is_required(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="say whose topics"):
         advise()
-    with pytest.raises(UsageError, match="two places of topics"):
+    with pytest.raises(UsageError, match="both name the topics"):
         advise(topics=topics_file(tmp_path), admin_url="http://127.0.0.1:1")
     with pytest.raises(UsageError, match=r"--topics .*nowhere\.txt does not exist"):
         advise(topics=tmp_path / "nowhere.txt")

@@ -34,7 +34,7 @@ def test_times_at_the_beginning_of_lines_count_from_the_first(
         ("# nothing\n", r"a\.log has no moment"),
         (
             "# epoch\n3\n1700000000 a\n",
-            r"a\.log, line 3: this moment is 1,699,999,997 s behind the first, of line 2: a "
+            r"a\.log, line 3: this moment is 1,699,999,997 s after the first, of line 2: a "
             r"trace lasts at most 86,400 s",
         ),
     ],

@@ -121,7 +121,7 @@ def test_a_setting_changes_the_value_at_its_path(setting: str, path: tuple, valu
         ("clients.cp.count=1", "--set clients.cp.count=1: clients has no cp; did you mean cpp?"),
         ("expect.1=b", "--set expect.1=b: expect has no 1; there are 0"),
         ("seed=[", "--set seed=[: this is not YAML: "),
-        ("clients.go.name=b", "--set clients.go.name=b: a value of a list is known by its name"),
+        ("clients.go.name=b", "--set clients.go.name=b: the name of a list's value"),
     ],
 )
 def test_an_invalid_setting_is_refused_with_the_reason(setting: str, sentence: str) -> None:

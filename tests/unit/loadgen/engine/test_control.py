@@ -183,7 +183,7 @@ async def test_a_peer_without_the_secret_is_closed_and_changes_no_totals() -> No
                 assert not await reader.read()
             writer.close()
         stranger = ControlClient(0, wrong)
-        with pytest.raises(LoadgenError, match="does not let task 0 in: it has another run"):
+        with pytest.raises(LoadgenError, match="does not admit task 0: it has another run"):
             await stranger.connect()
         await stranger.close()
         async with tasks(address, 1) as (task,):

@@ -70,7 +70,7 @@ def test_the_metrics_port_serves_the_latest_totals_until_the_block_ends() -> Non
 def test_an_occupied_metrics_port_is_refused() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(UsageError, match=f"--metrics-port {port} cannot be had"):
+        with pytest.raises(UsageError, match=f"--metrics-port {port} cannot be used"):
             exported("mine", "storm", port, print).__enter__()
 
 

@@ -74,7 +74,7 @@ def test_a_part_that_cannot_be_deleted_fails_the_run(tmp_path, monkeypatch) -> N
 
 def test_missing_rows_of_a_task_fail_the_run(tmp_path: Path) -> None:
     record(tmp_path, 2)
-    with pytest.raises(LoadgenError, match=r"part-00002\.parquet is not there, and task 2"):
+    with pytest.raises(LoadgenError, match=r"part-00002\.parquet is missing, but task 2"):
         merged_files(tmp_path, range(3))
 
 

@@ -227,7 +227,7 @@ def test_a_corpus_is_not_written_over_its_own_topic_list(tmp_path: Path) -> None
     source.write_text("persistent://t/n/a\n")
     make(source, tmp_path / "out")
     (tmp_path / "link.parquet").symlink_to(tmp_path / "out" / "part-00000.parquet")
-    with pytest.raises(UsageError, match=r"--out \S+/out would take the place of \S+/link"):
+    with pytest.raises(UsageError, match=r"--out \S+/out would replace the list \S+/link"):
         make(tmp_path / "link.parquet", tmp_path / "out")
     assert (tmp_path / "out" / "part-00000.parquet").exists()
 

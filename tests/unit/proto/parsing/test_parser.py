@@ -80,7 +80,7 @@ def with_properties(number: int) -> bytes:
 def test_a_listing_request_may_have_at_most_ten_thousand_properties() -> None:
     most = parse_command(with_properties(10_000))
     assert len(most.getTopicsOfNamespace.properties) == 10_000
-    with pytest.raises(RemoteProtocolError, match="a listing request with 10001 properties"):
+    with pytest.raises(RemoteProtocolError, match="a listing request has 10001 properties"):
         parse_command(with_properties(10_001))
 
 

@@ -33,9 +33,9 @@ class _Number(NamedTuple):
 
     Attributes:
         path: The last segment of the REST path.
-        old: The old key of the number, outside the offload policies.
-        unset: The response for a number not set. Only a number with an empty response (None) can
-            be removed.
+        old: The key under which older versions store the number, outside the offload policies.
+        unset: The response if the number is not set. Only a number with an empty response (None)
+            can be removed.
         status: The HTTP status of a response after setting the number.
     """
 
@@ -56,7 +56,7 @@ class OffloadAdmin(PolicyResource):
     """Handlers of admin requests about offload policies."""
 
     def endpoints(self) -> Iterator[Endpoint]:
-        """Yield the endpoints declared here, then those of single numbers."""
+        """Yield the endpoints declared here, then the endpoints of single numbers."""
         yield from super().endpoints()
         needs = PolicyName.OFFLOAD
         for one in _NUMBERS:

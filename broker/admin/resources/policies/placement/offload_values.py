@@ -39,8 +39,8 @@ OLD = {
     "offload_threshold_in_seconds": SECONDS,
     "offload_deletion_lag_ms": LAG,
 }
-"""Old names of numbers, outside a new namespace's offload policies, and the names within. The next
-change moves the numbers into the offload policies."""
+"""Old keys of numbers, outside a new namespace's offload policies, and the keys inside the
+policies. The next change moves the numbers into the offload policies."""
 
 _DRIVER, _BUCKET = "managedLedgerOffloadDriver", "managedLedgerOffloadBucket"
 _EXTRA = "managedLedgerExtraConfigurations"
@@ -168,7 +168,7 @@ def merged(
     """Return the effective offload policies of a topic, or None if nothing is set.
 
     Args:
-        of_topic: The topic's own.
+        of_topic: The topic's own offload policies, if set.
         document: The policies set for the namespace.
     """
     own = of_namespace(document)

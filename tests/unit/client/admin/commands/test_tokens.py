@@ -60,7 +60,7 @@ def test_a_secret_on_the_command_line_is_refused_and_not_repeated(words: tuple[s
 @pytest.mark.parametrize(
     ("words", "said", "status"),
     [
-        (("create", "-s", "a"), "name one: --secret-key", 2),
+        (("create", "-s", "a"), "give exactly one of: --secret-key", 2),
         (("create", "-s", "a", "-sk", "file:/no/such"), "cannot be read", 1),
         (("create", "-s", "a", "-sk", "env:SHORT"), "too short", 1),
         (("create", "-s", "a", "-sk", "env:GOOD", "-e", "soon"), "is no time", 2),

@@ -1,4 +1,4 @@
-"""Objects, settings and counters shared by all watches of a broker."""
+"""Objects, settings and counters that all watches of a broker share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class WatchTotals:
-    """Counters of a broker's watches since startup.
+    """Numbers of a broker's watches, updates and retries, for the metrics.
 
     Attributes:
         watchers: Open watchers.
@@ -45,7 +45,7 @@ class WatchTotals:
 
 @dataclass(frozen=True, slots=True)
 class WatchContext:
-    """The broker's objects used by watches.
+    """The objects of the broker that its watches use.
 
     Attributes:
         answers: How responses are built, the same as for topic lists.
