@@ -22,7 +22,7 @@ from loadgen.errors import LoadgenError, UsageError
 from loadgen.places.experiment import experiment
 from loadgen.places.options import RunOptions
 from loadgen.results.results import read_run
-from loadgen.studies.advise.bounds import least_setting, splits, start
+from loadgen.studies.advise.bounds import least_setting, room_for_grants, splits, start
 from loadgen.studies.advise.goal import Outcome, outcome_of
 from loadgen.studies.advise.limits import (
     Setting,
@@ -222,6 +222,7 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
         # Slow servers justify more memory, but not any amount.
         roomy = scaled(edge, MOST_ROOM, setting)
         setting = tries.climb(setting, capped(roomy, most), tried)
+        setting = room_for_grants(question, setting)
         outcome = tries.outcome(question, setting)
         promised = not tries.misses(tried[1], setting)
         found = replace(found, setting=setting, outcome=outcome, edge=edge, promised=promised)

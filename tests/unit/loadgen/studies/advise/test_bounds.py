@@ -3,7 +3,14 @@
 import pytest
 
 from limiter.memory.size_estimate import FIRST_ESTIMATE_BYTES, estimate_topic_list_bytes
-from loadgen.studies.advise.bounds import least_limits, needed_queue, safe_limits, splits, start
+from loadgen.studies.advise.bounds import (
+    least_limits,
+    needed_queue,
+    room_for_grants,
+    safe_limits,
+    splits,
+    start,
+)
 from loadgen.studies.advise.goal import Goal
 from loadgen.studies.advise.limits import Limits, Setting
 from loadgen.studies.advise.question import NamespaceShape
@@ -50,6 +57,19 @@ def test_the_heap_fits_the_first_estimates_of_all_clients_and_the_largest_list()
     needed = 1_250 * FIRST_ESTIMATE_BYTES + 1.5 * BIG.charged_bytes
     assert safe.heap_mb == -(-needed // MB_BYTES)
     assert start(asked).broker.heap_mb == safe.heap_mb
+
+
+@pytest.mark.parametrize(
+    ("wait_millis", "accounted_mb", "direct_mb"),
+    # 48 MB hold 9.9 lists of 40,000 names; each is matched and answered in 0.68 s on a slow broker.
+    [(6_700, 512, 37), (6_800, 512, 8), (6_700, 70, 22)],
+)
+def test_direct_memory_fits_all_lists_granted_in_a_row_if_this_takes_longer_than_its_timeout(
+    wait_millis, accounted_mb, direct_mb
+) -> None:
+    asked = question(clients(100, "java-poll"), goal=Goal(accounted_mb=accounted_mb))
+    limits = Limits(heap_mb=48, direct_mb=8, direct_timeout_millis=wait_millis)
+    assert room_for_grants(asked, Setting(limits)).broker.direct_mb == direct_mb
 
 
 def test_a_search_with_a_proxy_begins_within_the_accounted_memory() -> None:
