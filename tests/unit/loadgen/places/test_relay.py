@@ -79,5 +79,5 @@ def test_a_relay_to_an_unreachable_server_closes_the_connection() -> None:
 
 
 def test_a_relay_of_a_tls_connection_is_refused() -> None:
-    with pytest.raises(UsageError, match="by TLS"):
+    with pytest.raises(UsageError, match="a TLS link"):
         Relay("pulsar+ssl://127.0.0.1:1", 1)

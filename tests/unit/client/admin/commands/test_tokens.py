@@ -62,7 +62,7 @@ def test_a_secret_on_the_command_line_is_refused_and_not_repeated(words: tuple[s
     [
         (("create", "-s", "a"), "give exactly one of: --secret-key", 2),
         (("create", "-s", "a", "-sk", "file:/no/such"), "cannot be read", 1),
-        (("create", "-s", "a", "-sk", "env:SHORT"), "too short", 1),
+        (("create", "-s", "a", "-sk", "env:SHORT"), "at least 32 bytes", 1),
         (("create", "-s", "a", "-sk", "env:GOOD", "-e", "soon"), "is no time", 2),
         (("validate", "-sk", "env:GOOD", "--stdin"), "floodgate-admin: ", 1),
         (("validate", "-sk", "env:NONE", "--stdin"), "no environment variable", 1),
