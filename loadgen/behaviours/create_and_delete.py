@@ -1,7 +1,7 @@
 """Clients that create topics through the admin REST API and delete each one later.
 
-A topic's name contains the due times of its creation and deletion, so that a watch on another task
-or host can compute the delay of a notification.
+A topic's name contains the due times of its creation and deletion, so a watch on another task or
+host can compute the delay of a notification.
 """
 
 from __future__ import annotations
@@ -45,14 +45,13 @@ class CreateAndDelete(Group):
     lifetime: Duration = 2.0
 
     def requests_each(self, seconds: float) -> float:
-        """Return an estimate of the number of requests that one client sends in ``seconds``."""
+        """Return an estimate of a client's number of requests in ``seconds``."""
         return 2 * super().requests_each(seconds)
 
     async def ready(self, me: LoadClient) -> None:
         """Connect the client before the run starts.
 
-        This also imports the REST client, because an import during the run would delay other
-        clients.
+        The REST client is imported too: an import during the run would delay other clients.
         """
         await super().ready(me)
         from client.admin import pulsar_admin  # noqa: F401 - a tenth of a second, for who needs it

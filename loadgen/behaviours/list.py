@@ -35,12 +35,12 @@ class List(Group):
     every: Moment = 0.0
 
     def requests_each(self, seconds: float) -> float:
-        """Return an estimate of the number of requests that one client sends in ``seconds``."""
+        """Return an estimate of a client's number of requests in ``seconds``."""
         return self.pipelined * super().requests_each(seconds)
 
     @property
     def lasts(self) -> bool:
-        """True if clients continue until the run ends, even after receiving their first lists."""
+        """True if clients continue until the run ends, even after the first lists."""
         return self.every > 0
 
     @property
@@ -49,7 +49,7 @@ class List(Group):
         return not self.every and not isinstance(self.arrive, Concurrency)
 
     async def client(self, me: LoadClient) -> None:
-        """List topics at each scheduled time; after its first answers the client is served."""
+        """List topics at each scheduled time; after the first answers the client is served."""
         settling: asyncio.Task[None] | None = None
         pattern = None if self.pattern is None else f"persistent://{me.namespace}/{self.pattern}"
         async for due in me.ticks(self.every):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def topic_of(namespace: str, group: str, index: int) -> str:
-    """Return the name of the topic to which one client of a publishing group publishes."""
+    """Return the topic name of one client in a publishing group."""
     return f"persistent://{namespace}/loadgen-{group}-{index}"
 
 
@@ -44,7 +44,7 @@ class Publish(Group):
     keys: Annotated[Whole, Field(ge=0, le=10_000)] = 0
 
     async def client(self, me: LoadClient) -> None:
-        """Publish a message at each scheduled time, opening the producer again if it was lost."""
+        """Publish a message at each scheduled time, opening the producer again after a loss."""
         producer = _Producer(self, me)
         number = 0
         async for due in me.ticks(self.every):
@@ -55,7 +55,7 @@ class Publish(Group):
 class _Producer:
     """The producer of one client, opened again after a loss.
 
-    Mutable state: the connection on which the producer is open.
+    Mutable state: the connection of the open producer.
     """
 
     def __init__(self, group: Publish, me: LoadClient) -> None:
@@ -67,7 +67,7 @@ class _Producer:
         self._opening: asyncio.Task[None] | None = None
 
     async def publish(self, message: Message) -> None:
-        """Send a message; open the producer first if it is not open."""
+        """Send a message; open the producer first if necessary."""
         me, group = self._me, self._group
         if self._link is None or self._link.connection is not self._on or self._on is None:
             if self._opening is None or self._opening.done():
@@ -86,7 +86,7 @@ class _Producer:
     async def _open(self) -> None:
         """Look up the topic's broker, and open a producer there.
 
-        If that fails, the messages fail too, and their rows record the failure.
+        If the producer cannot be opened, the messages fail too, and their rows record the failure.
         """
         me = self._me
         command = pb.CommandProducer(topic=self._topic, producer_id=PRODUCER_ID)

@@ -47,22 +47,22 @@ _REASONS = {
 _PREFIX = "Value error, "
 """Pydantic's name of the faults with a sentence of ours."""
 _TAGS = ("do", "kind")
-"""Keys that decide the model of a mapping, among several models."""
+"""Keys to decide the model of a mapping, among several models."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """An error in a scenario document: the path of the wrong key, and a sentence about it."""
+    """An error in a scenario document: the path of the wrong key, and a sentence on the error."""
 
     path: tuple[str | int, ...]
     sentence: str
 
 
 class DocumentError(UsageError):
-    """A scenario document has errors, so it cannot be used.
+    """A scenario document is unusable because of errors.
 
     Attributes:
-        sentences: One for each error; the first is the message of the exception.
+        sentences: A sentence for each error; the first is the message of the exception.
     """
 
     def __init__(self, sentences: Sequence[str]) -> None:
@@ -73,7 +73,7 @@ class DocumentError(UsageError):
 
 
 def document_error(tree: Written, faults: Iterable[Fault]) -> DocumentError:
-    """Return an exception that lists all errors of a document, sorted by file and line.
+    """Return an exception with all errors of a document, sorted by file and line.
 
     If the path of an error does not exist in the document, the error gets the file and line of the
     nearest existing value.
@@ -87,8 +87,8 @@ def document_error(tree: Written, faults: Iterable[Fault]) -> DocumentError:
 def located(tree: Written, path: Sequence[str | int]) -> tuple[Place, str]:
     """Return the file and line of the value at a path, and the path as text: ``clients.go.count``.
 
-    Parts that are no keys, such as pydantic's names for the branches of a union, are skipped; the
-    place is that of the last existing part.
+    Parts other than keys, such as pydantic's names for the branches of a union, are skipped; the
+    last existing part decides the place.
     """
     text, last = "", len(path) - 1
     for number, part in enumerate(path):
@@ -104,7 +104,7 @@ def located(tree: Written, path: Sequence[str | int]) -> tuple[Place, str]:
 
 
 def fault_of(error: ErrorDetails) -> Fault:
-    """Convert a pydantic error into a sentence with the path of its key."""
+    """Convert a pydantic error into a sentence with the path of the key."""
     path, kind, given = tuple(error["loc"]), error["type"], error["input"]
     context = error.get("ctx", {})
     if kind == "extra_forbidden":
@@ -134,7 +134,7 @@ def _none(given: str, expected: str) -> str:
 def _unknown_key(path: tuple[str | int, ...]) -> str:
     """Return a sentence about an unknown key.
 
-    It names the behaviours that have the key, or a similar key.
+    The sentence names the behaviours with the key, or a similar key.
     """
     key, tags = str(path[-1]), _tags_at(path[:-2])
     owners = [each.value for each in tags if key in _keys_at((*path[:-2], each.value))]
@@ -152,14 +152,14 @@ def _tags_at(path: Sequence[str | int]) -> list[_Tag]:
 
 
 class _Tag(NamedTuple):
-    """A key and value that select one of several pydantic models, such as ``do: list``."""
+    """A key and value to select a pydantic model among several, such as ``do: list``."""
 
     key: str
     value: str
 
 
 def _tag_of(model: type[BaseModel]) -> _Tag | None:
-    """Return the key and value that select this pydantic model; None if there is only one model."""
+    """Return the key and value to select a pydantic model; None if the model is the only one."""
     for key in _TAGS:
         if key in model.model_fields:
             return _Tag(key, get_args(model.model_fields[key].annotation)[0])
@@ -167,7 +167,7 @@ def _tag_of(model: type[BaseModel]) -> _Tag | None:
 
 
 def _keys_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
-    """Return the keys that a document may have for a pydantic model, each with its field."""
+    """Return the keys allowed in a document for a pydantic model, each with the field."""
     return {
         info.alias or name: info
         for name, info in model.model_fields.items()
@@ -176,9 +176,9 @@ def _keys_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
 
 
 def _models_at(path: Sequence[str | int]) -> list[type[BaseModel]]:
-    """Return the pydantic models that are possible for the value at a path.
+    """Return the possible pydantic models for the value at a path.
 
-    Pydantic puts the values of tags, such as ``list``, into its paths; they select the model.
+    Pydantic's paths contain the values of tags, such as ``list``; the tags select the model.
     """
     models: list[type[BaseModel]] = [Document]
     for part in (each for each in path if isinstance(each, str)):
@@ -193,7 +193,7 @@ def _models_at(path: Sequence[str | int]) -> list[type[BaseModel]]:
 
 
 def _keys_at(path: Sequence[str | int]) -> list[str]:
-    """Return the keys that the mapping at a path may have."""
+    """Return the allowed keys of the mapping at a path."""
     return list(dict.fromkeys(key for each in _models_at(path) for key in _keys_of(each)))
 
 

@@ -1,6 +1,6 @@
 """Reads scenario documents, which are shipped with loadgen or are the user's own files.
 
-It resolves the documents that a document extends, ``--set`` options, and files named in values.
+Reading resolves a document's extended documents, ``--set`` options, and files named in values.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,9})?(?=\s|[,;]|$)")
 
 @cache
 def shipped() -> dict[str, Path]:
-    """Return the files of the scenarios that loadgen ships, by scenario name."""
+    """Return the files of the shipped scenarios, by scenario name."""
     folder = Path(str(resources.files(__package__).joinpath("shipped")))
     return dict(sorted((file.stem, file) for file in folder.glob("*.yaml")))
 
@@ -52,7 +52,7 @@ def document_file(target: str, folder: Path | None = None) -> Path:
     """Return the path of a shipped scenario, given its name, or the path of a user's file.
 
     Raises:
-        UsageError: No scenario of that name is shipped.
+        UsageError: No scenario of the given name is shipped.
     """
     if is_file_name(target):
         return (folder or Path()) / target
@@ -69,7 +69,7 @@ def read_document(
     settings: Sequence[str] = (),
     check_expectation: CheckExpectation = lambda text, groups: None,
 ) -> Document:
-    """Read a scenario by its shipped name or its path, with all documents that it extends.
+    """Read a scenario by a shipped name or a path, with all extended documents.
 
     Args:
         target: The name or the file.
@@ -96,7 +96,7 @@ def parse_document(
     """Parse the text of a scenario document; ``file`` is its file name in error sentences.
 
     Raises:
-        UsageError: The document is invalid, or what it extends cannot be read.
+        UsageError: The document is invalid, or an extended document cannot be read.
     """
     tree = _extended(parse_tree(text, file), (file,))
     for setting in settings:
@@ -120,7 +120,7 @@ def parse_document(
 
 
 def _extended(tree: Written, chain: Sequence[Path]) -> Written:
-    """Merge a document into the document that it extends, which may extend another one."""
+    """Merge a document into the extended document, which may extend another document."""
     target = tree.value.pop("extends", None)
     name = target.plain() if target else None
     if target is None or name is None:
@@ -162,7 +162,7 @@ def _expectation_faults(tree: Written, check: CheckExpectation) -> Iterator[Faul
             yield Fault(("expect", number), f"is not possible: {error}")
 
 
-# -- files that a document names, relative to itself ----------------------------------------------
+# -- files named in a document, relative to the document ------------------------------------------
 
 
 def _read_named_files(tree: Written) -> None:
@@ -195,12 +195,12 @@ def read_service_times(file: Path) -> Written:
 
 
 def read_trace(file: Path) -> list[float]:
-    """Read the times in a log file, as ascending numbers of seconds after the earliest one.
+    """Read the times in a log file, as ascending numbers of seconds after the earliest time.
 
-    Empty lines and lines that begin with ``#`` are skipped.
+    Empty lines and lines beginning with ``#`` are skipped.
 
     Raises:
-        UsageError: The file cannot be read, contains no time, or has a line that begins without a
+        UsageError: The file cannot be read, contains no time, or has a line not beginning with a
             time.
     """
     lines = read_text("the trace", file, undecoded="replace").splitlines()

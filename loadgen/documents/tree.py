@@ -1,4 +1,4 @@
-"""YAML values that keep their file and line, merging of documents, and ``--set`` options."""
+"""YAML values with file and line, merging of documents, and ``--set`` options."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _PLAIN_WORDS = (
     ("null", r"~|null|Null|NULL|", ("~", "n", "N", "")),
     ("merge", r"<<", "<"),
 )
-"""The words that are not texts. YAML 1.1 has more: there ``010`` is 8, ``1:30`` is 90 and ``no`` is
-false. Read as texts, such words keep their author's meaning, or are refused by the key.
+"""The words that are not texts. YAML 1.1 has more: ``010`` is 8, ``1:30`` is 90, ``no`` is false.
+Read as texts, the words of YAML 1.1 keep the author's meaning, or are refused by the key.
 """
 
 _NAME = "name"
@@ -39,7 +39,7 @@ _LONGEST_SETTING = 100
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The file and line (from 1) of a value in a document, or the ``--set`` option that set it."""
+    """The file and line (from 1) of a value in a document, or the value's ``--set`` option."""
 
     file: Path | str
     line: int
@@ -49,16 +49,16 @@ class Place:
 
     @property
     def folder(self) -> Path:
-        """The folder from which relative file names in the document are resolved."""
+        """The base folder of relative file names in the document."""
         return Path() if isinstance(self.file, str) else self.file.parent
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A YAML value with its file and line: a mapping or list of such values, or a plain value.
+    """A YAML value with file and line: a mapping or list of such values, or a plain value.
 
     Attributes:
-        place: Place of the value's key or, in a list, of the value itself.
+        place: Place of the value's key or, in a list, of the value.
     """
 
     value: Any
@@ -96,7 +96,7 @@ class Written:
 
 
 def parse_tree(text: str, file: Path) -> Written:
-    """Parse the text of a scenario document into values that keep their file and line.
+    """Parse the text of a scenario document into values with file and line.
 
     Raises:
         UsageError: The text is not a YAML mapping, or has a key twice; the message names the line.
@@ -111,7 +111,7 @@ def parse_tree(text: str, file: Path) -> Written:
 
 
 def parse_values(text: str, file: Path | str) -> Written:
-    """Parse YAML text into values that keep their file and line, or their ``--set`` option.
+    """Parse YAML text into values with file and line, or with the ``--set`` option.
 
     Raises:
         UsageError: The text is not YAML, or has a key twice; the message names the line.
@@ -138,11 +138,11 @@ def parse_values(text: str, file: Path | str) -> Written:
 
 
 class _Loader(yaml.SafeLoader):
-    """A YAML loader that returns values with their file and line.
+    """A YAML loader of values with file and line.
 
     Special words of YAML 1.1, such as ``no`` and ``1:30``, are read as strings.
 
-    Mutable state: the number of nodes so far, and the mappings whose keys are checked.
+    Mutable state: the number of nodes so far, and the mappings with checked keys.
     """
 
     def __init__(self, text: str, file: Path | str) -> None:
@@ -239,7 +239,7 @@ def with_setting(tree: Written, setting: str) -> Written:
     A path names values of lists by name, or else by number from 0.
 
     Raises:
-        UsageError: The option has another form, or names an item that its list does not have.
+        UsageError: The option has another form, or names an item absent from the list.
     """
     path, equals, text = setting.partition("=")
     parts = path.removesuffix("+").strip().split(".")
@@ -270,7 +270,7 @@ def with_setting(tree: Written, setting: str) -> Written:
 
 
 def _number(rows: Sequence[Written], parts: Sequence[str], number: int, place: str) -> int:
-    """Return the index of the list item that part ``number`` of a ``--set`` path names."""
+    """Return the index of the list item named by part ``number`` of a ``--set`` path."""
     key, found = parts[number], [(each.at(_NAME), str(n)) for n, each in enumerate(rows)]
     names = [str(name.value) if name is not None else n for name, n in found]
     if key not in names:

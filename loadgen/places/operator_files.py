@@ -1,9 +1,9 @@
 """An operator's broker.conf and proxy.conf, adapted for servers on the loopback.
 
 Limits, frame sizes, watermarks and other settings of topic listings are kept. Settings that tie a
-server to its cluster are set aside: listeners and addresses, metadata store, security. The server
-reads the file itself, and overrides replace the settings set aside, so no secret in the file
-appears on a command line.
+server to a cluster are set aside: listeners and addresses, metadata store, security. The server
+reads the file, and overrides replace the settings set aside, so no secret in the file appears on a
+command line.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ _PROFILE_KEY = "floodgateProfile"
 
 
 def local_broker() -> dict[str, str]:
-    """Return the settings of every broker that a run starts, such as free loopback ports."""
+    """Return the settings of every broker started by a run, such as free loopback ports."""
     return {"brokerServicePort": "0", "metadataStoreUrl": "memory:local", **_LOOPBACK}
 
 
 def local_proxy(broker_service_url: str, broker_web_url: str) -> dict[str, str]:
-    """Return the settings of every proxy that a run starts, such as the address of its broker."""
+    """Return the settings of every proxy started by a run, such as the address of the broker."""
     return {
         "servicePort": "0",
         "brokerServiceURL": broker_service_url,
@@ -74,12 +74,12 @@ def local_proxy(broker_service_url: str, broker_web_url: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class OwnServer:
-    """A server's configuration, as the operator's file states it.
+    """A server's configuration, as stated by the operator's file.
 
     Attributes:
         role: ``broker`` or ``proxy``.
         file: The configuration file; None for Pulsar's defaults.
-        keys: The keys in the file, with their values.
+        keys: The keys in the file, with values.
         lines: The line number of each key.
     """
 
@@ -113,7 +113,7 @@ class OwnServer:
         return [key for key in said if said[key].strip() not in ("", ours.get(key, said[key]))]
 
     def checked(self) -> CheckedKeys:
-        """Check the file's values that a run uses, like the server does when it starts."""
+        """Check the file's values used by a run, like the server does when starting."""
         overridden = {*self._overridden, _PROFILE_KEY}
         return known_keys(self.role).check(
             {k: v for k, v in self.keys.items() if k not in overridden}
@@ -122,7 +122,7 @@ class OwnServer:
     def require(self, problems: Sequence[str]) -> None:
         """Raise an error if the file has problems.
 
-        Each problem is a sentence that begins with its key.
+        Each problem is a sentence that begins with the key.
 
         Raises:
             UsageError: ``problems`` is not empty; the message has the file and each problem's line.
@@ -136,7 +136,7 @@ class OwnServer:
             raise UsageError(f"--{self.role}-conf {self.file}: {'; '.join(said)}")
 
     def _without_our_keys(self) -> dict[str, str]:
-        """Return empty values for Floodgate's own keys, which profile ``pulsar`` does not have."""
+        """Return empty values for Floodgate's own keys, absent from profile ``pulsar``."""
         ours = (known.key for known in known_keys(self.role) if known.key.startswith(_OUR_PREFIX))
         return {key: "" for key in ours if key in self.keys and key != _PROFILE_KEY}
 

@@ -1,9 +1,9 @@
-"""The broker and proxy as child processes, which are started, restarted and always stopped.
+"""Starting, restarting and stopping of the broker and proxy as child processes.
 
-A server lives inside a ``with`` block. It stops at the block's end, which may be normal or caused
-by an error, by Ctrl-C or SIGTERM. With ``setpriv`` the kernel stops the server even if this process
-is killed. Servers run in sessions of their own, so that Ctrl-C in a terminal reaches only this
-process, which then stops the servers in order.
+A server lives inside a ``with`` block, and always stops at the block's end: after success, an
+error, Ctrl-C or SIGTERM. With ``setpriv`` the kernel stops the server even if the parent process is
+killed. Servers run in separate sessions, so that Ctrl-C in a terminal reaches only the parent
+process; the parent then stops the servers in order.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ _READY_LINE = re.compile(r"^READY (broker|proxy) (pulsar(?:\+ssl)?://\S+) (https
 
 @dataclass(frozen=True)
 class ServerLaunch:
-    """The parts of a command that starts a server: module, settings, arguments and log file.
+    """The parts of a server's command: module, settings, arguments and log file.
 
     Attributes:
         module: ``broker`` or ``proxy``.
         settings: Configuration keys, each passed as ``--set key=value``.
         arguments: Further arguments of the command line.
-        log: The file to which the server's standard error is written.
+        log: The file for the server's standard error.
     """
 
     module: str
@@ -59,7 +59,7 @@ class ServerLaunch:
     arguments: Sequence[str] = ()
 
     def command(self) -> list[str]:
-        """Return the command line that starts the server."""
+        """Return the command line for starting the server."""
         sets = [
             part for key, value in self.settings.items() for part in ("--set", f"{key}={value}")
         ]
@@ -68,7 +68,7 @@ class ServerLaunch:
 
 @dataclass(frozen=True)
 class ServerProcess:
-    """A running server that is ready for clients."""
+    """A running server, ready for clients."""
 
     module: str
     pid: int
@@ -79,7 +79,7 @@ class ServerProcess:
 class ServerStartError(LoadgenError):
     """A broker or proxy process did not start.
 
-    The message has the sentences that the server printed, or the end of its log.
+    The message has the sentences printed by the server, or the end of the server's log.
     """
 
 
@@ -126,7 +126,7 @@ def _interrupt(number: int, frame: object) -> NoReturn:
 def start(launch: ServerLaunch, log: int) -> subprocess.Popen[bytes]:
     """Start a server process; the caller has to stop it.
 
-    ``log`` is the file descriptor to which the server writes its standard error.
+    ``log`` is the file descriptor for the server's standard error.
     """
     # The kernel ends the server when this process is killed.
     setpriv = shutil.which("setpriv")
@@ -144,7 +144,7 @@ def start(launch: ServerLaunch, log: int) -> subprocess.Popen[bytes]:
 def await_ready(
     process: subprocess.Popen[bytes], launch: ServerLaunch, seconds: float
 ) -> ServerProcess:
-    """Wait until a server prints that it is ready, and parse the addresses in that line.
+    """Wait for a server's line about being ready, and parse the addresses in the line.
 
     Raises:
         ServerStartError: The server ended, or timed out, before it was ready.
@@ -163,7 +163,7 @@ def await_ready(
 def _start_error(
     process: subprocess.Popen[bytes], launch: ServerLaunch, line: str, seconds: float
 ) -> str:
-    """Return the reason why a server did not start: its own sentences, or the end of its log."""
+    """Return the reason why a server did not start: the server's sentences, or the log's end."""
     with suppress(subprocess.TimeoutExpired):
         process.wait(0 if line else 1)
     status = process.returncode
@@ -187,7 +187,7 @@ def log_tail(path: Path) -> str:
 
 
 def _last_sentences(path: Path) -> list[str]:
-    """Return the lines after the last record in a log; empty if they are a stack trace.
+    """Return the lines after the last record in a log; empty for a stack trace.
 
     The server prints such lines on usage errors (server.command_line).
     """
@@ -196,12 +196,12 @@ def _last_sentences(path: Path) -> list[str]:
 
 
 class RestartableServer:
-    """A server process that can be restarted on the same ports.
+    """A server process with restarts on the same ports.
 
-    Mutable state: the server process, which a restart replaces.
+    Mutable state: the server process, replaced by a restart.
 
     Attributes:
-        server: Process id and addresses of the server, once it is ready.
+        server: Process id and addresses of the server, once ready.
     """
 
     server: ServerProcess
@@ -228,7 +228,7 @@ class RestartableServer:
         """Kill the server, start a new process on the same ports, and return once it is ready.
 
         Args:
-            away: Called after the kill; it returns when the new process is to be started.
+            away: Called after the kill; returns when the new process is to be started.
 
         Raises:
             ServerStartError: The server did not become ready again.
@@ -248,7 +248,7 @@ class RestartableServer:
         self._end(signal.SIGCONT)  # A paused process would not end.
 
     def close(self) -> None:
-        """Stop the server for good: it cannot be restarted afterwards."""
+        """Stop the server for good: no restart is possible afterwards."""
         self.stop()
         self._thread.shutdown()
         self.stop()  # An interrupted start has a process by now.

@@ -1,4 +1,4 @@
-"""Execution of the shocks that a scenario plans during the run, such as restarts of servers."""
+"""Execution of a scenario's planned shocks during the run, such as restarts of servers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from loadgen.places.sampling import ServerWatch
 
 NO_CLIENT = -1
-"""The client number in the rows of events that concern no client."""
+"""The client number in the rows of events without a client."""
 _ADMIN_SECONDS = 10.0
 
 
@@ -35,9 +35,9 @@ class Shocks:
 
     Args:
         shocks: The planned shocks, in any order.
-        servers: The servers that the run started; None if the servers ran before.
+        servers: The servers started by the run; None if the servers ran before.
         relay: The link to the service URL, for shocks of the link.
-        admin_url: The URL of the web port at which configuration keys are changed.
+        admin_url: The URL of the web port for changes of configuration keys.
         watch: Notified when a server has a new process.
     """
 
@@ -76,10 +76,10 @@ class Shocks:
     def happened(self, *, interrupted: bool) -> list[dict[str, Any]]:
         """Return each performed shock with its start and end, in seconds since the run's start.
 
-        It is called after the ``with`` block.
+        Called after the ``with`` block.
 
         Args:
-            interrupted: Whether the run ended early, so that later shocks did not happen.
+            interrupted: Whether the run ended early, before later shocks.
 
         Raises:
             LoadgenError: A server did not become ready again, or the run was over before a shock.
@@ -91,7 +91,7 @@ class Shocks:
         return [each for each in found if each is not None]
 
     def _perform(self, shock: Shock, t0_epoch_seconds: float) -> dict[str, Any] | None:
-        """Wait for a shock's moment, perform it and describe it; None if the run ended before."""
+        """Wait for a shock's moment, perform and describe it; None if the run ended before."""
         if self._over.wait(max(0.0, t0_epoch_seconds + shock.at - time.time())):
             return None
         begun = time.time()
@@ -116,7 +116,7 @@ class Shocks:
             getattr(server, shock.kind)(*([partial(self._over.wait, away)] if away else []))
             self._watch.restarted(shock.role, server.server.pid)
             return server.go_on if shock.pause else None
-        return None  # The tasks themselves drop a group's connections.
+        return None  # The tasks drop a group's connections.
 
 
 def told(shock: Shock, at: float, ready_seconds: float) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def told(shock: Shock, at: float, ready_seconds: float) -> dict[str, Any]:
 
 
 def too_early(shock: Shock) -> str:
-    """Return the error sentence for a run that ended before one of its shocks."""
+    """Return the error sentence for a run that ended before a shock."""
     return (
         f"the run was over before its shock, {shock.words} (at {shock.at:g} s): make it longer, "
         "or the shock earlier"
@@ -133,7 +133,7 @@ def too_early(shock: Shock) -> str:
 
 
 def require_own(shocks: Sequence[Shock], admin_url: str) -> None:
-    """Refuse shocks of servers that the run does not start itself.
+    """Refuse shocks of servers not started by the run.
 
     Raises:
         UsageError: Such a shock exists, or a change of a configuration key has no ``--admin-url``.

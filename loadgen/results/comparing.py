@@ -1,7 +1,7 @@
 """Comparison of repeated runs: which figures differ significantly, and which agree.
 
-If no difference can be shown, that does not mean that two sides agree. They agree if the 90 %
-interval of their distance (two one-sided tests at 5 %) lies within a margin, which needs five
+If no difference can be shown, the two sides do not necessarily agree. Two sides agree if the 90 %
+interval of the distance (two one-sided tests at 5 %) lies within a margin, which needs five
 repeats.
 
 Runs in virtual time are paired by seed: a run is reproducible, so two runs of a seed differ by the
@@ -55,11 +55,11 @@ _SERVER_FIGURES = {
 _OF_ITS_MAKE = ("p999", "processor time", "memory, at most", "JVM heap, at most", "unread at most")
 """Figures not judged: they depend on how a server is built, or need more requests."""
 _NOT_ASKED = ("name", "description", "repeats", "expect", "servers", "seed")
-"""Parts of a document that do not change the requests to a server."""
+"""Parts of a document without influence on the requests to a server."""
 
 
 class Word(StrEnum):
-    """Verdicts on a figure of two groups of runs: it agrees, differs, or cannot be judged."""
+    """Verdicts on a figure of two groups of runs: agrees, differs, or cannot be judged."""
 
     AGREE = "agree"
     DIFFER = "differ"
@@ -68,7 +68,7 @@ class Word(StrEnum):
 
 
 class FinishedRun(NamedTuple):
-    """The parts of a run that a comparison needs: its directory, run.json and summary."""
+    """The parts of a run needed for a comparison: directory, run.json and summary."""
 
     place: str
     run: Mapping[str, Any]
@@ -82,12 +82,12 @@ class FinishedRun(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The label that all repeats of a run share: its title or, if it has none, its name."""
+        """The common label of all repeats of a run: the title or, without a title, the name."""
         return str(self.summary["title"] or self.summary["name"])
 
     @property
     def doubt(self) -> str | None:
-        """The reason why the run's figures are unreliable; None if they are reliable."""
+        """The reason why the run's figures are unreliable; None for reliable figures."""
         verdict = self.summary["verdict"]
         return None if verdict["level"] in ("fine", "missed") else str(verdict["word"])
 
@@ -96,7 +96,7 @@ def finished_run(directory: Path) -> FinishedRun:
     """Read a run directory, and compute the run's summary from its tables.
 
     Raises:
-        RunDirectoryError: The directory is not that of a run, or not of this version.
+        RunDirectoryError: The directory is not from a run, or not of the current version.
     """
     with Results.open(directory) as results:
         summary = summary_of(results, verdict_of(results)).model_dump(mode="json")
@@ -157,10 +157,10 @@ class Row:
 
 
 class Comparison(NamedTuple):
-    """The compared groups of runs, of which the first is the baseline, and their figures.
+    """The compared groups of runs, beginning with the baseline, and the groups' figures.
 
     Attributes:
-        doubts: The runs that were left out, each with the reason.
+        doubts: The runs left out, each with the reason.
         unlike: The keys in which the runs' documents differ, if ``force`` allowed the comparison.
         paired: Whether the runs of each group are in the order of the same seeds.
     """
@@ -181,10 +181,10 @@ class Comparison(NamedTuple):
 def compare(
     runs: Sequence[FinishedRun], baseline: str | None = None, *, force: bool = False
 ) -> Comparison:
-    """Compare runs, grouped by their labels; runs with unreliable figures are left out.
+    """Compare runs, grouped by label; runs with unreliable figures are left out.
 
     Args:
-        runs: The runs, in the order of their columns.
+        runs: The runs, in the order of the columns.
         baseline: The label of the baseline, or the label's head in a column; None is the first
             run's label.
         force: Whether to compare runs of different documents, too.
@@ -239,7 +239,7 @@ def _base(labels: Sequence[str], wanted: str | None) -> str:
 
 
 def _paired(groups: Mapping[str, list[FinishedRun]]) -> dict[str, list[FinishedRun]]:
-    """Return each group's runs whose seeds all groups have, sorted by seed.
+    """Return each group's runs with seeds common to all groups, sorted by seed.
 
     The result is empty if a run has no seed, or if the groups have no seed in common.
     """
@@ -355,7 +355,7 @@ def markdown_of(comparison: Comparison) -> str:
 
 
 def _heads(labels: Sequence[str]) -> tuple[str, ...]:
-    """Split the labels of a sweep: return their common beginning and the rest of each."""
+    """Split the labels of a sweep: return the common beginning and the rest of each."""
     end = commonprefix(labels).rfind("=") + 1  # noqa: RUF071 - texts, not paths
     return labels[0][:end], *(label[end:] for label in labels)
 

@@ -1,8 +1,8 @@
 """Parsing of a scenario's expectations, such as ``list{group=steady}.response.p99 < 2s``.
 
 ``SUBJECT[{KEY=VALUE,...}].MEASURE OPERATOR VALUE``, or in short ``GROUP.OPERATION.MEASURE``, where
-``answered`` without a suffix is the share of answered requests. Every mistake is reported in one
-sentence, which quotes the expression and suggests the nearest valid name.
+``answered`` without a suffix is the share of answered requests. Every mistake is reported in a
+sentence with the expression and the nearest valid name.
 """
 
 from __future__ import annotations
@@ -36,15 +36,14 @@ SELECTORS = {key: PARTS[f"by-{key}"] for key in ("family", "group", "tenant", "n
 
 
 class Measure(NamedTuple):
-    """A measure about which expectations can be written; docs/measuring.md explains each.
+    """A measure for use in expectations; docs/measuring.md explains each measure.
 
     Attributes:
         name: The words after the dot that follows the subject; ``pN`` stands for any percentile.
         sql: SQL of the measured value, over rows ``r`` of requests, of clients, or of the query
             ``servers``; for a percentile, the name of the column.
-        limited: The name of the metric that is the server's own limit of this measure; empty if
-            none.
-        noun: What a count counts.
+        limited: The name of the metric with the server's own limit of the measure, or empty.
+        noun: The noun for the things counted.
     """
 
     name: str
@@ -75,7 +74,7 @@ _COLUMNS = {
     "rise": "max - r.first",
     "seconds": "rise",
 }
-"""The last word of a server's measure, and its column of the question about servers."""
+"""The last word of a server's measure, and the column of the question about servers."""
 
 
 def _of_server(name: str) -> Measure:
@@ -123,18 +122,18 @@ MEASURES = {
 OPERATORS: dict[str, _Compared] = {"<": lt, "<=": le, ">": gt, ">=": ge, "==": eq, "!=": ne}
 EXAMPLE = "list.response.p99 < 2s"
 LIMIT = "limit"
-"""The value that stands for the server's own limit."""
+"""The value for the server's own limit."""
 
 
 class Expectation(NamedTuple):
     """A parsed expectation of a scenario.
 
     Attributes:
-        text: The expression as the scenario has it.
+        text: The expression as written in the scenario.
         subject: An operation, ``requests``, ``clients``, ``broker`` or ``proxy``.
         value: The bound, in the unit of the measure; None means the server's own limit.
         share: The percentile as a share from 0 to 1; None for other measures.
-        selectors: Keys and values that requests or clients must have to count.
+        selectors: Keys and values required of requests or clients to count.
     """
 
     text: str
@@ -173,7 +172,7 @@ _LONGEST_QUOTE = 80
 def parse_expectations(
     texts: Iterable[str], groups: Sequence[str] | None = None
 ) -> tuple[Expectation, ...]:
-    """Parse the expectations of a scenario; an expression that is repeated is parsed once.
+    """Parse the expectations of a scenario; a repeated expression is parsed once.
 
     Args:
         texts: The expressions of the expectations.
@@ -188,11 +187,11 @@ def parse_expectations(
 def require_measured(
     expectations: Iterable[Expectation], watched: Iterable[str], operations: Iterable[str]
 ) -> None:
-    """Check, before a run, that it will measure all subjects of its expectations.
+    """Check, before a run, that the run will measure all subjects of the expectations.
 
     Raises:
-        UsageError: An expectation is about a server that is not sampled, or an operation that no
-            group performs.
+        UsageError: An expectation is about a server without samples, or an operation not performed
+            by any group.
     """
     watched, operations = set(watched), set(operations)
     for each in expectations:

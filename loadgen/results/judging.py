@@ -1,7 +1,7 @@
 """Judging of expectations: after a run from its tables, or during the run from live totals.
 
-Live totals can decide only about rates and counts of requests: requests that have ended bound them
-from one side, and requests that are still planned from the other.
+Live totals can decide only about rates and counts of requests: ended requests are a bound from one
+side, and requests still planned are a bound from the opposite side.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Judged(NamedTuple):
-    """The result of judging one expectation: whether it holds, and the measured value.
+    """The result of judging an expectation: whether the expectation holds, and the measured value.
 
     Attributes:
         value: The measured value; None without a measurement; infinite if the event never happened.
@@ -52,7 +52,7 @@ _ROWS = {
     CLIENTS: f"(SELECT *, '' AS outcome, 0 AS bytes FROM ({QUERIES['clients'].sql}))",
     **dict.fromkeys(SERVERS, _SERVERS),
 }
-"""The rows of the measures of clients and servers; all other measures are of requests."""
+"""The rows of the measures of clients and servers; all further measures are of requests."""
 
 
 def judge(expectations: Iterable[Expectation], results: Results) -> list[Judged]:
@@ -73,7 +73,7 @@ def _judged(each: Expectation, results: Results) -> Judged:
     if wanted is None:
         limit = f"SELECT max(last) FROM {_SERVERS} WHERE process = :process AND figure = :figure"
         wanted = results.value(limit, process=subject, figure=measure.limited)
-        if not wanted or not wanted > 0:  # A limit that is off is no number.
+        if not wanted or not wanted > 0:  # A disabled limit is no number.
             return Judged(each, holds=False, value=value, found=f"{found}; its limit is not known")
         found += f" of {in_words(measure.unit, wanted)}"
     return Judged(each, OPERATORS[each.operator](value, wanted), value, found)
@@ -115,7 +115,7 @@ def _value_of(each: Expectation, results: Results) -> float | None:
 def missed_early(
     expectations: Iterable[Expectation], groups: Sequence[Group], totals: Totals
 ) -> str | None:
-    """Return the first expectation that a running load can no longer meet; None if all can."""
+    """Return the first expectation out of reach for a running load; None if all can be met."""
     if not totals.started:
         return None
     return next((each.text for each in expectations if _is_hopeless(each, groups, totals)), None)
@@ -133,7 +133,7 @@ def _is_hopeless(each: Expectation, groups: Sequence[Group], totals: Totals) -> 
 
 
 def _bounds(each: Expectation, groups: Sequence[Group], totals: Totals) -> tuple[float, float]:
-    """Return the smallest and largest value that a count or share can have at the run's end."""
+    """Return the smallest and largest possible value of a count or share at the run's end."""
     wanted = LOST if each.what == "failed" else (Outcome(each.what),)
     found = Counter[str]()
     for name, count in totals.ended.items():

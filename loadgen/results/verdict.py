@@ -1,4 +1,4 @@
-"""The verdict on a run: its findings decide exit code, junit.xml, README and summary."""
+"""The verdict on a run: the findings decide exit code, junit.xml, README and summary."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Level(StrEnum):
     words: str
 
     def __new__(cls, name: str, exit_code: ExitCode, words: str) -> Self:
-        """Create a level whose value is its name, with an exit code and words."""
+        """Create a level with the name as value, an exit code and words."""
         level = str.__new__(cls, name)
         level._value_, level.exit_code, level.words = name, exit_code, words
         return level
@@ -58,7 +58,7 @@ class Finding:
     """The result of one check of a run.
 
     Attributes:
-        source: The expectation that was judged, or the name of the check.
+        source: The judged expectation, or the name of the check.
         sentence: A sentence with the result and its figures.
     """
 
@@ -127,7 +127,7 @@ def failures(fine: Sequence[bool]) -> str:
 
 
 def verdict_of(results: Results) -> Verdict:
-    """Check a run by its tables, and judge the expectations of its scenario."""
+    """Check a run by the tables, and judge the expectations of the scenario."""
     groups = [group["name"] for group in results.document.get("clients", ())]
     expectations = parse_expectations(results.document.get("expect") or (), groups or None)
     judged = judge(expectations, results)
@@ -169,7 +169,7 @@ _CHECKED = {
         "update", "change", "{clients:,} clients of {group} were not told {untold:,} changes."
     ),
 }  # fmt: skip
-"""Questions whose rows are wrong answers: the operation, a noun, and a sentence for a row."""
+"""Questions with rows of wrong answers: the operation, a noun, and a sentence for a row."""
 
 
 def _answers(results: Results) -> Iterator[Finding]:
@@ -197,10 +197,10 @@ def _answers(results: Results) -> Iterator[Finding]:
 
 
 def _books(results: Results) -> Iterator[Finding]:
-    """Yield a finding about memory that servers still account for after all clients have left.
+    """Yield a finding about memory still accounted for by servers after all clients have left.
 
-    Left out are servers that held memory for foreign clients before the run, and servers that did
-    not answer at the end.
+    Left out are servers holding memory for foreign clients before the run, and servers without an
+    answer at the end.
     """
     told = results.run.get("servers") or {}
     used = results.sql(
@@ -227,7 +227,7 @@ _FAULT = re.compile(r'fault="((?:[^"\\]|\\.)*)"')
 
 
 def _policies(results: Results) -> Iterator[Finding]:
-    """Yield a finding for each admission policy that failed, so that ``fifo`` replaced it."""
+    """Yield a finding for each failed admission policy, replaced by ``fifo``."""
     failed = results.sql(
         "SELECT DISTINCT process, metric FROM samples WHERE value > 0 AND "
         "starts_with(metric, 'floodgate_topic_list_policy_faults_total') ORDER BY ALL"
@@ -329,7 +329,7 @@ def _exceeded(found: Mapping[str, float | None]) -> str:
 def _generator(results: Results) -> Iterator[Finding]:
     """Yield a finding about whether the load generator kept its schedule.
 
-    If it did not, the run is unreliable.
+    Otherwise the run is unreliable.
     """
     found = generator_figures(results)
     limits = _exceeded(found)
@@ -350,7 +350,7 @@ _ENDS = (
 
 
 def _answered(results: Results, judged: Sequence[Judged]) -> Iterator[Finding]:
-    """Yield findings about groups of clients that got few answers or only empty lists.
+    """Yield findings about groups of clients with few answers or only empty lists.
 
     Groups whose answers are covered by an expectation are left out.
     """

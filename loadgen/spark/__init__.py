@@ -1,4 +1,4 @@
-"""Spark sessions and jobs for loadgen; it also offers the functions of loadgen.notebooks.
+"""Spark sessions and jobs for loadgen, and the functions of loadgen.notebooks.
 
 from loadgen import spark
 
@@ -18,7 +18,7 @@ __all__ = ["events", "requests", "run", "samples", "topics"]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401
-    # Imported on demand: these functions use all of loadgen, which uses this folder.
+    # Imported on demand: the functions use all of loadgen, and loadgen uses this folder.
     if name in __all__:
         return getattr(importlib.import_module(module_name("loadgen.notebooks")), name)
     raise AttributeError(name)

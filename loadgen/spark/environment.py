@@ -1,4 +1,4 @@
-"""Context managers that keep Spark from changing this process's signal handling and logging."""
+"""Context managers to keep Spark from changing the process's signal handling and logging."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 def interrupts_deferred(at_once: Callable[[], object] | None = None) -> Iterator[list[int]]:
     """Hold back Ctrl-C during a ``with`` block that must not end half done.
 
-    Yields a list to which each deferred signal is added.
+    Yields a list, which grows by each deferred signal.
 
-    ``at_once`` is called at a Ctrl-C; it may end a wait in the block.
+    ``at_once`` is called at a Ctrl-C, and may end a wait in the block.
 
-    An interrupted launch of a JVM would leave behind a JVM that does not end by itself. At the end
-    of the block the earlier signal handler is restored, whatever handler the block has set.
+    An interrupted launch of a JVM would leave behind a JVM without an end. At the end of the block
+    the earlier signal handler is restored, even if the block has set another handler.
     """
     interrupts: list[int] = []
 
@@ -42,7 +42,7 @@ def uninterrupted() -> Iterator[None]:
     """Defer a Ctrl-C to the end of a short ``with`` block, such as a call to the JVM.
 
     Raises:
-        KeyboardInterrupt: A Ctrl-C happened during the block, which was completed first.
+        KeyboardInterrupt: A Ctrl-C happened during the block; the block was completed first.
     """
     with interrupts_deferred() as interrupts:
         yield
@@ -52,9 +52,9 @@ def uninterrupted() -> Iterator[None]:
 
 @contextmanager
 def bridge_silenced() -> Iterator[None]:
-    """Suppress the stack traces that py4j logs when its connection to the JVM breaks.
+    """Suppress the stack traces logged by py4j when the connection to the JVM breaks.
 
-    Some of them go to the root logger, which would print them if it had no other handler.
+    Some traces go to the root logger, and a root logger without another handler would print them.
     """
     bridge, root = logging.getLogger("py4j"), logging.getLogger()
     silence: list[logging.Handler] = [logging.NullHandler()]

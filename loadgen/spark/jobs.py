@@ -1,4 +1,4 @@
-"""Running a Spark action in a thread, with progress; a Ctrl-C cancels it."""
+"""Running a Spark action in a thread, with progress and cancellation by Ctrl-C."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def collect_with_progress(
         session: The Spark session of the action.
         rows: The action and its preparation, for example ``frame.collect``.
         on_tasks_done: Called from this thread with the number of finished tasks.
-        on_interrupt: Called at the first Ctrl-C, which then does not cancel the action: it ends
-            early.
-        interrupts: Polled for the number of interrupts that another thread received; they count as
-            Ctrl-C.
+        on_interrupt: Called at the first Ctrl-C, which then does not cancel the action: the action
+            ends early.
+        interrupts: Polled for the number of interrupts received by another thread; each counts as
+            a Ctrl-C.
 
     Raises:
         PySparkException: The action failed.
-        KeyboardInterrupt: A Ctrl-C ended the action, which is cancelled.
+        KeyboardInterrupt: A Ctrl-C cancelled the action.
     """
     outcome: Future[list[Any]] = Future()
     group = f"loadgen-{id(outcome)}"
@@ -70,7 +70,7 @@ def collect_with_progress(
     except KeyboardInterrupt:
         # The action is awaited until it notices the cancellation.
         with interrupts_deferred(), suppress(PySparkException, Py4JError):
-            # Also a job that the action has not submitted yet; PySpark has no such method.
+            # Also a job not yet submitted by the action; PySpark has no such method.
             session.sparkContext._jsc.sc().cancelJobGroupAndFutureJobs(group)
             thread.join(_CANCEL_SECONDS)
         raise

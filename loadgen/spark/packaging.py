@@ -1,7 +1,7 @@
-"""Packing of loadgen and the packages that it needs into an archive for Spark's executors.
+"""Packing of loadgen and all needed packages into an archive for Spark's executors.
 
 Wheels with machine code cannot be sent with ``--py-files``. So the archive contains installed
-packages and a ``bin/python``, which runs the node's own Python of the same version with these
+packages and a ``bin/python``, which runs the node's own Python of the same version with the
 packages. PySpark is left out, because every executor has its own.
 """
 
@@ -56,7 +56,7 @@ def pack(archive: Path, on_files: Callable[[int], None] = lambda _: None) -> int
     """Write the archive of loadgen and its packages; return its size in bytes.
 
     Args:
-        archive: The path of a ``.tar.gz`` file; an older archive there is replaced.
+        archive: The path of a ``.tar.gz`` file; an older archive is replaced.
         on_files: Called with the number of files packed so far.
 
     Raises:
@@ -85,7 +85,7 @@ def _add(tar: tarfile.TarFile, name: str, data: bytes, mode: int = 0o644) -> Non
 
 
 def packed_files() -> dict[str, Path]:
-    """Return the files that executors need, by their paths in the archive's package folder.
+    """Return the files needed by executors, by the paths in the archive's package folder.
 
     Raises:
         LoadgenError: loadgen was not installed as a package.
@@ -95,7 +95,7 @@ def packed_files() -> dict[str, Path]:
 
 
 def _runs(entry: PurePosixPath) -> bool:
-    """Return True if a package's file is needed at run time, which tests and scripts are not."""
+    """Return True if a package's file is needed at run time, unlike tests and scripts."""
     return entry.parts[0] != ".." and not _NOT_RUN & set(entry.parts) and entry.suffix != ".pyc"
 
 
@@ -106,7 +106,7 @@ def _files_of_distributions() -> Iterator[tuple[PurePosixPath, Path]]:
 
 
 def _files_of(package: str) -> Iterator[tuple[PurePosixPath, Path]]:
-    """Yield the files of one of this project's packages, which may be installed as a link."""
+    """Yield the files of a package of the project; the package may be installed as a link."""
     found = importlib.util.find_spec(package)
     for root in (found.submodule_search_locations if found else None) or ():
         for file in Path(root).rglob("*"):
@@ -114,7 +114,7 @@ def _files_of(package: str) -> Iterator[tuple[PurePosixPath, Path]]:
 
 
 def needed_distributions() -> list[str]:
-    """Return the names of all installed packages that loadgen needs, directly or indirectly.
+    """Return the names of all installed packages needed by loadgen, directly or indirectly.
 
     Raises:
         LoadgenError: loadgen was not installed as a package.
@@ -132,8 +132,8 @@ def needed_distributions() -> list[str]:
 def _add_needed(name: str, needed: set[str]) -> None:
     """Add an installed package and its dependencies to ``needed``.
 
-    Dependencies of extras, dependencies that are not installed (such as those of other systems),
-    and packages that the archive leaves out are skipped.
+    Dependencies of extras, dependencies not installed (such as dependencies for another system),
+    and packages left out of the archive are skipped.
     """
     with suppress(metadata.PackageNotFoundError):
         wanted = metadata.requires(name) or []

@@ -1,4 +1,4 @@
-"""The configuration keys for which values are advised, and their values on broker and proxy."""
+"""The configuration keys with advised values, and the values on broker and proxy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LIST, _CHANNEL = "maxTopicListInFlight", "pulsarChannel"
 _HEAP, _DIRECT = (f"{_LIST}{kind}MemSizePermitsAcquire" for kind in ("Heap", "Direct"))
 _SWITCH = f"{_CHANNEL}PauseReceivingRequestsIfUnwritable"
 MEMORY = ("direct_mb", "heap_mb")
-"""Keys whose values the search changes; direct memory comes first, as it waits for readers."""
+"""Keys changed by the search; direct memory comes first, as it waits for readers."""
 
 WAITS = ("heap_timeout_millis", "direct_timeout_millis")
 
@@ -63,13 +63,13 @@ class Limits:
 KEYS: dict[str, str] = {each.name: each.metadata["key"] for each in fields(Limits)}
 """Fields of :class:`Limits` -> keys of broker.conf and proxy.conf."""
 TITLES = {each.name: title for each in fields(Limits) if (title := each.metadata["title"])}
-"""Advised fields of :class:`Limits` -> their names in a table."""
+"""Advised fields of :class:`Limits` -> names in a table."""
 FLOW_KEYS = frozenset(key for key in KEYS.values() if key.startswith(_CHANNEL))
-"""Keys of flow control that Floodgate's proxy has, and Pulsar's proxy has not."""
+"""Keys of flow control in Floodgate's proxy, absent from Pulsar's proxy."""
 
 
 def limits_of(keys: Mapping[str, str], *, pause: bool = False) -> Limits:
-    """Return the limits that a server's configuration keys set; keys not set have their defaults.
+    """Return the limits set by a server's configuration keys; keys not set have the defaults.
 
     Args:
         keys: The keys in the server's configuration file.
@@ -84,7 +84,7 @@ def limits_of(keys: Mapping[str, str], *, pause: bool = False) -> Limits:
 
 @dataclass(frozen=True)
 class Setting:
-    """The topic-list limits of a broker and, if clients connect through one, of a proxy.
+    """The topic-list limits of a broker and, if clients connect through a proxy, of the proxy.
 
     ``proxy`` is None if clients connect to the broker directly.
     """
@@ -93,7 +93,7 @@ class Setting:
     proxy: Limits | None = None
 
     def __str__(self) -> str:
-        """Return the servers' memory limits as text, only once if they are equal."""
+        """Return the servers' memory limits as text, only once if equal."""
         each = {server: str(self.of(server)) for server in self.servers}
         if len({*each.values()}) == 1:
             return each["broker"]
@@ -107,7 +107,7 @@ class Setting:
 
     @property
     def servers(self) -> tuple[Role, ...]:
-        """The roles of the servers, in the order in which a request passes them."""
+        """The roles of the servers, in the order in which a request passes the servers."""
         return ("broker",) if self.proxy is None else ("proxy", "broker")
 
     def keys(self) -> dict[str, dict[str, str]]:
@@ -116,17 +116,17 @@ class Setting:
 
 
 class Knob(NamedTuple):
-    """One memory limit or timeout of one server, which the search may change."""
+    """A memory limit or timeout of a server; the search may change the value."""
 
     server: Role
     name: str
 
     def value(self, setting: Setting) -> int:
-        """Return the value of this limit in a setting."""
+        """Return the value of the limit in a setting."""
         return int(getattr(setting.of(self.server), self.name))
 
     def set(self, setting: Setting, value: int) -> Setting:
-        """Return a setting in which this limit has another value."""
+        """Return a setting with another value of the limit."""
         changed: Any = {self.name: value}
         return replace(setting, **{self.server: replace(setting.of(self.server), **changed)})
 
@@ -140,7 +140,7 @@ def scaled(setting: Setting, factor: float, least: Setting) -> Setting:
 
 
 def raised(setting: Setting, factor: float, accounted_mb: int) -> Setting:
-    """Multiply all memory limits by a factor, up to the memory that the goal allows."""
+    """Multiply all memory limits by a factor, up to the memory allowed by the goal."""
     for knob in memory_knobs(setting):
         value = knob.value(setting)
         room = max(0, accounted_mb - setting.of(knob.server).accounted_mb)
@@ -149,7 +149,7 @@ def raised(setting: Setting, factor: float, accounted_mb: int) -> Setting:
 
 
 def capped(setting: Setting, most: Setting) -> Setting:
-    """Reduce the memory limits of a setting that are larger than those of ``most`` to these."""
+    """Reduce the memory limits of a setting to the limits of ``most`` where larger."""
     for knob in memory_knobs(most):
         setting = knob.set(setting, min(knob.value(setting), knob.value(most)))
     return setting
@@ -171,12 +171,12 @@ def larger_of(setting: Setting, in_force: Setting, accounted_mb: int) -> Setting
 
 
 def with_waits(setting: Setting, other: Setting) -> Setting:
-    """Return a setting whose timeouts are those of another setting."""
+    """Return a setting with the timeouts of another setting."""
     for knob in (Knob(server, name) for server in setting.servers for name in WAITS):
         setting = knob.set(setting, knob.value(other))
     return setting
 
 
 def memory_knobs(setting: Setting) -> list[Knob]:
-    """Return the memory limits that the search changes: heap and direct memory of each server."""
+    """Return the memory limits changed by the search: heap and direct memory of each server."""
     return [Knob(server, name) for server in setting.servers for name in MEMORY]
