@@ -2,11 +2,43 @@
 store.
 """
 
+from typing import Any
+
 import pytest
 
 from loadgen.documents.model import Document
 from loadgen.documents.service_times import PULSAR
 from loadgen.places.virtual import run_in_virtual_time
+
+
+def requests_of(
+    clients: dict[str, Any] | list[dict[str, Any]],
+    *,
+    topics: int = 10,
+    namespaces: int = 1,
+    profile: str = "pulsar",
+    broker: dict[str, Any] | None = None,
+    service_times: str | None = None,
+    **times: Any,
+) -> list[Any]:
+    """Run clients for 30 s against a broker with some service times; return their requests."""
+    servers = {"profile": profile, "broker": broker or {}}
+    document = Document.model_validate(
+        {
+            "name": "x",
+            "servers": {**servers, "service_times": service_times or dict(PULSAR) | times},
+            "topics": {"namespaces": namespaces, "per_namespace": topics},
+            "clients": clients if isinstance(clients, list) else [{"name": "all", **clients}],
+            "phases": {"measure": 30},
+        }
+    )
+    return run_in_virtual_time(document).rows.requests
+
+
+def last(requests: list[Any], **wanted: str) -> float:
+    """Return when the last request of a group, or of an operation, was done."""
+    ((of, value),) = wanted.items() or (("outcome", "answered"),)
+    return max(row.done or 0.0 for row in requests if getattr(row, of) == value)
 
 
 @pytest.mark.parametrize(("service_times", "stall"), [("pulsar", True), ("floodgate", False)])
@@ -18,50 +50,27 @@ def test_overlapping_first_listings_are_refused_only_with_pulsars_service_times(
         "maxTopicListInFlightHeapMemSizeMB": 1,
         "maxTopicListInFlightHeapMemSizePermitsAcquireTimeoutMillis": 1000,
     }
-    servers = {"profile": "pulsar", "broker": broker, "service_times": service_times}
-    document = Document.model_validate(
-        {
-            "name": "x",
-            "servers": servers,
-            "topics": {"namespaces": 150, "per_namespace": 200},
-            "clients": [{"name": "all", "do": "list", "count": 150}],
-            "phases": {"measure": 5},
-        }
-    )
-    run = run_in_virtual_time(document)
-    outcomes = [row.outcome for row in run.rows.requests]
-    assert len(outcomes) == 150
-    assert ("refused" in outcomes) is stall
+    of = {"namespaces": 150, "broker": broker, "service_times": service_times}
+    requests = requests_of({"do": "list", "count": 150}, topics=200, **of)
+    assert len(requests) == 150
+    assert any(row.outcome == "refused" for row in requests) is stall
 
 
 def test_the_time_of_a_lookup_does_not_depend_on_the_number_of_topics() -> None:
-    group = {"name": "all", "do": "lookup", "count": 1, "every": "100ms"}
-    servers = {"service_times": {**dict(PULSAR), "first_lookup": 0}}
+    lookups = {"do": "lookup", "count": 1, "every": "100ms"}
     slowest = []
     for topics in (10, 20_000):
-        named = {"namespaces": 1, "per_namespace": topics}
-        of_document = {"name": "x", "topics": named, "clients": [group], "servers": servers}
-        document = Document.model_validate({**of_document, "phases": {"measure": 1}})
-        run = run_in_virtual_time(document)
-        slowest.append(max((row.done or 0.0) - (row.sent or 0.0) for row in run.rows.requests))
+        requests = requests_of(lookups, topics=topics, profile="floodgate", first_lookup=0)
+        slowest.append(max((row.done or 0.0) - (row.sent or 0.0) for row in requests))
     assert slowest[0] == pytest.approx(slowest[1])
     assert slowest[1] < 0.001
 
 
 def test_the_first_lookup_of_each_namespace_takes_extra_time_once() -> None:
     # Two clients for each of five namespaces
-    group = {"name": "all", "do": "discover", "library": "java-poll", "count": 10}
-    document = Document.model_validate(
-        {
-            "name": "x",
-            "servers": {"service_times": {**dict(PULSAR), "first_lookup": 1.0}},
-            "topics": {"namespaces": 5, "per_namespace": 10},
-            "clients": [group],
-        }
-    )
-    run = run_in_virtual_time(document)
-    lookups = [row.done or 0.0 for row in run.rows.requests if row.operation == "lookup"]
-    assert 5.0 < max(lookups) < 5.1
+    clients = {"do": "discover", "library": "java-poll", "count": 10}
+    requests = requests_of(clients, namespaces=5, profile="floodgate", first_lookup=1.0)
+    assert 5.0 < last(requests, operation="lookup") < 5.1
 
 
 @pytest.mark.parametrize(("pattern", "seconds"), [(None, 1.0), ("x.*", 3.0)])
@@ -69,119 +78,52 @@ def test_without_a_wait_for_the_store_a_listing_takes_the_time_of_its_names(
     pattern, seconds
 ) -> None:
     # A broker without a measured wait, and 10 names of 100 ms, matched in 200
-    times = PULSAR.model_copy(update={"list_wait": 0.0, "list_name": 0.1, "match_name": 0.2})
-    group = {"name": "all", "do": "list", "count": 1, "pattern": pattern}
-    document = Document.model_validate(
-        {
-            "name": "x",
-            "topics": {"namespaces": 1, "per_namespace": 10},
-            "servers": {"profile": "pulsar", "service_times": times.model_dump()},
-            "clients": [group],
-        }
-    )
-    (row,) = run_in_virtual_time(document).rows.requests
-    assert row.done == pytest.approx(seconds, rel=0.02)
+    times = {"list_wait": 0.0, "list_name": 0.1, "match_name": 0.2}
+    requests = requests_of({"do": "list", "count": 1, "pattern": pattern}, **times)
+    assert last(requests) == pytest.approx(seconds, rel=0.02)
 
 
 @pytest.mark.parametrize(("profile", "seconds"), [("pulsar", 2.0), ("floodgate", 1.0)])
 def test_only_in_profile_pulsar_each_watch_matches_the_names_separately(profile, seconds) -> None:
     # Four watches of 10 names, each matched in 100 ms, by two threads
-    each = {"match_name": 0.1, "watch_name": 0.1, "threads": 2}
-    times = PULSAR.model_copy(update=each)
-    group = {"name": "all", "do": "watch", "count": 4}
-    document = Document.model_validate(
-        {
-            "name": "x",
-            "topics": {"namespaces": 1, "per_namespace": 10},
-            "servers": {"profile": profile, "service_times": times.model_dump()},
-            "clients": [group],
-            "phases": {"measure": 5},
-        }
-    )
-    rows = run_in_virtual_time(document).rows.requests
-    assert max(row.done or 0.0 for row in rows if row.operation == "watch") == pytest.approx(
-        seconds, rel=0.05
-    )
+    times = {"match_name": 0.1, "watch_name": 0.1, "threads": 2}
+    requests = requests_of({"do": "watch", "count": 4}, profile=profile, **times)
+    assert last(requests, operation="watch") == pytest.approx(seconds, rel=0.05)
 
 
 def test_simultaneous_listings_of_a_namespace_share_the_reading_of_names() -> None:
-    # Ten simultaneous lists of 10 names, each read in 100 ms
-    times = PULSAR.model_copy(update={"list_name": 0.1})
-    document = Document.model_validate(
-        {
-            "name": "x",
-            "topics": {"namespaces": 1, "per_namespace": 10},
-            "servers": {"profile": "pulsar", "service_times": times.model_dump()},
-            "clients": [{"name": "all", "do": "list", "count": 10}],
-            "phases": {"measure": 30},
-        }
-    )
-    # The first is read alone, for the list's size
-    rows = run_in_virtual_time(document).rows.requests
-    assert max(row.done or 0.0 for row in rows) < 2.1
+    # Ten simultaneous lists of 10 names, each read in 100 ms; the first is read alone, for the size
+    assert last(requests_of({"do": "list", "count": 10}, list_name=0.1)) < 2.1
 
 
 def test_answers_to_listings_are_built_separately_on_all_threads() -> None:
     # Four lists of 10 names, each answered for 50 ms a name, by two threads
-    free = {"list_wait": 0.0, "list_name": 0.0, "answer_name": 0.05, "threads": 2}
-    document = Document.model_validate(
-        {
-            "name": "x",
-            "topics": {"namespaces": 1, "per_namespace": 10},
-            "servers": {"profile": "pulsar", "service_times": dict(PULSAR) | free},
-            "clients": [{"name": "all", "do": "list", "count": 4}],
-        }
-    )
-    rows = run_in_virtual_time(document).rows.requests
+    times = {"list_wait": 0.0, "list_name": 0.0, "answer_name": 0.05, "threads": 2}
+    requests = requests_of({"do": "list", "count": 4}, **times)
     # An answer has 1,015 bytes: of ten names
-    assert sorted(row.done or 0.0 for row in rows) == pytest.approx(
-        2 * [0.51] + 2 * [1.02], rel=0.02
-    )
+    done = sorted(row.done or 0.0 for row in requests)
+    assert done == pytest.approx(2 * [0.51] + 2 * [1.02], rel=0.02)
 
 
 def test_an_answer_is_built_before_it_waits_for_direct_memory() -> None:
     # Two answers of 0.6 MB, each built in 0.6 s; 1 MB is enough for one of them.
-    free = {"list_wait": 0.0, "list_name": 0.0, "answer_name": 1e-4, "threads": 2}
+    times = {"list_wait": 0.0, "list_name": 0.0, "answer_name": 1e-4, "threads": 2}
     broker = {"maxTopicListInFlightDirectMemSizeMB": 1}
-    servers = {"profile": "pulsar", "service_times": dict(PULSAR) | free, "broker": broker}
-    document = Document.model_validate(
-        {
-            "name": "x",
-            "topics": {"namespaces": 1, "per_namespace": 6_000},
-            "servers": servers,
-            "clients": [{"name": "all", "do": "list", "count": 2}],
-        }
-    )
-    rows = run_in_virtual_time(document).rows.requests
-    assert max(row.done or 0.0 for row in rows) == pytest.approx(0.6, rel=0.1)
+    requests = requests_of({"do": "list", "count": 2}, topics=6_000, broker=broker, **times)
+    assert last(requests) == pytest.approx(0.6, rel=0.1)
 
 
-def slow_matches(groups: list[dict[str, object]]) -> dict[str, float]:
-    """Return the time of each group's last answer, with names matched in 100 ms each."""
-    each = {"match_name": 0.1, "watch_name": 0.1, "threads": 2, "list_name": 0.0}
-    document = Document.model_validate(
-        {
-            "name": "x",
-            "topics": {"namespaces": 1, "per_namespace": 10},
-            "servers": {"profile": "pulsar", "service_times": dict(PULSAR) | each},
-            "clients": groups,
-            "phases": {"measure": 30},
-        }
-    )
-    rows = run_in_virtual_time(document).rows.requests
-    return {row.group: max(r.done or 0.0 for r in rows if r.group == row.group) for row in rows}
+MATCHED = {"match_name": 0.1, "watch_name": 0.1, "threads": 2, "list_name": 0.0}
 
 
 def test_patterns_of_lists_and_watches_are_matched_in_parallel() -> None:
-    lists = {"name": "lists", "do": "list", "count": 4, "pattern": "x.*"}
-    watches = {"name": "watches", "do": "watch", "count": 4}
-    last = slow_matches([lists]) | slow_matches([watches])
-    assert last == pytest.approx({"lists": 2.0, "watches": 2.0}, rel=0.05)
+    lists = requests_of({"do": "list", "count": 4, "pattern": "x.*"}, **MATCHED)
+    watches = requests_of({"do": "watch", "count": 4}, **MATCHED)
+    assert [last(lists), last(watches)] == pytest.approx([2.0, 2.0], rel=0.05)
 
 
 def test_the_answer_to_a_listing_waits_for_the_matches_of_earlier_watches() -> None:
-    # Given eight watches, matched for four seconds by two event loops, and then a list
+    # Eight watches, matched for four seconds by two event loops, and then a list
     watches = {"name": "watches", "do": "watch", "count": 8}
     late = {"name": "late", "do": "list", "count": 1, "after": 1.0}
-    last = slow_matches([watches, late])
-    assert last["late"] == pytest.approx(4.0, rel=0.05)
+    assert last(requests_of([watches, late], **MATCHED), group="late") == pytest.approx(4, rel=0.05)
