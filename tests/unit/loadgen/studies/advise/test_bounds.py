@@ -72,6 +72,11 @@ def test_direct_memory_fits_all_lists_granted_in_a_row_if_this_takes_longer_than
     assert room_for_grants(asked, Setting(limits)).broker.direct_mb == direct_mb
 
 
+def test_direct_memory_for_empty_namespaces_stays_as_it_is() -> None:
+    asked, setting = question(shapes=(NamespaceShape("acme/none", 0, 0),)), Setting(Limits())
+    assert room_for_grants(asked, setting) == setting
+
+
 def test_a_search_with_a_proxy_begins_within_the_accounted_memory() -> None:
     asked = question(goal=Goal(accounted_mb=10), today=Setting(Limits(), Limits()))
     assert all(limits.accounted_mb <= 10 for limits in map(start(asked).of, ("proxy", "broker")))
