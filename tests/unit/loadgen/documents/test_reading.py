@@ -160,7 +160,7 @@ def test_a_trace_is_read_relative_to_the_document_that_names_the_file(tmp_path: 
         (f"{SMALL}name: a/b", ["line 2: name 'a/b': must be of letters a-z"]),
         (f"{SMALL}topics: {{of: a/b}}", ["line 2: topics.of 'a/b': must be a list"]),
         (f"{SMALL}topics: {{of: [b]}}", ["line 2: topics.of[0] 'b': must be a namespace with its"]),
-        (f"{SMALL}topics: {{corpus: x, of: [a/b]}}", ["topics is not possible: corpus and of both"]),
+        (f"{SMALL}topics: {{corpus: x, of: [a/b]}}", ["topics is not possible: corpus and of"]),
         (f"{SMALL}topics: {{namespaces: true}}", ["topics.namespaces true: must be a number or a"]),
         ("extends: strm", ["m.yaml, line 1: extends there is no scenario 'strm'; did you mean st"]),
         (
