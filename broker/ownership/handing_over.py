@@ -120,7 +120,7 @@ async def heir_at(connection: Connection, bundle: Bundle, address: str) -> str:
             if await tables.fits(connection, bundle, store):
                 return broker
             raise NotServedError(
-                f"the messages of bundle {bundle} are in another broker's database"
+                f"the messages of bundle {bundle} are in the database of its broker"
             )
     known = ", ".join(sorted(urls.any_service for urls, _ in brokers.values()))
     raise NotServedError(
