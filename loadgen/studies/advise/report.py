@@ -12,7 +12,7 @@ from pydantic_core import to_json
 from loadgen.errors import writing
 from loadgen.jvm_options import left_of
 from loadgen.results.units import markdown_table
-from loadgen.studies.advise.bounds import safe_limits
+from loadgen.studies.advise.bounds import room_for_grants, safe_limits
 from loadgen.studies.advise.goal import percent
 from loadgen.studies.advise.limits import FLOW_KEYS, KEYS, MEMORY, TITLES, Knob
 from loadgen.studies.advise.question import document_text
@@ -88,7 +88,10 @@ def _why(advice: Advice, knob: Knob, *, same: bool) -> str:
     kind = knob.name.removesuffix("_mb")
     if not safe and advice.setting.of(knob.server).accounted_mb >= question.goal.accounted_mb:
         return said("why-accounted")
-    return said(f"why-safe-{kind}") if safe else said(f"why-strains-{kind}")
+    room = room_for_grants(question, knob.set(advice.setting, 1))
+    fits_heap = kind == "direct" and knob.value(room) == knob.value(advice.setting)
+    reason = "why-grants-direct" if fits_heap else f"why-strains-{kind}"
+    return said(f"why-safe-{kind}" if safe else reason)
 
 
 def heads(advice: Advice) -> tuple[str, ...]:

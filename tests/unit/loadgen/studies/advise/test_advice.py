@@ -38,6 +38,14 @@ def test_current_limits_that_meet_the_goal_by_luck_are_raised() -> None:
     assert (advice.setting.broker.heap_mb, advice.setting.broker.direct_mb) == (8, 100)
 
 
+def test_direct_memory_for_all_lists_in_the_heap_is_advised_with_this_reason() -> None:
+    asked = question(clients(40, timeout=30), goal=GOAL, today=TIGHT)
+    advice = advise(asked, needs(60, 4))
+    assert advice.setting is not None
+    assert advice.setting.broker.direct_mb > 40
+    assert rows(advice)[1][-1] == "all lists in the heap"
+
+
 def test_current_limits_that_a_slower_broker_misses_are_called_luck_and_raised() -> None:
     def storm(asked: Question, setting: Setting) -> Outcome:
         return needs(*((20, 20) if asked.times != QUESTION.times else (5, 5)))(asked, setting)
