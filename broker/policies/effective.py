@@ -27,7 +27,7 @@ class Rate(NamedTuple):
 
 
 class QuotaAction(Enum):
-    """What happens when a backlog quota is exceeded (upstream: BacklogQuota.RetentionPolicy)."""
+    """The reaction to an exceeded backlog quota (upstream: BacklogQuota.RetentionPolicy)."""
 
     HOLD = "producer_request_hold"
     EXCEPTION = "producer_exception"
@@ -69,7 +69,7 @@ class DeleteMode(Enum):
 
 
 class InactiveTopics(NamedTuple):
-    """Whether unused topics are deleted, after which time, and on which condition.
+    """The rule for deleting unused topics: if, after which time, on which condition.
 
     Attributes:
         delete: Whether unused topics are deleted.
@@ -95,7 +95,7 @@ class AutoTopicCreation(NamedTuple):
 
 
 class Persistence(NamedTuple):
-    """How many copies of a message upstream's storage keeps; shown only, as here it keeps one."""
+    """The copies of a message in upstream's storage; shown only: here a message has one."""
 
     ensemble: int = 2
     write_quorum: int = 2

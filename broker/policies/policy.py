@@ -60,7 +60,7 @@ class PolicyName(Enum):
 
 
 class Null(Enum):
-    """What a null or missing body means in a request that sets a policy."""
+    """The meaning of a null or missing body in a request that sets a policy."""
 
     VALUE = auto()
     """The value becomes the reader's empty value: 0, or false."""

@@ -100,7 +100,7 @@ def version_of_bytes(data: bytes) -> int:
 
 
 class SchemaRules(NamedTuple):
-    """How a profile (floodgate or pulsar) checks schemas and answers requests about them.
+    """The rules by which a profile (floodgate or pulsar) checks schemas and answers requests.
 
     Attributes:
         refuses_by_name: A truncated KEY_VALUE schema is refused with a reason, like unreadable
