@@ -278,7 +278,7 @@ def _as_far_as_tried(
     assert start is not None
 
     def may_hold(setting: Setting) -> bool:
-        return all(
+        return room_for_grants(found.question, setting) == setting and all(
             not tries.known_miss(each, setting) or tries.known_miss(each, most) for each in tried
         )
 

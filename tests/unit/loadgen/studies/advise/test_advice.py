@@ -96,6 +96,22 @@ def test_limits_that_were_not_tried_in_time_do_not_count_as_meeting_the_goal() -
     assert not advice.met
 
 
+def test_a_cut_search_only_advises_direct_memory_for_all_lists_in_the_heap() -> None:
+    tried: list[Setting] = []
+
+    def storm(asked: Question, setting: Setting) -> Outcome:
+        tried.append(setting)
+        if len(tried) > 11:
+            raise OutOfTimeError
+        return needs(60, 4)(asked, setting)
+
+    advice = advise(question(clients(40, timeout=30), goal=GOAL, today=TIGHT), storm)
+    assert not advice.complete
+    assert advice.setting is not None
+    assert min(each.broker.direct_mb for each in tried[2:]) < 40 < advice.setting.broker.direct_mb
+    assert advice.met
+
+
 @pytest.mark.parametrize("slow_only", [False, True])
 def test_a_cut_search_does_not_advise_limits_that_missed_the_goal(slow_only) -> None:
     tried: list[Setting] = []
