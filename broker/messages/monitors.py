@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from broker.errors import RefusedError
 from broker.messages.backlog_quota import enforce_quota
 from broker.messages.errors import MessageStoreError
-from broker.messages.resting import kept_seconds, next_work, unused_at
+from broker.messages.resting import due_work, kept_seconds, unused_at
 from broker.messages.topic import PersistentTopic
 from broker.stores.changes import StoreError
 from limiter.clock import clock_sleep
@@ -46,6 +46,8 @@ class TopicMonitors:
         self._tasks = BackgroundTasks()
         # Topics at rest whose rates of the last period are not yet over.
         self._settling: list[Topic] = []
+        # The time of each monitor's next run, by the name of its method.
+        self._runs: dict[str, float] = {}
 
     def start(self) -> None:
         """Start all periodic work; each task first runs after its own interval."""
@@ -69,6 +71,7 @@ class TopicMonitors:
         self, seconds: Callable[[], float], work: Callable[[], Coroutine[object, object, None]]
     ) -> None:
         while True:
+            self._runs[work.__name__] = self._clock.now() + seconds()
             await clock_sleep(self._clock, seconds())
             try:
                 await work()
@@ -97,7 +100,7 @@ class TopicMonitors:
 
         Topics that then need no further periodic work are skipped from now on.
         """
-        seconds, resting = self._config.statistics_seconds, self._topics.resting
+        seconds, resting, runs = self._config.statistics_seconds, self._topics.resting, self._runs
         settling, self._settling = self._settling, []
         async for topic in in_turns(settling):
             if topic.rests:
@@ -105,7 +108,8 @@ class TopicMonitors:
         async for topic in in_turns(self._topics.resting.awake()):
             if not topic.closing:
                 topic.update_rates(seconds)
-                resting.rest(topic, next_work(topic, self._config.rollover_seconds))
+                due = due_work(topic, self._config.rollover_seconds)
+                resting.rest(topic, min(max(at, runs.get(name, at)) for name, at in due.items()))
                 if topic.rests:
                     self._settling.append(topic)
 

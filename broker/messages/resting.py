@@ -103,25 +103,36 @@ class RestingTopics:
         self._awake[topic] = None
 
 
-def next_work(topic: Topic, rollover_seconds: float) -> float:
-    """Return the earliest time at which an untouched topic may need periodic work.
+def due_work(topic: Topic, rollover_seconds: float) -> dict[str, float]:
+    """Return the earliest time at which each monitor may have work on an untouched topic.
 
-    The result is a time of the topic's clock, in seconds; a time in the past means now.
+    The keys are the names of ``TopicMonitors``' methods. The values are times of the topic's clock,
+    in seconds; a time in the past means the next run, inf means never.
 
     Args:
         topic: The topic.
         rollover_seconds: Age at which an unneeded open ledger is dropped.
     """
-    due = unused_at(topic)
+    due = {"delete_unused": unused_at(topic)}
     if isinstance(topic, PersistentTopic):
-        if topic.deduplication.unsaved or topic.compaction.is_due or exceeded_quotas(topic):
-            return -inf
-        due_ms = min(_expires_at_ms(topic), topic.unneeded_at_ms(rollover_seconds))
-        if due_ms != inf:
-            due = min(due, topic.clock.now() + (due_ms - topic.clock.wall_ms()) / 1000)
-        minutes = topic.policies.subscription_expiration_minutes
-        if minutes > 0:
-            due = min([due, *(one.unused_since + 60 * minutes for one in topic.subscriptions)])
+        policies, oldest_ms = topic.policies, _oldest_ms(topic)
+        ttl, age = policies.ttl_seconds, policies.age_quota.limit
+        at_once = {
+            "keep_sequence_ids": topic.deduplication.unsaved,
+            "compact": topic.compaction.is_due,
+            "enforce_quotas": exceeded_quotas(topic),
+        }
+        at_ms = {
+            "expire": oldest_ms + 1000 * ttl if ttl > 0 else inf,
+            "trim": topic.unneeded_at_ms(rollover_seconds),
+            "enforce_quotas": oldest_ms + 1000 * age if age >= 0 else inf,
+        }
+        ahead = topic.clock.now() - topic.clock.wall_ms() / 1000
+        due |= {name: ahead + each / 1000 for name, each in at_ms.items()}
+        due |= {name: -inf for name, is_due in at_once.items() if is_due}
+        if (minutes := policies.subscription_expiration_minutes) > 0:
+            unused = (one.unused_since for one in topic.subscriptions)
+            due["expire_subscriptions"] = min(unused, default=inf) + 60 * minutes
     return due
 
 
@@ -149,12 +160,13 @@ def kept_seconds(name: TopicName, policies: EffectivePolicies) -> float:
     return max(rule.after_seconds, 60 * minutes)
 
 
-def _expires_at_ms(topic: PersistentTopic) -> float:
-    """Return when a message's TTL or a backlog's age limit is next exceeded, in ms since 1970."""
-    ttl, age = topic.policies.ttl_seconds, topic.policies.age_quota.limit
-    bound = min(ttl if ttl > 0 else inf, age if age >= 0 else inf)
+def _oldest_ms(topic: PersistentTopic) -> float:
+    """Return the publish time of the oldest backlog message, in ms since 1970.
+
+    The result is inf without a backlog, and -inf if the message's entry is gone.
+    """
     firsts = [one.cursor.first_left for one in topic.subscriptions if one.cursor.backlog]
-    if bound == inf or not firsts:
+    if not firsts:
         return inf
     oldest = topic.ledger.digest(min(firsts))
-    return -inf if oldest is None else oldest.publish_time + 1000 * bound
+    return -inf if oldest is None else oldest.publish_time

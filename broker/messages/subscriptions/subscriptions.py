@@ -252,7 +252,7 @@ class Subscriptions(SubscriptionsByName[Subscription]):
         """
         ledger = self._topic.ledger
         needed = [one.cursor.first_left for one in self._by_name.values() if one.durable]
-        return min(needed, default=ledger.following(ledger.last_confirmed))
+        return min(needed) if needed else ledger.following(ledger.last_confirmed)
 
     def clear_backlogs(self, *, internal: bool) -> None:
         """Acknowledge all entries in all subscriptions; skip internal ones unless ``internal``."""

@@ -85,6 +85,19 @@ async def test_a_rest_ends_when_work_is_due() -> None:
     assert watched.topics.resting.awake() == (topic,)
 
 
+async def test_a_topic_with_work_due_rests_until_the_next_run_of_the_monitor_for_it() -> None:
+    policies = replace(DEFAULTS, inactive_topics=InactiveTopics(True, 320))
+    watched = Watched(policies, brokerDeleteInactiveTopicsFrequencySeconds="300")
+    watched.monitors.start()
+    topic = await watched.topic()
+    topic.mark_made_by_use()
+    await watched.after(365)  # Rates were updated 5 s ago.
+    assert topic.rests
+    await watched.after(240)
+    assert watched.topics.loaded(NAME) is None
+    await watched.monitors.close()
+
+
 async def test_a_step_of_the_wall_clock_ends_all_rests() -> None:
     watched = Watched()
     topic, _ = await resting(watched)
