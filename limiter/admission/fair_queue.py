@@ -1,9 +1,10 @@
 """Fair queueing by bytes: round-robin over tenants, their namespaces, and the namespaces' items.
 
-A child that was served more bytes comes later. A newcomer starts at the current virtual time: it
-neither catches up with earlier service, nor precedes the child that is next. The virtual time of a
-queue advances with the bytes served (worst-case fair weighted fair queueing, WF2Q+), so that a
-stream of newcomers starves no child.
+Each of these queues serves its children (namespaces, or items) by worst-case fair weighted fair
+queueing (WF2Q+): a child that was served more bytes comes later. The queue's virtual time advances
+with the bytes served. A new child starts at the current virtual time: it neither catches up with
+earlier service, nor precedes the child that is next. So a stream of new children starves none that
+already waits.
 
 Bound: an entry for each waiting child; a heap is rebuilt when more than half of its entries are
 outdated. Each operation costs O(log n).

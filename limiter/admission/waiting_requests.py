@@ -55,7 +55,7 @@ class WaitingRequests:
         return self._clock.now() - waiter.enqueued_at
 
     def add(self, waiter: Waiter) -> None:
-        """Append a request to the queue, and to the requests of its holder."""
+        """Append a request to the queue, and to the waiting requests of its connection."""
         waiter.enqueued_at = self._clock.now()
         self.requests[waiter] = lacking = waiter.needed
         self.lacking_permits += lacking

@@ -79,7 +79,7 @@ class TaskPlan(BaseModel):
         return plan.model_copy(update={"namespaces": {each: namespaces[each] for each in own}})
 
     def _places(self, group: Group) -> Iterator[tuple[int, int]]:
-        """Yield the index of each of the task's clients in its group, and its namespace's index."""
+        """Yield each client of the task: its index in the group, and the index of its namespace."""
         begin, end = group.namespaces or (0, self.of_namespaces)
         first = self._first_client(group)
         for index in range((self.task - first) % self.tasks, group.count, self.tasks):

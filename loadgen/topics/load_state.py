@@ -61,9 +61,9 @@ class LoadState:
                 return int(content["done"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             said = f"{self.path} cannot be read ({error})"
-            raise UsageError(f"{said}: load without --resume") from None
+            raise UsageError(f"{said}: load again without --resume") from None
         said = f"{self.path} is of a load with another {other[0].replace('_', ' ')}"
-        raise UsageError(f"{said} ({str(content[other[0]])[:80]!r}): load without --resume")
+        raise UsageError(f"{said} ({str(content[other[0]])[:80]!r}): load again without --resume")
 
     def item_done(self, number: int) -> None:
         """Record that an item is loaded; save the progress about once a second."""

@@ -146,7 +146,7 @@ def check_proxy_role(session: ClientSession, rules: ProxyRules) -> None:
 
 
 class Checked(Protocol):
-    """An interface of a connection that can pause while the peer's credentials are checked."""
+    """Interface for a connection that pauses reading while the peer's credentials are checked."""
 
     peer: str
     closed: bool

@@ -1,7 +1,7 @@
 """Report on a server's memory limiter: who holds memory, and which requests wait for it.
 
-The figures of a budget are a consistent snapshot. Its holders are counted in several event-loop
-iterations, to keep each short: each line is consistent, the list is not.
+The figures of a budget are all read at the same moment. Its holders are counted in several
+event-loop iterations, to keep each short: the figures of a holder agree, those of the list may not.
 """
 
 from __future__ import annotations

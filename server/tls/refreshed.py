@@ -108,9 +108,8 @@ def _mark(path: Path) -> tuple[int, ...] | None:
 def first_expiry(path: str) -> float | None:
     """Return the earliest expiry of the certificates in a PEM file, in seconds since 1970.
 
-    None without a file.
-
-    None also for a file that OpenSSL accepts, but the stricter parser here refuses.
+    The result is None without a file, and for a file that OpenSSL accepts but the stricter parser
+    used here refuses.
     """
     if not path:
         return None

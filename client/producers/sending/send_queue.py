@@ -329,7 +329,7 @@ class SendQueue:
             asyncio.get_running_loop().call_soon(self._fail_all, error)
 
     def _admitted_until(self, moment: float, most: int) -> list[PendingMessage]:
-        """Remove the messages that have a slot and memory and were submitted by ``moment``.
+        """Remove and return messages submitted up to ``moment`` that have a queue slot and memory.
 
         Their slots and memory are released. After ``most`` or slightly more messages the rest is
         left for a later call.
