@@ -1,17 +1,34 @@
-"""Functions that build error commands, and a check that a command has its body field.
+"""Functions that build error commands, and checks of a command's body and of its maps.
 
 All outgoing errors are made here, so that their sizes are bounded by proto.excerpts.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
 from proto.excerpts import SCHEMAS_TEXT_BYTES, TEXT_BYTES, excerpt
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 Type = pb.BaseCommand
 NO_REQUEST = 2**64 - 1
 """The request id of a command that belongs to no request: -1."""
+
+
+def check_keys(*maps: Iterable[pb.KeyValue | pb.KeyLongValue]) -> None:
+    """Check that no map of a command repeats a key.
+
+    Raises:
+        RemoteProtocolError: A key is repeated; the connection closes (recorded).
+    """
+    for pairs in maps:
+        keys = [pair.key for pair in pairs]
+        if len(set(keys)) < len(keys):
+            raise RemoteProtocolError("a command with a map that repeats a key")
 
 
 def error_command(request_id: int, error: pb.ServerError.ValueType, message: str) -> pb.BaseCommand:

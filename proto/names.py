@@ -240,11 +240,3 @@ def is_transaction_topic(name: str) -> bool:
     """
     base = without_partition(name)
     return base.endswith(_PENDING_ACK_SUFFIX) or base.startswith(_SYSTEM_PREFIXES)
-
-
-def is_same_topic(text: str, topic: TopicName) -> bool:
-    """Return True if a text is the full or short name of the given topic."""
-    try:
-        return TopicName.parse(text) == topic
-    except InvalidNameError:
-        return False

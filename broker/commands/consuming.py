@@ -11,7 +11,13 @@ from broker.messages.errors import MessageStoreError, not_stored
 from broker.messages.metadata import parse_metadata
 from broker.messages.position import EARLIEST, from_wire, to_wire
 from broker.messages.subscriptions.subscription import INDIVIDUALLY
-from proto.commands import NO_REQUEST, error_command, success_command, with_body
+from proto.commands import (
+    NO_REQUEST,
+    check_keys,
+    error_command,
+    success_command,
+    with_body,
+)
 from proto.errors import RemoteProtocolError
 from server.connection.request_errors import RequestError
 
@@ -70,11 +76,15 @@ def ack(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     An ACK outside a transaction is never refused (recorded).
 
     Raises:
-        RemoteProtocolError: The subscription is the compaction's; the connection closes (recorded).
+        RemoteProtocolError: The subscription is the compaction's, or the properties repeat a key;
+            the connection closes (recorded).
     """
     asked = with_body(command, "ack").ack
     consumer = cnx.consumers.get(asked.consumer_id)
-    if consumer is None or refused_ack(cnx, asked):
+    if consumer is None:
+        return
+    check_keys(asked.properties)
+    if not _is_ignored(consumer, asked) and refused_ack(cnx, asked):
         return
     if consumer.subscription.internal:
         raise RemoteProtocolError(f"an ACK for {consumer.subscription.name}")
@@ -87,9 +97,15 @@ def ack(cnx: ServerCnx, command: pb.BaseCommand) -> None:
         return
     if asked.ack_type == pb.CommandAck.Individual:
         consumer.subscription.acknowledge(consumer, asked.message_id)
-    elif len(asked.message_id) == 1:
+    elif not _is_ignored(consumer, asked):
         consumer.subscription.acknowledge_cumulatively(consumer, asked.message_id[0])
     _answer_ack(cnx, asked)
+
+
+def _is_ignored(consumer: Consumer, asked: pb.CommandAck) -> bool:
+    """Return True for a cumulative ACK of several messages, or of a consumer that shares them."""
+    several = len(asked.message_id) != 1 or consumer.options.type in INDIVIDUALLY
+    return asked.ack_type == pb.CommandAck.Cumulative and several
 
 
 async def _in_steps(
@@ -367,6 +383,14 @@ def consumer_stats(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     """
     asked = with_body(command, "consumerStats").consumerStats
     consumer = cnx.consumers.get(asked.consumer_id)
+    if consumer is None and cnx.subscribing.get(asked.consumer_id):
+        failed = pb.CommandConsumerStatsResponse(
+            request_id=asked.request_id,
+            error_code=pb.ConsumerNotFound,
+            error_message=f"Consumer {asked.consumer_id} not found",
+        )
+        cnx.send(Type(type=Type.CONSUMER_STATS_RESPONSE, consumerStatsResponse=failed))
+        return
     if consumer is None:
         raise RemoteProtocolError(f"CONSUMER_STATS for the unknown consumer {asked.consumer_id}")
     answer = pb.CommandConsumerStatsResponse(

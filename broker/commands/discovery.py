@@ -5,13 +5,13 @@ GET_TOPICS_OF_NAMESPACE, WATCH_TOPIC_LIST, LOOKUP, PARTITIONED_METADATA.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.authorization.questions import Asked
 from broker.errors import TOO_MANY_LOOKUPS
+from broker.topics.lookup import topic_named
 from proto.commands import (
     error_command,
     lookup_failed,
@@ -20,15 +20,16 @@ from proto.commands import (
     with_body,
 )
 from proto.errors import RemoteProtocolError
-from proto.names import InvalidNameError, NamespaceName, TopicName
+from proto.names import InvalidNameError, NamespaceName
 from server.connection.permitted_requests import Request
 from server.connection.request_errors import ErrorForm, RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Coroutine, Mapping
 
     from broker.cnx import ServerCnx
     from broker.watches.service import Check
+    from proto.names import TopicName
 
 NAMESPACE_ERRORS = ErrorForm(error_command, TOO_MANY_LOOKUPS)
 """The forms of errors for requests that name a namespace."""
@@ -161,11 +162,27 @@ PARTITIONS_ERRORS = ErrorForm(partitions_failed, TOO_MANY_LOOKUPS)
 def lookup(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     """Start a task that answers a LOOKUP with the broker of a topic."""
     asked = with_body(command, "lookupTopic").lookupTopic
-    cnx.requests.begin(Request(asked.request_id, LOOKUP_ERRORS), partial(_lookup, cnx, asked))
+    request = Request(asked.request_id, LOOKUP_ERRORS)
+    _begin(cnx, request, asked.topic, partial(_lookup, cnx, asked))
 
 
-async def _lookup(cnx: ServerCnx, asked: pb.CommandLookupTopic) -> None:
-    await _check_topic(cnx, asked.topic, Asked.LOOKUP)
+def _begin(
+    cnx: ServerCnx,
+    request: Request,
+    name: str,
+    work: Callable[[TopicName], Coroutine[object, object, None]],
+) -> None:
+    """Start a request about a topic; a malformed name is refused even if no permit is free."""
+    try:
+        topic = topic_named(name)
+    except RequestError as error:
+        cnx.requests.refuse(request, error)
+    else:
+        cnx.requests.begin(request, partial(work, topic))
+
+
+async def _lookup(cnx: ServerCnx, asked: pb.CommandLookupTopic, topic: TopicName) -> None:
+    await _check(cnx, topic, Asked.LOOKUP)
     response = await cnx.parts.lookup_handler.lookup(asked)
     cnx.send(pb.BaseCommand(type=pb.BaseCommand.LOOKUP_RESPONSE, lookupTopicResponse=response))
 
@@ -174,24 +191,18 @@ def partitioned_metadata(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     """Start a task that answers with the number of a topic's partitions."""
     asked = with_body(command, "partitionMetadata").partitionMetadata
     request = Request(asked.request_id, PARTITIONS_ERRORS, asked.topic)
-    cnx.requests.begin(request, partial(_partitions, cnx, asked))
+    _begin(cnx, request, asked.topic, partial(_partitions, cnx, asked))
 
 
-async def _partitions(cnx: ServerCnx, asked: pb.CommandPartitionedTopicMetadata) -> None:
-    await _check_topic(cnx, asked.topic, Asked.PARTITIONS)
+async def _partitions(
+    cnx: ServerCnx, asked: pb.CommandPartitionedTopicMetadata, topic: TopicName
+) -> None:
+    await _check(cnx, topic, Asked.PARTITIONS)
     response = await cnx.parts.lookup_handler.partitions(asked)
     kind = pb.BaseCommand.PARTITIONED_METADATA_RESPONSE
     cnx.send(pb.BaseCommand(type=kind, partitionMetadataResponse=response))
 
 
-async def _check_topic(cnx: ServerCnx, topic: str, asked: Asked) -> None:
-    """Check that a client may look up a topic; invalid names pass, and are refused later.
-
-    Raises:
-        RequestError: The client is not permitted to look up the topic.
-    """
-    if cnx.parts.authorization is None:
-        return
-    with suppress(InvalidNameError):
-        name = TopicName.parse(topic)
-        await cnx.parts.authorization.check(cnx.session, name, asked)
+async def _check(cnx: ServerCnx, topic: TopicName, asked: Asked) -> None:
+    if cnx.parts.authorization is not None:
+        await cnx.parts.authorization.check(cnx.session, topic, asked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,56 +21,96 @@ from broker.messages.errors import (
 from broker.messages.metadata import digest_of
 from broker.messages.position import signed
 from broker.messages.producer import Producer, ProducerState
-from broker.messages.publishing.checks import refusal_of, refusal_of_claims, refusal_of_metadata
+from broker.messages.publishing.checks import (
+    SendRefusal,
+    refusal_of,
+    refusal_of_claims,
+    refusal_of_frame,
+    refusal_of_metadata,
+)
 from broker.messages.topic import PersistentTopic
 from broker.stores.changes import StoreError
-from proto.commands import error_command, success_command, with_body
+from broker.topics.lookup import topic_named
+from proto.commands import check_keys, error_command, success_command, with_body
 from proto.errors import RemoteProtocolError
 from proto.excerpts import excerpt
-from proto.frames import split_body, verify_checksum
-from proto.names import InvalidNameError, TopicName, is_same_topic
+from proto.frames import split_body
 from server.connection.request_errors import RequestError, UnansweredRequestError
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from broker.cnx import ServerCnx
     from broker.messages.topic import Topic
     from proto.frames import Frame
+    from proto.names import TopicName
 
-_CHECKSUM_FAILED = "Checksum failed on the broker"
+_SENDS = (ProducerState.OPEN, ProducerState.CLOSING)
 
 
 # -- PRODUCER -------------------------------------------------------------------------------------
 
 
 def producer(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Start a task that opens a producer; if its id is in use, answer with the existing one's name.
+    """Start a task that opens a producer, unless its id is in use.
 
-    Profile floodgate refuses an id that is in use for another topic.
+    Raises:
+        RemoteProtocolError: The metadata or the schema's properties repeat a key; the connection
+            closes (recorded).
     """
     request = with_body(command, "producer").producer
     name = request.producer_name if request.HasField("producer_name") else None
     if name is None:
         name = cnx.parts.producer_names.generate()
+    check_keys(request.metadata, request.schema.properties)
+    try:
+        topic = topic_named(request.topic)
+        _check_tasks(cnx)
+    except RequestError as error:
+        _refuse(cnx, request, error)
+        return
     there = cnx.producers.get(request.producer_id)
-    if there is not None and there.state in (ProducerState.OPEN, ProducerState.CLOSING):
-        if cnx.parts.refuses_ids_in_use and not _is_of(there, request.topic):
-            cnx.send(error_command(request.request_id, pb.NotAllowedError, _in_use(there)))
-        else:
-            there.answer_again(request.request_id)
-    elif there is not None:
-        refusal = "Producer is already present on the connection"
-        cnx.send(error_command(request.request_id, pb.ServiceNotReady, refusal))
-    elif len(cnx.requests.tasks) >= cnx.parts.publish_rules.max_producers_being_made:
-        refusal = "Too many producers are being made for this connection"
-        cnx.send(error_command(request.request_id, pb.ServiceNotReady, refusal))
+    if there is not None:
+        work = partial(_answer_again, cnx, request, topic, there)
     else:
         made = Producer(cnx, request, name, cnx.parts.flow.clock.wall_ms())
         cnx.producers[request.producer_id] = made
-        cnx.requests.tasks.start(request.request_id, partial(_open, cnx, request, made))
+        work = partial(_open, cnx, request, topic, made)
+    cnx.requests.tasks.start(request.request_id, work)
 
 
-def _is_of(there: Producer, topic: str) -> bool:
-    return there.topic is not None and is_same_topic(topic, there.topic.name)
+def _check_tasks(cnx: ServerCnx) -> None:
+    if len(cnx.requests.tasks) >= cnx.parts.publish_rules.max_producers_being_made:
+        text = "Too many producers are being made for this connection"
+        raise RequestError(pb.ServiceNotReady, text)
+
+
+def _refuse(cnx: ServerCnx, request: pb.CommandProducer, error: RequestError) -> None:
+    cnx.send(error_command(request.request_id, error.server_error, error.message))
+
+
+async def _answer_again(
+    cnx: ServerCnx, request: pb.CommandProducer, topic: TopicName, there: Producer
+) -> None:
+    """Answer a PRODUCER whose id is in use with the name of that producer, if it is open.
+
+    Profile floodgate refuses an id that is in use for another topic.
+    """
+    try:
+        async with _authorized(cnx, request, topic):
+            _check_open(cnx, topic, there)
+    except RequestError as error:
+        _refuse(cnx, request, error)
+    else:
+        there.answer_again(request.request_id)
+
+
+def _check_open(cnx: ServerCnx, topic: TopicName, there: Producer) -> None:
+    if there.topic is None or there.state not in _SENDS:
+        text = "Producer is already present on the connection"
+        raise RequestError(pb.ServiceNotReady, text)
+    if cnx.parts.refuses_ids_in_use and there.topic.name != topic:
+        raise RequestError(pb.NotAllowedError, _in_use(there))
 
 
 def _in_use(there: Producer) -> str:
@@ -77,9 +118,12 @@ def _in_use(there: Producer) -> str:
     return f"producer id {there.producer_id} is used for {topic}: close that, or use another id"
 
 
-async def _open(cnx: ServerCnx, request: pb.CommandProducer, made: Producer) -> None:
+async def _open(
+    cnx: ServerCnx, request: pb.CommandProducer, topic: TopicName, made: Producer
+) -> None:
     try:
-        await _allowed(cnx, request, made)
+        async with _authorized(cnx, request, topic):
+            await _opened(cnx, request, made, topic)
     except RequestError as error:
         _fail(made, error)
     except StoreError as error:
@@ -98,30 +142,30 @@ def _fail(made: Producer, error: RequestError) -> None:
         made.fail(error)
 
 
-async def _allowed(cnx: ServerCnx, request: pb.CommandProducer, made: Producer) -> None:
-    """Open a producer if the client is authorized, and create its initial subscription.
+@asynccontextmanager
+async def _authorized(
+    cnx: ServerCnx, request: pb.CommandProducer, topic: TopicName
+) -> AsyncIterator[None]:
+    """Check that the client may open the producer, before the ``with`` block opens it.
 
     Raises:
-        RequestError: The client is not authorized, or the producer cannot be opened.
+        RequestError: The client is not authorized.
     """
-    try:
-        name = TopicName.parse(request.topic)
-    except InvalidNameError as error:
-        raise RequestError(pb.InvalidTopicName, f"Invalid topic name: {error}") from None
     authorization, first = cnx.parts.authorization, request.initial_subscription_name
     if authorization is None:
-        await _opened(cnx, request, made, name)
+        yield
         return
-    async with authorization.opening(cnx.session, name, Asked.PRODUCE):
+    async with authorization.opening(cnx.session, topic, Asked.PRODUCE):
         if first:
-            await authorization.check(cnx.session, name, Asked.BEGIN, first)
-        await _opened(cnx, request, made, name)
+            await authorization.check(cnx.session, topic, Asked.BEGIN, first)
+        yield
 
 
 async def _opened(
     cnx: ServerCnx, request: pb.CommandProducer, made: Producer, name: TopicName
 ) -> None:
     topic = await cnx.parts.loaded_topics.get(name)
+    topic.producers.check_room(topic.policies.max_producers)
     if isinstance(topic, PersistentTopic):
         topic.check_room()
     if topic.policies.encryption_required and not made.encrypted:
@@ -136,12 +180,15 @@ async def _opened(
 
 
 async def _begin(topic: PersistentTopic, subscription: str) -> None:
-    """Create the initial subscription that a producer requests, unless it exists."""
+    """Create the initial subscription that a producer requests, unless it exists.
+
+    It begins with the topic's first message.
+    """
     if not subscription or any(one.name == subscription for one in topic.subscriptions):
         return
     if not topic.policies.auto_subscription_creation:
         raise no_initial_subscription()
-    topic.subscriptions.create(subscription)
+    topic.subscriptions.create(subscription, earliest=True)
     await topic.ledger.flushed()
 
 
@@ -164,7 +211,7 @@ def _join(cnx: ServerCnx, topic: Topic, made: Producer) -> None:
         raise fenced()
     made.topic = topic
     cnx.closed_by_broker.discard(made.producer_id)
-    topic.producers.add(made, topic.policies.max_producers)
+    topic.producers.add(made)
 
 
 def close_producer(cnx: ServerCnx, command: pb.BaseCommand) -> None:
@@ -198,36 +245,41 @@ def send(cnx: ServerCnx, frame: Frame) -> None:
     if not cnx.takes_messages:
         return
     found = cnx.producers.get(sent.producer_id)
-    if found is not None and found.state is ProducerState.OPEN:
+    if found is not None and found.state in _SENDS:
         _publish(cnx, found, sent, data)
     elif sent.producer_id not in cnx.closed_by_broker:
         raise RemoteProtocolError(f"a SEND of the producer {sent.producer_id}, which is not open")
 
 
 def _publish(cnx: ServerCnx, sender: Producer, sent: pb.CommandSend, data: bytes) -> None:
-    if not verify_checksum(data):
+    topic, checked = sender.topic, _checked(cnx, sender, sent, data)
+    assert topic is not None
+    highest = signed(sent.highest_sequence_id)
+    if highest < signed(sent.sequence_id) or not sent.HasField("highest_sequence_id"):
+        highest = -1
+    if isinstance(checked, SendRefusal):
         # For a batch, the error carries the last sequence id (recorded).
-        last = max(sent.sequence_id, sent.highest_sequence_id)
-        sender.refused(last, pb.ChecksumError, _CHECKSUM_FAILED)
+        sender.refused(sent.sequence_id if highest < 0 else highest, *checked)
         return
+    whole = True
+    if sent.is_chunk:
+        sender.statistics.chunked_messages += checked.chunk_id == 0
+        whole = checked.chunk_id == checked.num_chunks_from_msg - 1
+    topic.publish(sender, sent.sequence_id, highest, data, digest_of(checked), whole=whole)
+
+
+def _checked(
+    cnx: ServerCnx, sender: Producer, sent: pb.CommandSend, data: bytes
+) -> pb.MessageMetadata | SendRefusal:
+    """Return the metadata of a message, or the error that refuses the message."""
     topic, rules = sender.topic, cnx.parts.publish_rules
     assert topic is not None
-    refusal = refusal_of_metadata(data, rules)
+    is_open = sender.state is ProducerState.OPEN
+    refusal = refusal_of_frame(sent, data, is_open=is_open) or refusal_of_metadata(data, rules)
     if refusal is not None:
-        sender.refused(sent.sequence_id, *refusal)
-        return
+        return refusal
     metadata = rules.metadata_of(data)
     refusal = refusal_of(sent, data, metadata, topic.policies, rules, cnx.parts.flow.clock)
     if refusal is None and rules.compares_claims:
         refusal = refusal_of_claims(data, metadata, topic.policies, sender.name)
-    if refusal is not None:
-        sender.refused(sent.sequence_id, *refusal)
-        return
-    highest = signed(sent.highest_sequence_id)
-    if highest < signed(sent.sequence_id) or not sent.HasField("highest_sequence_id"):
-        highest = -1
-    whole = True
-    if sent.is_chunk:
-        sender.statistics.chunked_messages += metadata.chunk_id == 0
-        whole = metadata.chunk_id == metadata.num_chunks_from_msg - 1
-    topic.publish(sender, sent.sequence_id, highest, data, digest_of(metadata), whole=whole)
+    return metadata if refusal is None else refusal

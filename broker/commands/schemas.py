@@ -13,6 +13,7 @@ from broker.schemas.registry import schema_name
 from broker.schemas.schema import as_sent, version_bytes, version_of_bytes
 from broker.stores.changes import StoreError
 from proto.commands import (
+    check_keys,
     get_or_create_schema_failed,
     get_schema_failed,
     with_body,
@@ -89,10 +90,11 @@ def get_or_create_schema(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     """Start a task that stores a topic's schema if it is new, and answers with the version.
 
     Raises:
-        RemoteProtocolError: The topic's name is invalid, and the profile is pulsar; the connection
-            closes.
+        RemoteProtocolError: The schema's properties repeat a key, or the topic's name is invalid
+            and the profile is pulsar; the connection closes.
     """
     asked = with_body(command, "getOrCreateSchema").getOrCreateSchema
+    check_keys(asked.schema.properties)
     request = Request(asked.request_id, GET_OR_CREATE_ERRORS, asked.topic)
     try:
         topic = TopicName.parse(asked.topic)

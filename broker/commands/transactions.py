@@ -101,8 +101,8 @@ def _topic(text: str) -> TopicName:
 
 
 def refused_ack(cnx: ServerCnx, asked: pb.CommandAck) -> bool:
-    """Refuse an individual ACK within a transaction; return False for any other ACK."""
-    if not asked.HasField("txnid_most_bits") or asked.ack_type != pb.CommandAck.Individual:
+    """Refuse an ACK within a transaction, which has both fields of one; return False otherwise."""
+    if not (asked.HasField("txnid_most_bits") and asked.HasField("txnid_least_bits")):
         return False
     if asked.HasField("request_id"):
         response = pb.CommandAckResponse(

@@ -164,6 +164,8 @@ class BrokerConfig(ServerConfig):
     """Points of a Key_Shared consumer on the consistent-hash ring."""
     strict_delivery_time: bool = Key("isDelayedDeliveryDeliverAtTimeStrict")
     """True if delayed messages are never delivered early."""
+    max_consumer_metadata: int = Key("maxConsumerMetadataSize")
+    """The largest number of characters in a consumer's metadata."""
     liveness_check_ms: int = Key("connectionLivenessCheckTimeoutMillis")
     """How long a client may take to answer a ping when another client requests its producer or
     consumer."""

@@ -115,4 +115,4 @@ def no_initial_subscription() -> RequestError:
         "Could not create the initial subscription due to the auto subscription creation is not "
         "allowed."
     )
-    return _with_class(pb.NotAllowedError, "NotAllowedException", text)
+    return RequestError(pb.NotAllowedError, text)

@@ -215,18 +215,28 @@ class Producers:
         """
         self._modes.check_sharing()
 
-    def add(self, producer: Producer, max_producers: int = 0) -> None:
-        """Admit a producer or let it wait for exclusive access, and answer its client.
+    def check_room(self, max_producers: int) -> None:
+        """Refuse a new producer if the topic has its maximum of open producers.
 
         Args:
-            producer: A new producer.
-            max_producers: The largest number of simultaneous producers; 0 or less is no limit.
+            max_producers: The largest number of open producers; 0 or less is no limit.
+
+        Raises:
+            RequestError: The producer is refused as ProducerBusy.
+        """
+        if 0 < max_producers <= len(self._open):
+            raise too_many_producers(self._topic)
+
+    def add(self, producer: Producer) -> None:
+        """Admit a new producer or let it wait for exclusive access, and answer its client.
 
         Raises:
             RequestError: The name is in use, or exclusive access is impossible.
         """
-        if producer.access_mode == 0:
-            self._check_room_for_a_sharer(producer, max_producers)
+        if producer.access_mode == pb.Shared:
+            self._modes.check_sharing()
+            if producer.name in self._open:
+                raise name_taken(producer.name, self._topic)
         admission = self._modes.ask(producer)
         for dropped in admission.dropped:
             del self._open[dropped.name]
@@ -238,13 +248,6 @@ class Producers:
             self._opened(producer)
         else:
             producer.waits()
-
-    def _check_room_for_a_sharer(self, producer: Producer, max_producers: int) -> None:
-        self._modes.check_sharing()
-        if 0 < max_producers <= len(self._open):
-            raise too_many_producers(self._topic)
-        if producer.name in self._open:
-            raise name_taken(producer.name, self._topic)
 
     def _opened(self, producer: Producer) -> None:
         self._open[producer.name] = producer

@@ -21,6 +21,7 @@ from broker.messages.errors import (
     quota_exceeded,
     terminated,
 )
+from broker.messages.position import to_wire
 from broker.messages.producer import ProducedTopic
 from broker.messages.producers import Producers
 from broker.messages.publishing.checks import PublishTimes
@@ -380,7 +381,8 @@ class PersistentTopic(Topic):
         if verdict is Verdict.DUPLICATE:
             producer.received(sequence_id, -1, -1, highest_sequence_id)
         elif verdict is Verdict.UNKNOWN:
-            producer.refused(sequence_id, pb.PersistenceError, _UNKNOWN_STATUS)
+            last = to_wire(highest_of(sequence_id, highest_sequence_id))
+            producer.refused(last, pb.PersistenceError, _UNKNOWN_STATUS)
         return verdict is Verdict.NEW
 
     def _keep_sequence_id(

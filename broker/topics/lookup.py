@@ -74,7 +74,7 @@ class LookupHandler:
             RequestError: InvalidTopicName, TopicNotFound, an unknown listener, or no serving
                 broker.
         """
-        topic = _parse(request.topic)
+        topic = topic_named(request.topic)
         if nameless := _partition_of_nothing(request.topic, topic):
             raise self._nameless_lookup(nameless)
         await self._namespace_of(topic)
@@ -113,7 +113,7 @@ class LookupHandler:
             RequestError: InvalidTopicName, or TopicNotFound.
             UnansweredRequestError: Profile pulsar leaves the request unanswered.
         """
-        topic, create = _parse(request.topic), request.metadata_auto_creation_enabled
+        topic, create = topic_named(request.topic), request.metadata_auto_creation_enabled
         if nameless := _partition_of_nothing(request.topic, topic):
             raise self._nameless_partitions(nameless)
         snapshot = await self._namespace_of(topic, reason=NAMESPACE_NOT_FOUND if create else "")
@@ -154,7 +154,12 @@ class LookupHandler:
             raise RequestError(pb.MetadataError, str(error)) from None
 
 
-def _parse(text: str) -> TopicName:
+def topic_named(text: str) -> TopicName:
+    """Parse the topic's name in a client's request.
+
+    Raises:
+        RequestError: The name is malformed.
+    """
     try:
         return TopicName.parse(text)
     except InvalidNameError as error:

@@ -135,38 +135,55 @@ def _value(message: memoryview, kind: int, start: int) -> tuple[int | memoryview
 
 MAX_MENDED_BYTES = 65_536
 """Largest repaired command in bytes: a larger command would block the event loop."""
+MOST_MENDED_FIELDS = 4_000
+"""Most fields of a repaired command, with those of the messages in it; each takes about 3 us."""
+MOST_NESTED = 100
+"""Most messages nested in each other: Google's parser refuses more."""
 
 
 def mended(data: bytes, kind: Descriptor) -> bytes:
     """Return a protobuf message with invalid UTF-8 in its text fields replaced.
 
     Args:
-        data: The message; bytes that are not protobuf are returned unchanged.
+        data: The message; bytes that are not protobuf, or above a limit, are returned unchanged.
         kind: The message's type.
     """
     if len(data) > MAX_MENDED_BYTES:
         return data
     try:
-        return _mended(memoryview(data), kind)
+        return _Mending().message(memoryview(data), kind)
     except RemoteProtocolError:
         return data
 
 
-def _mended(message: memoryview, kind: Descriptor) -> bytes:
-    out = bytearray()
-    for field in fields(message):
-        if isinstance(field.value, int) or field.wire_type != LENGTH_DELIMITED:
-            out += message[field.start : field.end]
-            continue
-        value = _mended_value(field.value, kind.fields_by_number.get(field.number))
-        tag = field.number << 3 | LENGTH_DELIMITED
-        out += encode_varint(tag) + encode_varint(len(value)) + value
-    return bytes(out)
+class _Mending:
+    """A repair of one message, up to the limits of its fields and of nested messages."""
 
+    def __init__(self) -> None:
+        self._fields = self._nested = 0
 
-def _mended_value(value: memoryview, described: FieldDescriptor | None) -> bytes:
-    if described is None:
-        return bytes(value)
-    if described.type == FieldDescriptor.TYPE_STRING:
-        return bytes(value).decode(errors="replace").encode()
-    return _mended(value, described.message_type) if described.message_type else bytes(value)
+    def message(self, message: memoryview, kind: Descriptor) -> bytes:
+        """Return the message, or a message nested in it, with its text repaired."""
+        self._nested += 1
+        out = bytearray()
+        for field in fields(message):
+            self._fields += 1
+            if self._fields > MOST_MENDED_FIELDS or self._nested > MOST_NESTED:
+                raise RemoteProtocolError("a command with too many fields")
+            if isinstance(field.value, int) or field.wire_type != LENGTH_DELIMITED:
+                out += message[field.start : field.end]
+                continue
+            value = self._value(field.value, kind.fields_by_number.get(field.number))
+            tag = field.number << 3 | LENGTH_DELIMITED
+            out += encode_varint(tag) + encode_varint(len(value)) + value
+        self._nested -= 1
+        return bytes(out)
+
+    def _value(self, value: memoryview, described: FieldDescriptor | None) -> bytes:
+        if described is None:
+            return bytes(value)
+        if described.type == FieldDescriptor.TYPE_STRING:
+            return bytes(value).decode(errors="replace").encode()
+        if described.message_type is None:
+            return bytes(value)
+        return self.message(value, described.message_type)

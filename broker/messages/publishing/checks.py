@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import proto.PulsarApi_pb2 as pb
 from broker.messages.metadata import parse_metadata, payload_of, payload_start
 from proto.errors import RemoteProtocolError
+from proto.frames import verify_checksum
 from server.configuration.common import Profile
 
 if TYPE_CHECKING:
@@ -102,6 +103,32 @@ _OTHERS_NAME = SendRefusal(
     "duplicates: deduplication is on",
 )
 _TRANSACTIONS_OFF = SendRefusal(pb.NotAllowedError, "Transaction buffer disable!")
+_NO_SHADOW = SendRefusal(
+    pb.NotAllowedError, "Only shadow topic supports sending messages with messageId"
+)
+_CLOSED = SendRefusal(pb.PersistenceError, "Producer is closed")
+_CHECKSUM_FAILED = SendRefusal(pb.ChecksumError, "Checksum failed on the broker")
+
+
+def refusal_of_frame(sent: pb.CommandSend, data: bytes, *, is_open: bool) -> SendRefusal | None:
+    """Return the error for a SEND with a message id, of a closing producer, or damaged.
+
+    Return None for any other SEND; its metadata is not read.
+
+    Args:
+        sent: The command.
+        data: Checksum, metadata and payload.
+        is_open: False if the producer waits for its last receipt.
+    """
+    if sent.HasField("message_id") and not _is_in_transaction(sent):
+        return _NO_SHADOW
+    if not is_open:
+        return _CLOSED
+    return None if verify_checksum(data) else _CHECKSUM_FAILED
+
+
+def _is_in_transaction(sent: pb.CommandSend) -> bool:
+    return sent.HasField("txnid_most_bits") and sent.HasField("txnid_least_bits")
 
 
 def refusal_of_metadata(data: bytes, rules: PublishRules) -> SendRefusal | None:
@@ -134,9 +161,7 @@ def refusal_of(
     if 0 < longest < metadata.deliver_at_time - clock.wall_ms():
         text = f"Exceeds max allowed delivery delay of {longest} milliseconds"
         return SendRefusal(pb.NotAllowedError, text)
-    if sent.HasField("txnid_most_bits") and sent.HasField("txnid_least_bits"):
-        return _TRANSACTIONS_OFF
-    return None
+    return _TRANSACTIONS_OFF if _is_in_transaction(sent) else None
 
 
 def refusal_of_claims(

@@ -79,7 +79,6 @@ class Subscriptions(SubscriptionsByName[Subscription]):
             RequestError: See SubscriptionsByName.
             ClosedWithOthersError: The consumer is closed, if ``SubscriptionRules`` demand that.
         """
-        check_type_allowed(self._topic, asked)
         consumer = ConsumerIdentifier(host, asked.consumer_name, asked.consumer_id)
         if not self._subscribe_rate.take(consumer):
             raise RequestError(pb.NotAllowedError, _TOO_OFTEN)
@@ -98,14 +97,13 @@ class Subscriptions(SubscriptionsByName[Subscription]):
                 if self._topic.rules.closes_who_rolls_back and not found.durable:
                     raise ClosedWithOthersError
             return found
-        if asked.durable and not self._topic.policies.auto_subscription_creation:
-            raise RequestError(pb.SubscriptionNotFound, "Subscription does not exist")
         created = self.create(
             asked.subscription,
             earliest=asked.initialPosition == pb.CommandSubscribe.Earliest,
             start=self._start(asked) if rolled_back is None else rolled_back,
             durable=asked.durable,
-            properties={one.key: one.value for one in asked.subscription_properties},
+            # Of a repeated key the first value counts (recorded).
+            properties={one.key: one.value for one in reversed(asked.subscription_properties)},
         )
         if asked.durable:
             await self._topic.ledger.flushed()

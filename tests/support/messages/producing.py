@@ -133,7 +133,8 @@ class TopicOnHand:
 
 def add(topic: Topic, producer: Producer) -> None:
     producer.topic = topic
-    topic.producers.add(producer, topic.policies.max_producers)
+    topic.producers.check_room(topic.policies.max_producers)
+    topic.producers.add(producer)
 
 
 def publish(

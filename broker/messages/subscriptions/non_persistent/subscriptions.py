@@ -14,7 +14,7 @@ from broker.messages.subscriptions.non_persistent.dispatchers import (
     DirectKeyShared,
     dispatcher_of,
 )
-from broker.messages.subscriptions.subscriptions import check_room, check_type_allowed
+from broker.messages.subscriptions.subscriptions import check_room
 from server.configuration.addresses import NO_URLS, ServerUrls
 
 if TYPE_CHECKING:
@@ -164,7 +164,6 @@ class NonPersistentSubscriptions(SubscriptionsByName[NonPersistentSubscription])
         Raises:
             RequestError: The topic's policies refuse the consumer.
         """
-        check_type_allowed(self._topic, asked)
         check_room(self._topic, self.consumer_count)
         found = self._opened.get(asked.subscription)
         if found is None:

@@ -205,6 +205,49 @@ async def test_the_initial_subscription_of_a_producer_is_created_before_any_mess
     assert answer.type == Type.PRODUCER_SUCCESS
 
 
+async def test_the_initial_subscription_of_a_producer_begins_at_the_first_message() -> None:
+    found = await producing()
+    await found.ask(send_frame())
+    await found.ask(producer_command(2, initial_subscription_name="s"))
+    (subscription,) = topic(found).subscriptions
+    assert subscription.cursor.backlog == 1
+
+
+async def test_an_initial_subscription_that_may_not_be_created_is_refused_in_plain_words() -> None:
+    found = await producing(replace(DEFAULTS, auto_subscription_creation=False))
+    (answer,) = await found.ask(producer_command(2, initial_subscription_name="s"))
+    assert answer.error.error == pb.NotAllowedError
+    assert answer.error.message.startswith("Could not create the initial subscription")
+
+
+@pytest.mark.parametrize("mode", pb.ProducerAccessMode.values())
+async def test_the_maximum_of_producers_is_checked_first_for_each_access_mode(mode) -> None:
+    found = await producing(replace(DEFAULTS, max_producers=1, encryption_required=True))
+    (answer,) = await found.ask(producer_command(2, producer_access_mode=mode))
+    assert answer.error.error == pb.ProducerBusy
+    assert answer.error.message.endswith("reached max producers limit")
+
+
+async def test_the_topic_name_is_checked_even_for_a_producer_id_in_use(found: Client) -> None:
+    (answer,) = await found.ask(producer_command(1, topic="persistent://a//b"))
+    assert answer.error.error == pb.InvalidTopicName
+
+
+async def test_a_repeated_key_of_a_producers_metadata_closes_the_connection(found: Client) -> None:
+    twice = [{"key": "k", "value": "a"}, {"key": "k", "value": "b"}]
+    await found.ask(producer_command(2, metadata=twice))
+    assert found.closed
+
+
+async def test_without_a_time_limit_each_client_counts_as_alive_without_a_ping() -> None:
+    shared = parts(connectionLivenessCheckTimeoutMillis="0")
+    old, new = await client(shared), await client(shared)
+    await old.ask(producer_command(producer_name="same"))
+    (answer,) = await new.ask(producer_command(producer_name="same"))
+    assert answer.error.error == pb.ProducerBusy
+    assert (old.answers(), old.closed) == ([], False)
+
+
 async def test_a_producer_name_in_use_is_released_only_by_a_dead_connection() -> None:
     shared = parts()
     old, new = await client(shared), await client(shared)
@@ -292,10 +335,36 @@ async def test_a_message_with_a_wrong_checksum_is_refused_and_its_producer_stays
     assert answer.type == Type.SEND_RECEIPT
 
 
-async def test_the_checksum_error_of_a_batch_has_its_highest_sequence_id(found: Client) -> None:
+async def test_each_error_of_a_batch_has_its_highest_sequence_id(found: Client) -> None:
     frame = send_frame(2, highest_sequence_id=4)
     (answer,) = await found.ask(frame[:-1] + b"?")
     assert answer.send_error.sequence_id == 4
+    transaction = {"txnid_most_bits": 0, "txnid_least_bits": 1}
+    (answer,) = await found.ask(send_frame(5, highest_sequence_id=6, **transaction))
+    assert answer.send_error.sequence_id == 6
+
+
+async def test_a_message_with_a_message_id_is_refused(found: Client) -> None:
+    (answer,) = await found.ask(send_frame(1, message_id={"ledgerId": 1, "entryId": 2}))
+    assert answer.send_error.error == pb.NotAllowedError
+    assert answer.send_error.message == (
+        "Only shadow topic supports sending messages with messageId"
+    )
+
+
+async def test_a_message_of_a_producer_that_waits_for_its_last_receipt_is_refused(
+    found: Client,
+) -> None:
+    ledger = topic(found).ledger
+    ledger.__class__ = SlowLedger
+    assert isinstance(ledger, SlowLedger)
+    (refused,) = await found.ask(send_frame(0), close_command(1), send_frame(1))
+    assert refused.send_error == pb.CommandSendError(
+        producer_id=1, sequence_id=1, error=pb.PersistenceError, message="Producer is closed"
+    )
+    ledger.confirm(ledger.last_confirmed)
+    await settle()
+    assert [one.type for one in found.answers()] == [Type.SEND_RECEIPT, Type.SUCCESS]
 
 
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])

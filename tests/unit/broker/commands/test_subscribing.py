@@ -1,14 +1,26 @@
-"""Which connections are probed for liveness before a newcomer is refused."""
+"""SUBSCRIBE: its checks and their order, pinged rivals, and commands while it is in flight."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.commands.subscribing import check_subscribe, displace_dead, options_of
+from broker.commands.subscribing import (
+    check_metadata,
+    check_subscribe,
+    displace_dead,
+    options_of,
+)
 from broker.messages.subscriptions.consumer import SubType
+from broker.policies.effective import DEFAULTS
+from proto.names import TopicName
 from server.connection.request_errors import RequestError
 from tests.support.messages.consumers import consume, subscribed_topic
+from tests.unit.broker.commands.test_producing import client, topic
 
 EXCLUSIVE, SHARED = pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Shared
 KEY_SHARED = pb.CommandSubscribe.Key_Shared
@@ -57,35 +69,36 @@ async def test_only_a_consumer_that_conflicts_with_the_newcomer_is_pinged(
     assert len(pings) == asked
 
 
+def checked(domain: str = "persistent", **fields: Any) -> None:
+    """Check a SUBSCRIBE for a topic of a domain."""
+    topic: Any = SimpleNamespace(name=TopicName.parse(f"{domain}://t/n/x"), policies=DEFAULTS)
+    check_subscribe(topic, pb.CommandSubscribe(**fields))
+
+
 def test_only_a_persistent_topic_requires_a_subscription_name() -> None:
-    check_subscribe(pb.CommandSubscribe(topic="non-persistent://t/n/x"))
+    checked("non-persistent")
     with pytest.raises(RequestError):
-        check_subscribe(pb.CommandSubscribe(topic="persistent://t/n/x"))
+        checked("persistent")
 
 
-@pytest.mark.parametrize(("domain", "epoch"), [("persistent", 3), ("non-persistent", -1)])
-def test_the_consumer_epoch_counts_only_on_a_persistent_topic(domain: str, epoch: int) -> None:
-    asked = pb.CommandSubscribe(topic=f"{domain}://t/n/x", subType=EXCLUSIVE, consumer_epoch=3)
-    assert options_of(asked).epoch == epoch
+@pytest.mark.parametrize(("persistent", "epoch"), [(True, 3), (False, -1)])
+def test_the_consumer_epoch_counts_only_on_a_persistent_topic(persistent: bool, epoch: int) -> None:
+    asked = pb.CommandSubscribe(subType=EXCLUSIVE, consumer_epoch=3)
+    assert options_of(asked, persistent=persistent).epoch == epoch
 
 
 def test_a_compacted_read_of_a_non_persistent_topic_is_refused() -> None:
-    asked = pb.CommandSubscribe(
-        topic="non-persistent://t/n/x", subscription="s", subType=EXCLUSIVE, read_compacted=True
-    )
     with pytest.raises(RequestError, match="only valid on persistent topics") as refused:
-        check_subscribe(asked)
+        checked("non-persistent", subscription="s", subType=EXCLUSIVE, read_compacted=True)
     assert refused.value.server_error == pb.NotAllowedError
 
 
 def test_a_reserved_subscription_name_is_allowed_only_on_a_non_persistent_topic() -> None:
     for name in ("pulsar.dedup", "pulsar.repl"):
-        asked = pb.CommandSubscribe(topic="persistent://public/default/t", subscription=name)
         with pytest.raises(RequestError) as refused:
-            check_subscribe(asked)
+            checked("persistent", subscription=name)
         assert refused.value.server_error == pb.ProducerBusy
-        asked.topic = "non-persistent://public/default/t"
-        check_subscribe(asked)
+        checked("non-persistent", subscription=name)
 
 
 BLANK = ("", " ", "\t", "\n", "\v", "\x1c", "\x1f", "\u1680", "\u2028", "\u205f", "\u3000", " \t ")
@@ -95,9 +108,104 @@ NAMES = ("\0", "\x85", "\xa0", "\u2007", "\u200b", "\ufeff", " a ")
 @pytest.mark.parametrize("name", BLANK)
 def test_a_subscription_name_that_java_calls_blank_is_refused_as_empty(name: str) -> None:
     with pytest.raises(RequestError, match="Empty subscription name"):
-        check_subscribe(pb.CommandSubscribe(topic="persistent://t/n/x", subscription=name))
+        checked(subscription=name)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_subscription_name_that_java_does_not_call_blank_is_accepted(name: str) -> None:
-    check_subscribe(pb.CommandSubscribe(topic="persistent://t/n/x", subscription=name))
+    checked(subscription=name)
+
+
+def test_a_disallowed_type_is_refused_before_an_empty_subscription_name() -> None:
+    policies = replace(DEFAULTS, subscription_types=frozenset(("Shared",)))
+    topic: Any = SimpleNamespace(name=TopicName.parse("t"), policies=policies)
+    with pytest.raises(RequestError, match="doesn't support Exclusive"):
+        check_subscribe(topic, pb.CommandSubscribe(subType=EXCLUSIVE))
+
+
+def test_metadata_are_limited_by_the_characters_of_their_keys_and_values_as_java_counts() -> None:
+    asked = pb.CommandSubscribe(metadata=[{"key": "k", "value": "\U0001f600" * 2}])
+    check_metadata(asked, 5)
+    with pytest.raises(RequestError, match="metadata has a max size of 4 bytes") as refused:
+        check_metadata(asked, 4)
+    assert refused.value.server_error == pb.MetadataError
+
+
+# -- commands while a SUBSCRIBE is in flight ------------------------------------------------------
+
+Type = pb.BaseCommand
+
+
+def subscribe(request_id: int, consumer_id: int = 1, **fields: Any) -> pb.BaseCommand:
+    asked = {"topic": "t", "subscription": "s", "subType": EXCLUSIVE, **fields}
+    body = pb.CommandSubscribe(request_id=request_id, consumer_id=consumer_id, **asked)
+    return pb.BaseCommand(type=Type.SUBSCRIBE, subscribe=body)
+
+
+def close(request_id: int) -> pb.BaseCommand:
+    body = pb.CommandCloseConsumer(request_id=request_id, consumer_id=1)
+    return pb.BaseCommand(type=Type.CLOSE_CONSUMER, close_consumer=body)
+
+
+async def test_a_refused_subscribe_is_not_answered_if_its_consumer_was_closed_meanwhile() -> None:
+    found = await client()
+    answers = await found.ask(subscribe(1, force_topic_creation=False, topic="missing"), close(2))
+    assert [one.success.request_id for one in answers] == [2]
+
+
+async def test_an_id_whose_subscribe_in_flight_was_closed_is_refused_until_it_ends() -> None:
+    found = await client()
+    closed, refused = await found.ask(subscribe(1), close(2), subscribe(3))
+    assert (closed.success.request_id, refused.error.request_id) == (2, 3)
+    assert refused.error.error == pb.UnknownError
+    assert refused.error.message == "Consumer that failed is already present on the connection"
+    (answer,) = await found.ask(subscribe(4))
+    assert answer.success.request_id == 4
+
+
+async def test_statistics_of_a_consumer_whose_subscribe_is_in_flight_are_not_found() -> None:
+    found = await client()
+    asked = pb.CommandConsumerStats(request_id=2, consumer_id=1)
+    statistics = pb.BaseCommand(type=Type.CONSUMER_STATS, consumerStats=asked)
+    answer, success = await found.ask(subscribe(1), statistics)
+    failed = answer.consumerStatsResponse
+    assert (failed.request_id, failed.error_code) == (2, pb.ConsumerNotFound)
+    assert failed.error_message == "Consumer 1 not found"
+    assert success.success.request_id == 1
+
+
+# -- the order of checks --------------------------------------------------------------------------
+
+
+async def test_a_refused_subscription_name_comes_after_the_creation_of_the_topic() -> None:
+    found = await client()
+    (answer,) = await found.ask(subscribe(1, topic="new", subscription=""))
+    assert answer.error.message == "Empty subscription name"
+    assert found.cnx.parts.loaded_topics.loaded(TopicName.parse("new")) is not None  # type: ignore[attr-defined]
+    missing = subscribe(2, topic="x", subscription="", force_topic_creation=False)
+    (answer,) = await found.ask(missing)
+    assert answer.error.error == pb.TopicNotFound
+
+
+async def test_the_topic_name_is_checked_even_for_an_id_in_use() -> None:
+    found = await client()
+    await found.ask(subscribe(1))
+    (answer,) = await found.ask(subscribe(2, topic="persistent://a//b"))
+    assert answer.error.error == pb.InvalidTopicName
+
+
+@pytest.mark.parametrize("field", ["metadata", "schema"])
+async def test_a_repeated_key_in_a_map_closes_the_connection(field: str) -> None:
+    twice = [{"key": "k", "value": "a"}, {"key": "k", "value": "b"}]
+    schema = {"name": "", "schema_data": b"", "type": pb.Schema.String, "properties": twice}
+    found = await client()
+    await found.ask(subscribe(1, **{field: twice if field == "metadata" else schema}))
+    assert found.closed
+
+
+async def test_of_a_repeated_subscription_property_the_first_value_counts() -> None:
+    found = await client()
+    twice = [{"key": "k", "value": "a"}, {"key": "k", "value": "b"}]
+    await found.ask(subscribe(1, subscription_properties=twice))
+    (subscription,) = topic(found).subscriptions
+    assert subscription.cursor.properties == {"k": "a"}

@@ -41,12 +41,13 @@ async def test_ending_a_transaction_on_an_unloaded_topic_succeeds() -> None:
     assert (left.request_id, left.txnid_most_bits, left.HasField("error")) == (6, 4, False)
 
 
-@pytest.mark.parametrize(
-    ("ack_type", "refused"), [(pb.CommandAck.Individual, True), (pb.CommandAck.Cumulative, False)]
-)
-async def test_only_individual_acks_within_a_transaction_are_refused(ack_type, refused) -> None:
+@pytest.mark.parametrize("ack_type", [pb.CommandAck.Individual, pb.CommandAck.Cumulative])
+@pytest.mark.parametrize("refused", [True, False])
+async def test_acks_with_both_fields_of_a_transaction_are_refused(ack_type, refused) -> None:
     client = wire(CONNECTED)
     ack = pb.CommandAck(consumer_id=1, ack_type=ack_type, request_id=9, txnid_most_bits=0)
+    if refused:
+        ack.txnid_least_bits = 0
     found = transactions.refused_ack(client.cnx, ack)
     assert found is refused
     messages = [answer.ackResponse.message for answer in client.answers()]

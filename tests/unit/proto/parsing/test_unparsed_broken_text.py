@@ -6,7 +6,8 @@ import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
 from proto.frames import Frame
 from proto.parsing.parser import parse_as_pulsar
-from proto.parsing.unparsed import MAX_MENDED_BYTES, mended
+from proto.parsing.unparsed import MAX_MENDED_BYTES, MOST_MENDED_FIELDS, mended
+from proto.parsing.varint import encode_varint
 from tests.support.peers.raw_peer import lookup_command, topics_command
 
 COMMAND = pb.BaseCommand.DESCRIPTOR
@@ -45,6 +46,22 @@ def test_valid_text_is_unchanged() -> None:
 )
 def test_a_malformed_or_too_large_message_is_unchanged(data: bytes) -> None:
     assert mended(data, COMMAND) == data
+
+
+def test_a_message_with_too_many_fields_is_unchanged() -> None:
+    unknown = b"\x78\x01"
+    for count, is_mended in ((MOST_MENDED_FIELDS - 4, True), (MOST_MENDED_FIELDS, False)):
+        data = with_broken_text(b"\xff") + unknown * count
+        assert (mended(data, COMMAND) != data) is is_mended
+
+
+@pytest.mark.parametrize(("depth", "is_mended"), [(50, True), (600, False)])
+def test_a_message_nested_too_deep_is_unchanged(depth: int, is_mended: bool) -> None:
+    nested = b""
+    for number in (*[7] * depth, 3, COMMAND.fields_by_name["ack"].number):
+        nested = bytes((number << 3 | 2,)) + encode_varint(len(nested)) + nested
+    data = with_broken_text(b"\xff") + nested
+    assert (mended(data, COMMAND) != data) is is_mended
 
 
 def framed(data: bytes) -> Frame:
