@@ -23,6 +23,7 @@ from proto.frames import encode_command
 from proto.names import InvalidNameError, TopicName
 from proto.transport.turn_writer import TurnWriter
 from proto.transport.weak_calls import weakly
+from proto.version import PROTOCOL_VERSION
 from server.configuration.common import Profile
 from server.connection.keep_alive_timer import LivenessCheck
 from server.connection.permitted_requests import PermitRules, PermittedRequests
@@ -61,6 +62,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_CLOSES: frozenset[int] = frozenset((Type.CLOSE_PRODUCER, Type.CLOSE_CONSUMER))
+_SINCE: dict[int, int] = {
+    **dict.fromkeys(_CLOSES, 5),
+    Type.REACHED_END_OF_TOPIC: 9,
+    Type.ACTIVE_CONSUMER_CHANGE: 12,
+}
+"""First protocol version with a command that clients do not ask for."""
 LEAVING_A_STEP = 500
 """Consumers of a lost connection removed in one step."""
 
@@ -130,6 +138,7 @@ class ServerCnx(ServedConnection):
         parts: The broker's parts.
         requests: In-flight requests.
         session: The authenticated peer; None without authentication.
+        protocol_version: The client's protocol version in CONNECT.
         refresh: Checks the validity of the peer's credentials.
         listed_in_chunk: Number of the received chunk with the last immediately answered listing.
         producers: Producers by id, including opening producers.
@@ -148,6 +157,7 @@ class ServerCnx(ServedConnection):
         super().__init__(parts.flow, parts.commands, parts.config.max_message_size, tls)
         self.parts = parts
         self.session: ClientSession | None = None
+        self.protocol_version = PROTOCOL_VERSION
         self.refresh: CredentialRefresh | None = None
         self.listed_in_chunk = 0
         self.takes_messages = True
@@ -174,15 +184,31 @@ class ServerCnx(ServedConnection):
         return None if self.session is None else self.session.principal.role
 
     def send(self, command: pb.BaseCommand) -> None:
-        """Send a command after the receipts and messages queued in this event-loop iteration."""
+        """Send a command after the receipts and messages queued in this event-loop iteration.
+
+        A client whose protocol version lacks the command does not get it. Its connection is closed
+        instead if a producer or consumer was.
+        """
+        if self._lacks(command.type):
+            return
         self.turn_writer.flush()
         if command.type == Type.ERROR:
             self.parts.counters.errors[pb.ServerError.Name(command.error.error)] += 1
         super().send(command)
 
     def send_with_turn(self, command: pb.BaseCommand) -> None:
-        """Send a command in one write with the receipts and messages queued in this iteration."""
-        self.turn_writer.add(encode_command(command))
+        """Send a command in one write with the receipts and messages queued in this iteration.
+
+        As ``send``, for a client whose protocol version lacks the command.
+        """
+        if not self._lacks(command.type):
+            self.turn_writer.add(encode_command(command))
+
+    def _lacks(self, kind: int) -> bool:
+        lacks = self.protocol_version < _SINCE.get(kind, 0)
+        if lacks and kind in _CLOSES:
+            self.close()
+        return lacks
 
     async def answers_ping(self) -> bool:
         """Ping the client; if it does not answer in time, close the connection and return False.

@@ -17,7 +17,7 @@ from broker.commands import (
     transactions,
 )
 from proto.commands import with_body
-from proto.version import SERVER_VERSION
+from proto.version import PROTOCOL_VERSION, SERVER_VERSION
 from server.authentication.handshake import credentials_in, session_of, when_checked
 from server.authentication.providers import AuthenticationError
 from server.authentication.session import (
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from server.authentication.handshake import ConnectRules
 
 logger = logging.getLogger(__name__)
-
-PROTOCOL_VERSION = 21
-"""Newest protocol version of this broker."""
 
 
 def connect(cnx: ServerCnx, command: pb.BaseCommand) -> None:
@@ -57,6 +54,7 @@ def _connect(cnx: ServerCnx, request: pb.CommandConnect) -> None:
         cnx.parts.counters.create_fail += 1
         return
     cnx.client_version = request.client_version
+    cnx.protocol_version = request.protocol_version
     if request.HasField("proxy_version") and _is_believed(cnx):
         # The proxy serves many clients and ensures fairness between them.
         cnx.stands_for_many()

@@ -10,7 +10,7 @@ import proto.PulsarApi_pb2 as pb
 from limiter.flow.causes import PauseCause
 from proto.commands import NO_REQUEST, error_command, with_body
 from proto.errors import RemoteProtocolError
-from proto.version import SERVER_VERSION
+from proto.version import PROTOCOL_VERSION, SERVER_VERSION
 from proxy.cnx import ProxyConnectionState
 from proxy.credentials import ForwardedCredentials, OriginalClient
 from proxy.pipe.direct_handler import UnavailableTargetError, set_known_flags
@@ -22,7 +22,6 @@ from server.connection.request_errors import RequestError
 if TYPE_CHECKING:
     from proxy.cnx import ClientAuthentication, ProxyConnection
 
-PROTOCOL_VERSION = 21
 OLDEST_PROTOCOL_VERSION = 10
 """Older clients cannot be proxied: upstream closes their connections."""
 BEHIND_A_PROXY = "Must not provide proxyVersion"

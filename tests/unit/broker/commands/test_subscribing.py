@@ -16,11 +16,11 @@ from broker.commands.subscribing import (
     options_of,
 )
 from broker.messages.subscriptions.consumer import SubType
-from broker.policies.effective import DEFAULTS
+from broker.policies.effective import DEFAULTS, Rate
 from proto.names import TopicName
 from server.connection.request_errors import RequestError
 from tests.support.messages.consumers import consume, subscribed_topic
-from tests.unit.broker.commands.test_producing import client, topic
+from tests.unit.broker.commands.test_producing import client, producer_command, topic
 
 EXCLUSIVE, SHARED = pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Shared
 KEY_SHARED = pb.CommandSubscribe.Key_Shared
@@ -194,6 +194,19 @@ async def test_the_topic_name_is_checked_even_for_an_id_in_use() -> None:
     assert answer.error.error == pb.InvalidTopicName
 
 
+async def test_a_refused_subscription_type_is_not_counted_by_the_subscribe_rate() -> None:
+    found = await client()
+    await found.ask(subscribe(1, consumer_name="c"))
+    rate, shared = Rate(1, period_seconds=1000), frozenset(("Shared",))
+    topic(found).policies = replace(DEFAULTS, subscribe_rate=rate, subscription_types=shared)
+    topic(found).subscriptions.policies_changed()
+    other = {"consumer_id": 2, "subscription": "other", "consumer_name": "c"}
+    (answer,) = await found.ask(subscribe(2, **other))
+    assert "doesn't support Exclusive" in answer.error.message
+    (answer,) = await found.ask(subscribe(3, **other, subType=SHARED))
+    assert answer.type == Type.SUCCESS
+
+
 @pytest.mark.parametrize("field", ["metadata", "schema"])
 async def test_a_repeated_key_in_a_map_closes_the_connection(field: str) -> None:
     twice = [{"key": "k", "value": "a"}, {"key": "k", "value": "b"}]
@@ -209,3 +222,36 @@ async def test_of_a_repeated_subscription_property_the_first_value_counts() -> N
     await found.ask(subscribe(1, subscription_properties=twice))
     (subscription,) = topic(found).subscriptions
     assert subscription.cursor.properties == {"k": "a"}
+
+
+# -- commands that a client's protocol version lacks ----------------------------------------------
+
+
+@pytest.mark.parametrize(("version", "told"), [(11, []), (12, [Type.ACTIVE_CONSUMER_CHANGE])])
+async def test_an_active_consumer_is_told_so_from_protocol_version_12_on(version, told) -> None:
+    found = await client()
+    found.cnx.protocol_version = version  # type: ignore[attr-defined]
+    answers = await found.ask(subscribe(1, subType=pb.CommandSubscribe.Failover))
+    assert [one.type for one in answers if one.type != Type.SUCCESS] == told
+
+
+@pytest.mark.parametrize(("version", "told"), [(8, []), (9, [Type.REACHED_END_OF_TOPIC])])
+async def test_the_end_of_a_topic_is_told_from_protocol_version_9_on(version, told) -> None:
+    found = await client()
+    found.cnx.protocol_version = version  # type: ignore[attr-defined]
+    await found.ask(subscribe(1))
+    topic(found).terminate()
+    assert [one.type for one in found.answers()] == told
+
+
+@pytest.mark.parametrize("kind", ["producer", "consumer"])
+@pytest.mark.parametrize(("version", "closed"), [(4, True), (5, False)])
+async def test_an_unload_closes_the_connection_below_protocol_version_5(
+    version: int, closed: bool, kind: str
+) -> None:
+    found = await client()
+    cnx: Any = found.cnx
+    cnx.protocol_version = version
+    await found.ask(subscribe(1) if kind == "consumer" else producer_command())
+    await cnx.parts.loaded_topics.unload(TopicName.parse("t"))
+    assert (found.answers() == [], found.closed) == (closed, closed)

@@ -59,15 +59,6 @@ async def test_a_consumer_above_the_subscribe_rate_is_refused_without_a_subscrip
     await topic.subscriptions.open(asking(), "10.0.0.1")
 
 
-async def test_a_refused_subscription_type_is_not_counted_by_the_subscribe_rate() -> None:
-    topic = await topic_with(
-        subscribe_rate=Rate(1, period_seconds=1000), subscription_types=frozenset(("Shared",))
-    )
-    with pytest.raises(RequestError, match="doesn't support Exclusive"):
-        await topic.subscriptions.open(asking(kind=Exclusive), HOST)
-    await topic.subscriptions.open(asking(), HOST)
-
-
 async def test_the_cursor_of_a_reader_is_found_again_after_a_seek() -> None:
     # A reader that has read two of three messages, and returns to the second.
     topic = await topic_with()
