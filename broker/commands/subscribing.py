@@ -219,23 +219,26 @@ def check_subscribe(topic: TopicWithPolicies, asked: pb.CommandSubscribe) -> Non
         RequestError: The type or topic does not support reading a compacted view, the topic's
             policies disallow the type, or the subscription's name is empty or reserved.
     """
-    persistent = topic.name.persistent
-    if asked.read_compacted and not persistent:
+    name, persistent = asked.subscription, topic.name.persistent
+    of_replication = name.startswith(_OF_REPLICATION)
+    if of_replication and not persistent:
+        raise reserved_name()
+    if asked.read_compacted:
+        _check_compacted(asked, persistent=persistent)
+    check_type_allowed(topic, asked)
+    if persistent and is_blank(name):
+        raise RequestError(pb.ProducerBusy, "Empty subscription name")
+    if persistent and (of_replication or name in INTERNAL):
+        raise reserved_name()
+
+
+def _check_compacted(asked: pb.CommandSubscribe, *, persistent: bool) -> None:
+    if not persistent:
         text = "readCompacted only valid on persistent topics"
         raise RequestError(pb.NotAllowedError, text)
-    if asked.read_compacted and asked.subType not in _ONE_ACTIVE:
+    if asked.subType not in _ONE_ACTIVE:
         text = "readCompacted only allowed on failover or exclusive subscriptions"
         raise RequestError(pb.NotAllowedError, text)
-    check_type_allowed(topic, asked)
-    if persistent:  # Otherwise any name is allowed (recorded).
-        _check_name(asked.subscription)
-
-
-def _check_name(subscription: str) -> None:
-    if is_blank(subscription):
-        raise RequestError(pb.ProducerBusy, "Empty subscription name")
-    if subscription in INTERNAL or subscription.startswith(_OF_REPLICATION):
-        raise reserved_name()
 
 
 def options_of(asked: pb.CommandSubscribe, *, persistent: bool = True) -> ConsumerOptions:

@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Coroutine
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -16,6 +18,8 @@ from server.authentication.refused import Subject
 from server.connection.request_errors import RequestError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.security.granted import granted_world, session_named
+from tests.unit.broker.commands.test_producing import client, producer_command
+from tests.unit.broker.commands.test_subscribing import subscribe
 
 ASKED = {
     "LOOKUP",
@@ -102,6 +106,18 @@ async def test_a_connection_without_a_session_may_not_list_or_watch_topics(
     assert not authorization.lists_surely(None, namespace)
     refused = await refusal(authorization.check(None, namespace, asked))
     assert refused.server_error == pb.AuthorizationError
+
+
+@pytest.mark.parametrize(
+    "command", [producer_command(), subscribe(1)], ids=["producer", "consumer"]
+)
+async def test_an_id_in_use_is_answered_only_to_an_authorized_client(command) -> None:
+    found = await client()
+    cnx: Any = found.cnx
+    await found.ask(command)
+    cnx.parts = replace(cnx.parts, authorization=await commands(pulsar_compatible=True))
+    (answer,) = await found.ask(command)
+    assert answer.error.error == pb.AuthorizationError
 
 
 async def test_refused_commands_are_counted_by_subject_and_operation(monkeypatch) -> None:
