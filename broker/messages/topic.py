@@ -172,6 +172,13 @@ class Topic(ProducedTopic):
         self.policies = self._context.policies_of(self.name)
         self.rate.change(self.policies.publish_rate)
         self.subscriptions.policies_changed()
+        if self.policies.encryption_required:
+            self._close_unencrypted()
+
+    def _close_unencrypted(self) -> None:
+        for producer in self.producers:
+            if not producer.encrypted:
+                producer.disconnect()
 
     def update_rates(self, seconds: float) -> None:
         """Compute the topic's message rates for the statistics period that ends now."""

@@ -201,6 +201,19 @@ async def test_a_forgotten_producer_with_a_message_in_flight_has_an_unknown_verd
     assert dedup.judge("a", 1) is Verdict.UNKNOWN
 
 
+async def test_a_batch_of_unknown_status_is_refused_with_its_highest_sequence_id(
+    monkeypatch,
+) -> None:
+    hand = TopicOnHand(ON)
+    topic, cnx = await hand.topic(), hand.connection()
+    add(topic, cnx.producer(1))
+    cnx.take()
+    monkeypatch.setattr(topic.deduplication, "judge", lambda *_: Verdict.UNKNOWN)
+    publish(topic, cnx.producers[1], 1, highest=3)
+    (answer,) = cnx.take()
+    assert answer.send_error.sequence_id == 3
+
+
 async def test_a_message_in_flight_when_deduplication_is_disabled_makes_no_snapshot() -> None:
     hand = TopicOnHand(ON, keys={"brokerDeduplicationEntriesInterval": "1"})
     topic, cnx = await hand.topic(slow=True), hand.connection()

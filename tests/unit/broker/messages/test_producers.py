@@ -227,6 +227,19 @@ async def test_a_producer_above_the_maximum_is_refused() -> None:
     )
 
 
+async def test_a_new_policy_of_encryption_closes_the_producers_that_do_not_encrypt() -> None:
+    topic, hand = await on_hand()
+    cnx = hand.connection()
+    add(topic, cnx.producer(1))
+    add(topic, cnx.producer(2, encrypted=True))
+    cnx.take()
+    hand.policies = replace(DEFAULTS, encryption_required=True)
+    topic.policies_changed()
+    (closed,) = cnx.take()
+    assert closed.close_producer.producer_id == 1
+    assert [one.producer_id for one in topic.producers] == [2]
+
+
 async def test_a_disconnect_closes_active_and_refuses_waiting_producers() -> None:
     topic, hand = await on_hand()
     cnx, waits = hand.connection(), hand.connection()
