@@ -228,6 +228,6 @@ def _publish(cnx: ServerCnx, sender: Producer, sent: pb.CommandSend, data: bytes
         highest = -1
     whole = True
     if sent.is_chunk:
-        sender.statistics.chunked_messages += metadata.chunk_id == 0
+        sender.statistics.chunks += 1
         whole = metadata.chunk_id == metadata.num_chunks_from_msg - 1
     topic.publish(sender, sent.sequence_id, highest, data, digest_of(metadata), whole=whole)

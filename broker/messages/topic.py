@@ -109,6 +109,7 @@ class Topic(ProducedTopic):
         made_by_use: True if the topic was not imported, so that a monitor may delete it when
             unused.
         rate: The publish rate.
+        has_chunks: True once chunks were published in a statistics period (msgChunkPublished).
         read_rate: Entries per second fetched from the store, in the last period (upstream:
             storageReadRate, which also excludes cached entries).
     """
@@ -141,6 +142,7 @@ class Topic(ProducedTopic):
         self.rests = False
         self.rate = PublishRate(self.policies.publish_rate, self.clock)
         self.read_rate = 0.0
+        self.has_chunks = False
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.full_name}>"
@@ -179,6 +181,7 @@ class Topic(ProducedTopic):
         self.latency.period_ended()
         for producer in self.producers:
             producer.statistics.period_ended(seconds)
+            self.has_chunks |= producer.statistics.chunked_message_rate > 0
         self.subscriptions.update_rates(seconds)
 
     def _count(self, producer: Producer, size: int, messages: int) -> None:

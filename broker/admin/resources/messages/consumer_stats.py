@@ -6,6 +6,7 @@ Source: upstream PublisherStatsImpl, ConsumerStatsImpl.
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from math import floor
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
@@ -60,7 +61,7 @@ def consumer_stats(
 ) -> Generator[None, None, dict[str, object]]:
     """Return the statistics of a consumer; for a Key_Shared consumer, pass its dispatcher."""
     draining = yield from _draining(consumer, dispatcher)
-    rates, sent, role = consumer.rates.current, consumer.entries_out, consumer.cnx.role
+    rates, role = consumer.rates.current, consumer.cnx.role
     return {
         **({} if role is None else {"appId": role}),
         "msgRateOut": float(rates.messages_out),
@@ -73,7 +74,7 @@ def consumer_stats(
         "consumerName": consumer.name,
         "availablePermits": consumer.permits,
         "unackedMessages": consumer.unacked,
-        "avgMessagesPerEntry": round(consumer.messages_out / sent) if sent else 0,
+        "avgMessagesPerEntry": floor(consumer.mean_batch + 0.5),
         "blockedConsumerOnUnackedMsgs": consumer.blocked,
         **draining,
         "address": f"/{consumer.cnx.peer}",

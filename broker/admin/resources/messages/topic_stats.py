@@ -124,7 +124,7 @@ def _traffic(
         + sum(one.messages for one in gone),
         "bytesOutInternalCounter": 0,
         "averageMsgSize": figures.average_size,
-        "msgChunkPublished": figures.chunked_messages > 0,
+        "msgChunkPublished": topic.has_chunks,
     }
 
 
