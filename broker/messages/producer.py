@@ -218,6 +218,11 @@ class Producer:
         """True once the producer is closed."""
         return self.state is ProducerState.CLOSED
 
+    @property
+    def unanswered(self) -> bool:
+        """True until the producer is open or closed: its client waits for the final answer."""
+        return self.state in (ProducerState.OPENING, ProducerState.WAITING)
+
     # -- answers ------------------------------------------------------------------------------
 
     def opened(self, topic_epoch: int | None) -> None:

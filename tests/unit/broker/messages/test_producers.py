@@ -1,16 +1,18 @@
 """A topic's producers: names, access modes and waiting order, as recorded."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.errors import fenced
+from broker.messages.errors import MessageStoreError, fenced
 from broker.messages.producer import ProducerState
 from broker.messages.topic import PersistentTopic
 from broker.policies.effective import DEFAULTS
 from proto.commands import NO_REQUEST
 from server.connection.request_errors import RequestError
+from tests.support.clocks.settle import settle
 from tests.support.messages.producing import ProducingConnection, TopicOnHand, add, publish
 
 Type = pb.BaseCommand
@@ -209,6 +211,66 @@ async def test_the_epoch_survives_an_unload() -> None:
     again = await hand.topic()
     add(again, hand.connection().producer(1, producer_access_mode=pb.Exclusive))
     assert again.producers.epoch == 1
+
+
+def holding_back(topic: PersistentTopic, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Return an event at which the topic's writes are stored."""
+    stored = asyncio.Event()
+    monkeypatch.setattr(topic.ledger, "flushed", stored.wait)
+    return stored
+
+
+async def test_an_exclusive_producer_opens_only_once_its_epoch_is_stored(monkeypatch) -> None:
+    topic, hand = await on_hand()
+    stored, cnx = holding_back(topic, monkeypatch), hand.connection()
+    add(topic, cnx.producer(1, producer_access_mode=pb.Exclusive))
+    await settle()
+    assert cnx.take() == []
+    stored.set()
+    await settle()
+    (answer,) = cnx.take()
+    assert answer.producer_success.topic_epoch == 0
+
+
+async def test_a_shared_producer_opens_without_waiting_for_the_store(monkeypatch) -> None:
+    topic, hand = await on_hand()
+    holding_back(topic, monkeypatch)
+    cnx = hand.connection()
+    add(topic, cnx.producer(1))
+    (answer,) = cnx.take()
+    assert answer.producer_success.producer_ready
+
+
+async def test_a_producer_fenced_before_its_epoch_is_stored_is_refused(monkeypatch) -> None:
+    topic, hand = await on_hand()
+    stored, first, second = holding_back(topic, monkeypatch), hand.connection(), hand.connection()
+    for cnx in (first, second):
+        add(topic, cnx.producer(1, producer_access_mode=pb.ExclusiveWithFencing))
+    await settle()
+    (refused,) = first.take()
+    assert (refused.error.request_id, refused.error.error) == (101, pb.ProducerFenced)
+    stored.set()
+    await settle()
+    (answer,) = second.take()
+    assert (answer.producer_success.topic_epoch, first.take()) == (1, [])
+
+
+@pytest.mark.parametrize("why", ["failed", "unloaded"])
+async def test_a_producer_whose_epoch_is_not_stored_is_refused(why: str, monkeypatch) -> None:
+    async def no_room() -> None:
+        raise MessageStoreError("there is no room")
+
+    topic, hand = await on_hand()
+    cnx = hand.connection()
+    monkeypatch.setattr(topic.ledger, "flushed", no_room)
+    add(topic, cnx.producer(1, producer_access_mode=pb.Exclusive))
+    if why == "unloaded":
+        topic.producers.disconnect(fenced())
+    await settle()
+    (refused,) = cnx.take()
+    expected = pb.PersistenceError if why == "failed" else pb.ServiceNotReady
+    assert refused.error.error == expected
+    assert len(topic.producers) == len(cnx.producers) == 0
 
 
 async def test_a_maximum_of_zero_or_less_allows_any_number_of_producers() -> None:
