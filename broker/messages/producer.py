@@ -228,6 +228,7 @@ class Producer:
     def opened(self, topic_epoch: int | None) -> None:
         """Tell the client that the producer is open, in answer to its PRODUCER command."""
         self.state = ProducerState.OPEN
+        self.cnx.publishes.producer_opens()
         self.cnx.send(self._success(self.request_id, topic_epoch))
 
     def waits(self) -> None:
