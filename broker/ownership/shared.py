@@ -198,7 +198,7 @@ class SharedOwnership:
             await self._let_go(Bundle(bundle.namespace, row.hashes))
             return None
         if row is not None:
-            return self._own(bundle, count, me)
+            return await self._settled(bundle, count, me, row.store)
         chosen = await self._candidate(bundle, give_up)
         if chosen[0] != me and not (authoritative and await self._may_claim(bundle)):
             return chosen[1]
@@ -229,9 +229,12 @@ class SharedOwnership:
     async def _claimed(self, bundle: Bundle, count: int, me: str) -> Owner | None:
         async with self._use() as connection:
             before = await tables.claim(connection, bundle, me)
-        if before is None:
-            return None
-        if before not in ("", self._registration.store):
+        return None if before is None else await self._settled(bundle, count, me, before)
+
+    async def _settled(self, bundle: Bundle, count: int, me: str, before: str) -> Owner | None:
+        """Own a claimed bundle; if another store has its messages, first delete old ones here."""
+        mine = self._registration.store
+        if before != mine:
             if before != tables.DELETED:
                 self.moved_total += 1
                 logger.warning(
@@ -244,8 +247,10 @@ class SharedOwnership:
             except BaseException:
                 # The callbacks may have half finished: the next owner begins anew.
                 async with self._use() as connection:
-                    await tables.release(connection, bundle, me, before)
+                    await tables.release(connection, bundle, me)
                 raise
+            async with self._use() as connection:
+                await tables.set_store(connection, bundle, me, mine)
         return self._own(bundle, count, me)
 
     async def _moved(self, bundle: Bundle) -> None:
