@@ -87,6 +87,7 @@ class SharedOwnership:
         self._when_moved: list[Callback] = []
         self._tasks = BackgroundTasks(_told_failure)
         self._forgetting = asyncio.Lock()
+        self._deleted: NameLocks[NamespaceName] = NameLocks()
         self._leaving = False
         self.moved_total = 0
         session.on_over = self._lost_all
@@ -325,7 +326,8 @@ class SharedOwnership:
         try:
             namespace = NamespaceName.parse(name)
             if len(numbers) == 1:
-                if numbers != [self._session.id]:
+                # The notification is repeated until all brokers have forgotten.
+                if numbers != [self._session.id] and namespace not in self._deleted:
                     self._tasks.start(self._forget(namespace))
                 return
             low, high, *heirs = numbers
@@ -364,12 +366,13 @@ class SharedOwnership:
 
     async def _forget(self, namespace: NamespaceName) -> None:
         """Release the bundles of a namespace that another broker deleted; delete its messages."""
-        if await self._store.policies(namespace) is not None:
-            return  # Recreated meanwhile, after all brokers had forgotten the deleted namespace.
-        await self._let_go_within(namespace)
-        async with self._forgetting:  # Many may be deleted together.
-            if await self._store.policies(namespace) is None:
-                await self._moved(Bundle(namespace, ALL_HASHES))
+        async with self._deleted.of(namespace):
+            if await self._store.policies(namespace) is not None:
+                return  # Recreated meanwhile, after all brokers had forgotten the deleted one.
+            await self._let_go_within(namespace)
+            async with self._forgetting:  # Many may be deleted together.
+                if await self._store.policies(namespace) is None:
+                    await self._moved(Bundle(namespace, ALL_HASHES))
 
     def on_lost(self, callback: Callback) -> None:
         """Register a callback for bundles that this broker stops owning. See Ownership."""
