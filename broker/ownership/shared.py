@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
@@ -22,6 +23,7 @@ from broker.ownership.tables import Registration
 from broker.stores.changes import StoreError
 from broker.stores.name_locks import NameLocks, to_its_end
 from limiter.clock import clock_sleep
+from limiter.single_flight import SingleFlight
 from limiter.tasks import BackgroundTasks
 from proto.names import InvalidNameError, NamespaceName
 from server.configuration.addresses import ServerUrls
@@ -83,6 +85,7 @@ class SharedOwnership:
         self._registration: Registration
         self._owned = OwnedBundles()
         self._locks: NameLocks[Bundle] = NameLocks()
+        self._lookups: SingleFlight[Owner] = SingleFlight(finishes=True)
         self._when_lost: list[Callback] = []
         self._when_moved: list[Callback] = []
         self._tasks = BackgroundTasks(_told_failure)
@@ -168,8 +171,12 @@ class SharedOwnership:
         if policies is None:
             raise RequestError(pb.TopicNotFound, "Namespace not found")
         bundle = bundle_of_topic(topic, policies.bundles)
-        work = self._acquire(bundle, policies.bundles, authoritative=authoritative)
-        return await to_its_end(work)
+        return await self._looked_up(bundle, policies.bundles, authoritative=authoritative)
+
+    async def _looked_up(self, bundle: Bundle, count: int, *, authoritative: bool) -> Owner:
+        """Return a bundle's owner; concurrent callers share one lookup, which runs to its end."""
+        work = partial(self._acquire, bundle, count, authoritative=authoritative)
+        return await self._lookups.join((bundle, count, authoritative), work)
 
     async def _acquire(self, bundle: Bundle, count: int, *, authoritative: bool) -> Owner:
         give_up = self._clock.now() + self.away_seconds
@@ -345,7 +352,7 @@ class SharedOwnership:
         policies = await self._store.policies(bundle.namespace)
         if policies is not None:
             with suppress(NotServedError):
-                await self._acquire(bundle, policies.bundles, authoritative=True)
+                await self._looked_up(bundle, policies.bundles, authoritative=True)
 
     def _lost_all(self) -> None:
         """Call the callbacks for all owned bundles, as they are lost; their work ends in tasks."""
