@@ -102,6 +102,7 @@ async def test_fencing_removes_active_producers_without_a_command() -> None:
     assert cnx.take() == []
     assert cnx.producers == {}
     assert 1 not in cnx.closed_by_broker
+    await settle()
     (answer,) = other.take()
     assert answer.producer_success.topic_epoch == 0
 
@@ -131,11 +132,13 @@ async def test_waiting_producers_become_ready_in_order(profile: str) -> None:
         cnx.take()
     assert topic.producers.waiting == 2
     first.producers[1].connection_lost()
+    await settle()
     (answer,) = waiting[0].take()
     assert (answer.producer_success.request_id, answer.producer_success.topic_epoch) == (102, 1)
     assert answer.producer_success.producer_ready
     assert waiting[1].take() == []
     waiting[0].producers[2].close(7)
+    await settle()
     (answer,) = waiting[1].take()
     assert answer.producer_success.topic_epoch == 2
     assert topic.ledger.properties["topic_epoch"] == "2"
@@ -152,6 +155,7 @@ async def test_a_waiting_producer_becomes_ready_after_all_shared_producers_close
     assert waits.take() == []
     assert refusal(topic, cnx).endswith("Topic has an existing exclusive producer: null")
     cnx.producers[2].close(2)
+    await settle()
     (answer,) = waits.take()
     assert answer.producer_success.topic_epoch == 0
 
@@ -163,8 +167,10 @@ async def test_in_profile_pulsar_a_closed_waiting_producer_keeps_its_turn() -> N
     for number in (2, 3):
         add(topic, cnx.producer(number, producer_access_mode=pb.WaitForExclusive))
     cnx.producers[2].close(5)
+    await settle()
     cnx.take()
     cnx.producers[1].close(6)
+    await settle()
     closed, turn = cnx.take()
     assert closed.type == Type.SUCCESS
     assert (turn.producer_success.request_id, turn.producer_success.topic_epoch) == (103, 2)
@@ -294,6 +300,7 @@ async def test_a_disconnect_closes_active_and_refuses_waiting_producers() -> Non
     cnx, waits = hand.connection(), hand.connection()
     add(topic, cnx.producer(1, producer_access_mode=pb.Exclusive))
     add(topic, waits.producer(2, producer_access_mode=pb.WaitForExclusive))
+    await settle()
     cnx.take(), waits.take()
     topic.producers.disconnect(fenced())
     (closed,), (refused,) = cnx.take(), waits.take()
