@@ -13,7 +13,13 @@ from broker.policies.effective import DEFAULTS
 from proto.commands import NO_REQUEST
 from server.connection.request_errors import RequestError
 from tests.support.clocks.settle import settle
-from tests.support.messages.producing import ProducingConnection, TopicOnHand, add, publish
+from tests.support.messages.producing import (
+    ProducingConnection,
+    TopicOnHand,
+    add,
+    limits,
+    publish,
+)
 
 Type = pb.BaseCommand
 PULSAR = {"floodgateProfile": "pulsar"}
@@ -245,6 +251,17 @@ async def test_a_shared_producer_opens_without_waiting_for_the_store(monkeypatch
     add(topic, cnx.producer(1))
     (answer,) = cnx.take()
     assert answer.producer_success.producer_ready
+
+
+async def test_a_producer_that_opens_while_the_publish_buffer_is_full_is_not_read() -> None:
+    topic, hand = await on_hand()
+    of = limits(hand.clock, buffer_bytes=100)
+    full, cnx = hand.connection(of), hand.connection(of)
+    full.publishes.begun(101)
+    add(topic, cnx.producer(1))
+    assert not cnx.gate.open
+    full.publishes.ended(101)
+    assert cnx.gate.open
 
 
 async def test_a_producer_fenced_before_its_epoch_is_stored_is_refused(monkeypatch) -> None:

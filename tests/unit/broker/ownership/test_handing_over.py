@@ -84,8 +84,7 @@ async def test_a_deletion_is_repeated_to_a_peer_that_missed_its_notification(mon
         assert not waiting.done()
         clock.advance(TELL_SECONDS)
         await settle()
-    await waiting
-    assert len(told) == 3
+    assert (len(told), waiting.done()) == (3, True)
 
 
 def _bundle(low: int) -> Bundle:
