@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from broker.messages.errors import quota_exceeded
+from broker.messages.position import Position
 from broker.policies.effective import QuotaAction
 
 if TYPE_CHECKING:
@@ -141,7 +142,6 @@ def evict_oldest(topic: QuotaTopic) -> None:
     if oldest is None:
         return
     for subscription in _evictable(topic):
-        first = subscription.cursor.first_left
-        if first.ledger_id == oldest.ledger_id:
-            subscription.skip(oldest.entries - first.entry_id)
+        if subscription.cursor.first_left.ledger_id == oldest.ledger_id:
+            subscription.skip_through(Position(oldest.ledger_id, oldest.entries - 1))
     topic.subscriptions.moved()

@@ -18,6 +18,7 @@ from broker.messages.entry import Entry
 from broker.messages.errors import (
     MessageStoreError,
     MessageStoreFullError,
+    not_stored,
     quota_exceeded,
     terminated,
 )
@@ -35,6 +36,7 @@ from broker.messages.subscriptions.context import SubscriptionRules
 from broker.messages.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
 from broker.messages.subscriptions.subscriptions import Subscriptions
 from broker.policies.effective import QuotaAction
+from limiter.tasks import BackgroundTasks
 from server.configuration.common import Profile
 from server.tasks.cooperative import SharedTurns
 
@@ -76,6 +78,7 @@ class TopicContext:
         make_room: Deletes messages of other topics that no subscription needs.
         rules: The broker's settings for subscriptions.
         turns: Schedules the dispatchers of all topics.
+        tasks: Open exclusive producers once their epochs are stored.
     """
 
     config: BrokerConfig
@@ -86,6 +89,7 @@ class TopicContext:
     make_room: Callable[[], object] = lambda: None
     rules: SubscriptionRules = field(default_factory=SubscriptionRules)
     turns: SharedTurns = field(default_factory=SharedTurns)
+    tasks: BackgroundTasks = field(default_factory=BackgroundTasks)
 
 
 class Topic(ProducedTopic):
@@ -148,8 +152,8 @@ class Topic(ProducedTopic):
         return f"<{type(self).__name__} {self.full_name}>"
 
     @abstractmethod
-    def _epoch_changed(self, epoch: int) -> None:
-        """Store a new topic epoch."""
+    def _epoch_changed(self, epoch: int, maker: Producer | None) -> None:
+        """Store a new topic epoch, then open the producer that has made it, if any."""
 
     @property
     def in_use(self) -> bool:
@@ -250,6 +254,8 @@ class PersistentTopic(Topic):
         self._confirmed = ledger.last_confirmed
         self._appending = False
         self._telling = False
+        # The exclusive producer whose epoch is being stored.
+        self._maker: Producer | None = None
         ledger.listener = self
         self.compaction = TopicCompaction(self)
         self.subscriptions = Subscriptions(self)
@@ -274,8 +280,30 @@ class PersistentTopic(Topic):
         self.made_by_use = True
         self.ledger.set_property(MADE_BY_USE_PROPERTY, "true")
 
-    def _epoch_changed(self, epoch: int) -> None:
+    def _epoch_changed(self, epoch: int, maker: Producer | None) -> None:
         self.ledger.set_property(EPOCH_PROPERTY, str(epoch))
+        if maker is not None:
+            is_storing, self._maker = self._maker is not None, maker
+            if not is_storing:
+                self._context.tasks.start(self._open_once_stored())
+
+    async def _open_once_stored(self) -> None:
+        """Open the newest exclusive producer once its epoch is stored: a kill cannot undo it."""
+        stored, failure = None, None
+        try:
+            while stored is not self._maker:
+                stored = self._maker
+                await self.ledger.flushed()
+        except MessageStoreError as error:
+            failure = not_stored(error)
+        finally:
+            maker, self._maker = self._maker, None
+        if maker is None or not maker.unanswered:
+            return
+        if failure is None:
+            maker.opened(self.producers.epoch)
+        else:
+            maker.fail(failure)
 
     # -- publishing ---------------------------------------------------------------------------
 
@@ -514,8 +542,10 @@ class NonPersistentTopic(Topic):
         super().__init__(name, context, None)
         self.subscriptions = NonPersistentSubscriptions(self)
 
-    def _epoch_changed(self, epoch: int) -> None:
-        """Ignore the new topic epoch, because the topic stores no state."""
+    def _epoch_changed(self, epoch: int, maker: Producer | None) -> None:
+        """Open the producer at once, because the topic stores no state."""
+        if maker is not None:
+            maker.opened(epoch)
 
     def publish(
         self,

@@ -13,11 +13,18 @@ from broker.messages.backlog_quota import (
 )
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.metadata import digest_of, parse_metadata
+from broker.messages.subscriptions.consumer import ConsumerOptions
 from broker.messages.topic import PersistentTopic
 from broker.policies.effective import DEFAULTS, BacklogQuota, EffectivePolicies, QuotaAction
 from server.connection.request_errors import RequestError
 from tests.support.clocks.settle import settle
-from tests.support.messages.producing import ProducingConnection, TopicOnHand, add, entry_bytes
+from tests.support.messages.producing import (
+    ProducingConnection,
+    TopicOnHand,
+    add,
+    entry_bytes,
+    publish,
+)
 
 HOLD, EXCEPTION, EVICT = QuotaAction.HOLD, QuotaAction.EXCEPTION, QuotaAction.EVICT
 ENTRY_BYTES = 522
@@ -138,6 +145,22 @@ async def test_the_compaction_backlog_counts_but_is_not_evicted(by: str) -> None
     await enforce_quota(topic)
     assert compaction.cursor.backlog == 8
     assert sum(topic.evictions.values()) == (by == "age")
+
+
+async def test_an_eviction_for_a_full_store_leaves_the_messages_of_later_ledgers() -> None:
+    topic, cnx, _ = await with_backlog(size_quota(100_000, EVICT), entries=10)
+    (subscription,) = topic.subscriptions
+    consumer = subscription.add_consumer(cnx, ConsumerOptions(1, "c", pb.CommandSubscribe.Shared))
+    ledger_id = topic.ledger.ledgers[0].ledger_id
+    subscription.acknowledge(
+        consumer, [pb.MessageIdData(ledgerId=ledger_id, entryId=number) for number in range(1, 10)]
+    )
+    topic.ledger.roll()
+    for number in range(10, 15):
+        publish(topic, cnx.producers[1], number)
+    evict_oldest(topic)
+    assert subscription.cursor.backlog == 5
+    await settle()
 
 
 async def test_an_eviction_for_a_full_store_spares_the_compaction_backlog() -> None:
