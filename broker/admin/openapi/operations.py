@@ -66,6 +66,7 @@ IN_QUERIES = {
         Parameter("excludePublishers", "Leave producers out", _FLAG),
         Parameter("force", "Also while clients use it", _FLAG),
         Parameter("getEarliestTimeInBacklog", "Show the oldest backlog message's time", _FLAG),
+        Parameter("isGlobal", "The topic's global policy, not its local one", _FLAG),
         Parameter("tenant", "The tenant of the namespaces"),
         Parameter("includeSystemTopic", "List system topics too", _FLAG),
         Parameter(

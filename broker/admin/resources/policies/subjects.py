@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from broker.admin.paths import Resource
 from broker.admin.requests import namespace_name, topic_name
 from broker.errors import RefusedError
+from broker.policies.policy import NO_NAMESPACE
 from broker.topics.rules import no_namespace, not_found
 from proto.names import NamespaceName
 from server.http import RestError
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
     from broker.policies.service import Change
     from proto.names import TopicName
+
+
+IS_GLOBAL = "isGlobal"
+"""Query parameter that asks for a topic's global policies instead of its local ones."""
 
 
 class PolicyResource(Resource):
@@ -59,21 +64,21 @@ class PolicyResource(Resource):
         if not snapshot.contains(of):
             raise not_found(of)
 
-    async def _namespace(self, request: web.Request, *, by_policies: bool = False) -> NamespaceName:
+    async def _namespace(
+        self, request: web.Request, *, missing: str = NO_NAMESPACE
+    ) -> NamespaceName:
         """Return the existing namespace in the request's path.
 
         Args:
             request: A request with a namespace in the path.
-            by_policies: Whether the error text for a missing namespace is, as upstream, that its
-                policies do not exist.
+            missing: The error text if the namespace does not exist.
 
         Raises:
             RestError: 412, the name is invalid; 404, the namespace does not exist.
         """
         namespace = namespace_name(request)
-        if by_policies and await self._context.store.policies(namespace) is None:
-            raise RestError(404, "Namespace policies does not exist")
-        await self._context.policies(namespace)
+        if await self._context.store.policies(namespace) is None:
+            raise RestError(404, missing)
         return namespace
 
     async def _subject(self, request: web.Request) -> NamespaceName | TopicName:
