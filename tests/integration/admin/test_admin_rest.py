@@ -283,9 +283,7 @@ async def test_deleting_an_empty_tenant_twice_is_204_then_404() -> None:
         assert answers[1].reason == "Tenant doesn't exist"
 
 
-async def test_a_tenant_is_not_deleted_where_deletion_of_its_namespaces_is_not_allowed() -> (
-    None
-):
+async def test_a_tenant_is_not_deleted_where_deletion_of_its_namespaces_is_not_allowed() -> None:
     async with broker(forceDeleteTenantAllowed="true") as rest:
         await rest.done("PUT", f"{TENANTS}/t", '{"allowedClusters":["standalone"]}')
         await rest.done("PUT", f"{NAMESPACES}/t/a")

@@ -163,7 +163,7 @@ class _OfTopics(_Calls):
     async def set(self, request: web.Request) -> None:
         """Set the policy for an existing topic."""
         body = await self._body(request)
-        self._policy.read(body)
+        self._policy.read(body)  # An unreadable body is refused even for a missing topic.
         topic, globally = await self._subject(request), self._is_global(request)
         if body is not None or self._place.null is not Null.KEEPS:
             value = self._checked(body, topic, globally=globally)
