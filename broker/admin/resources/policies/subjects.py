@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from broker.admin.paths import Resource
 from broker.admin.requests import namespace_name, topic_name
 from broker.errors import RefusedError
+from broker.policies.documents import GLOBAL, scoped
 from broker.policies.policy import NO_NAMESPACE
 from broker.topics.rules import no_namespace, not_found
 from proto.names import NamespaceName
@@ -28,16 +29,23 @@ IS_GLOBAL = "isGlobal"
 class PolicyResource(Resource):
     """The base class of handlers of admin requests about policies."""
 
-    def _kept(self, of: NamespaceName | TopicName) -> Mapping[str, Any]:
-        """Return the policies set for a namespace or topic itself, by policy key."""
-        return self._context.message_policies.document(of)
+    def _kept(self, of: NamespaceName | TopicName, *, globally: bool = False) -> Mapping[str, Any]:
+        """Return the policies set for a namespace or topic itself, by policy key.
 
-    async def _keep(self, of: NamespaceName | TopicName, key: str, value: object) -> None:
+        Args:
+            of: The namespace or topic.
+            globally: Whether the global policies of a topic are asked for, not its local ones.
+        """
+        return scoped(self._context.message_policies.document(of), globally=globally)
+
+    async def _keep(
+        self, of: NamespaceName | TopicName, key: str, value: object, *, globally: bool = False
+    ) -> None:
         """Set a policy of a namespace or topic; None removes the policy."""
-        await self._change(of, key, lambda _: value)
+        await self._change(of, key, lambda _: value, globally=globally)
 
     async def _change(
-        self, of: NamespaceName | TopicName, key: str, changed: Change
+        self, of: NamespaceName | TopicName, key: str, changed: Change, *, globally: bool = False
     ) -> Mapping[str, Any]:
         """Change a policy of a namespace or topic; see PolicyService.change.
 
@@ -45,7 +53,11 @@ class PolicyResource(Resource):
             RestError, RefusedError: The namespace or topic does not exist any more.
         """
         policies = self._context.message_policies
-        before = await policies.change(of, key, changed)
+        before = await policies.change(
+            of,
+            GLOBAL + key if globally else key,
+            lambda document: changed(scoped(document, globally=globally)),
+        )
         try:
             await self._check_there(of)
         except (RestError, RefusedError):

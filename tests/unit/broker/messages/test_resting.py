@@ -70,7 +70,7 @@ async def test_a_topic_rests_only_once_a_relative_dispatch_rate_has_followed_it_
     watched = Watched()
     topic = await publishing(watched)
     topic.policies = replace(DEFAULTS, dispatch_rate=Rate(messages=1, relative=True))
-    topic.statistics.usual = (3.0, 3.0)
+    topic.statistics.usual = (5.0, 5.0)
     rests = []
     for _ in range(4):
         await watched.monitors.update_rates()
