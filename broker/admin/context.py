@@ -42,6 +42,8 @@ class AdminRules:
             with the 4xx status of a refusal.
         counts_namespaces_before: A tenant may have one namespace more than
             maxNamespacesPerTenant, and above it even an existing name is refused as too many.
+        leaves_reasons_out: Changes of some policies of a missing namespace are refused without a
+            reason.
         returns_accepted_type: The media type of JSON responses has the parameters in the client's
             Accept header.
         skips_unreadable_properties: Parts of the query parameter ``properties`` other than
@@ -64,6 +66,7 @@ class AdminRules:
 
     fails_as_upstream: bool = False
     counts_namespaces_before: bool = False
+    leaves_reasons_out: bool = False
     returns_accepted_type: bool = False
     skips_unreadable_properties: bool = False
     unknown_bundle_is_empty: bool = False

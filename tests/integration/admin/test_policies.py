@@ -200,6 +200,7 @@ async def test_auto_created_partitioned_topics_require_a_count(partitions, probl
         ("POST", "deduplicationSnapshotInterval", "5", "Namespace policies"),
         ("DELETE", "retention", None, "Namespace policies"),
         ("GET", "replicatorDispatchRate", None, "Namespace policies"),
+        ("GET", "dispatcherPauseOnAckStatePersistent", None, "Namespace policies"),
     ],
 )
 async def test_a_policy_of_a_missing_namespace_is_answered_404_in_upstreams_words(
@@ -219,12 +220,15 @@ async def test_a_policy_of_a_missing_namespace_is_answered_404_in_upstreams_word
         ("DELETE", "replicatorDispatchRate", None),
     ],
 )
-async def test_some_changes_in_a_missing_namespace_are_answered_404_without_a_reason(
-    method: str, policy: str, body: str | None
+@pytest.mark.parametrize(
+    ("profile", "reason"), [("pulsar", ""), ("floodgate", "Namespace does not exist")]
+)
+async def test_some_changes_in_a_missing_namespace_have_no_reason_in_profile_pulsar(
+    method: str, policy: str, body: str | None, profile: str, reason: str
 ) -> None:
-    async with cluster() as parts, rest_client(parts.broker) as rest:
+    async with cluster(profile=profile) as parts, rest_client(parts.broker) as rest:
         refused = await rest.ask(method, f"/admin/v2/namespaces/public/none/{policy}", body)
-        assert (refused.status, refused.value) == (404, {"reason": ""})
+        assert (refused.status, refused.value) == (404, {"reason": reason})
 
 
 @pytest.mark.parametrize(

@@ -83,14 +83,15 @@ class PolicyResource(Resource):
 
         Args:
             request: A request with a namespace in the path.
-            missing: The error text if the namespace does not exist.
+            missing: The error text if the namespace does not exist; empty in profile pulsar only.
 
         Raises:
             RestError: 412, the name is invalid; 404, the namespace does not exist.
         """
         namespace = namespace_name(request)
         if await self._context.store.policies(namespace) is None:
-            raise RestError(404, missing)
+            unnamed = self._context.rules.leaves_reasons_out
+            raise RestError(404, missing if unnamed else missing or NO_NAMESPACE)
         return namespace
 
     async def _subject(self, request: web.Request) -> NamespaceName | TopicName:
