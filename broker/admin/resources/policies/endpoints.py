@@ -12,7 +12,7 @@ from broker.admin.paths import Resource, Takes, endpoint
 from broker.admin.requests import flag, namespace_name
 from broker.admin.resources.policies.checks import Asked, checked
 from broker.admin.resources.policies.quotas import compared_quotas
-from broker.admin.resources.policies.subjects import IS_GLOBAL, PolicyResource
+from broker.admin.resources.policies.subjects import PolicyResource
 from broker.authorization.operations import Level
 from broker.policies.policy import NO_CONTENT, Null
 from broker.policies.table import TABLE
@@ -95,7 +95,7 @@ class _Calls(PolicyResource):
     def _scope(self) -> str:
         """The parameter that asks for a topic's global policy; empty if the policy has none."""
         of_topics = self._place is self._policy.topic
-        return IS_GLOBAL if of_topics and self._policy.has_global else ""
+        return "isGlobal" if of_topics and self._policy.has_global else ""
 
     def _is_global(self, request: web.Request) -> bool:
         return bool(self._scope) and flag(request, self._scope)

@@ -14,7 +14,7 @@ from broker.admin.bodies import json_body
 from broker.admin.openapi import schemas
 from broker.admin.paths import endpoint
 from broker.admin.requests import flag, plain, segment
-from broker.admin.resources.policies.subjects import IS_GLOBAL, PolicyResource
+from broker.admin.resources.policies.subjects import PolicyResource
 from broker.authorization.operations import Level, PolicyName
 from broker.policies.table import SUBSCRIPTION_RATE
 from broker.policies.values import schema_of, strings, texts_by_name
@@ -70,7 +70,7 @@ class OtherPolicyAdmin(PolicyResource):
     @endpoint("GET {topic}/replication?applied&isGlobal", PolicyName.REPLICATION)
     async def get_topic_clusters(self, request: web.Request) -> object:
         """Return a topic's replication clusters; with ``applied``, the effective clusters."""
-        topic, globally = await self._topic(request), flag(request, IS_GLOBAL)
+        topic, globally = await self._topic(request), flag(request, "isGlobal")
         clusters = self._kept(topic, globally=globally).get(_CLUSTERS)
         return [self._cluster] if clusters is None and flag(request, "applied") else clusters
 
@@ -79,7 +79,7 @@ class OtherPolicyAdmin(PolicyResource):
         """Accept the broker's own cluster for replication of a topic, and refuse other clusters."""
         clusters = await _clusters(request)
         topic = await self._topic(request)
-        if flag(request, IS_GLOBAL):  # A namespace has a single cluster here.
+        if flag(request, "isGlobal"):  # A namespace has a single cluster here.
             raise RestError(
                 412,
                 "Please do not use the global topic level policy when namespace-level replication "
@@ -98,7 +98,7 @@ class OtherPolicyAdmin(PolicyResource):
     @endpoint("DELETE {topic}/replication?isGlobal", PolicyName.REPLICATION)
     async def remove_topic_clusters(self, request: web.Request) -> None:
         """Remove a topic's replication clusters, so that its namespace's apply again."""
-        topic, globally = await self._topic(request), flag(request, IS_GLOBAL)
+        topic, globally = await self._topic(request), flag(request, "isGlobal")
         await self._keep(topic, _CLUSTERS, None, globally=globally)
 
     # -- properties of namespaces -------------------------------------------------------------
@@ -160,7 +160,7 @@ class OtherPolicyAdmin(PolicyResource):
     async def get_rate(self, request: web.Request) -> object:
         """Return a subscription's dispatch rate; with ``applied``, the effective rate."""
         topic = await self._topic(request)
-        kept = self._kept(topic, globally=flag(request, IS_GLOBAL))
+        kept = self._kept(topic, globally=flag(request, "isGlobal"))
         rate = (kept.get(_RATES) or {}).get(segment(request, "subName"))
         if rate is None and flag(request, "applied"):
             rate = SUBSCRIPTION_RATE.shown(self._context.message_policies.of(topic))
@@ -191,7 +191,7 @@ class OtherPolicyAdmin(PolicyResource):
             rates = {**(document.get(_RATES) or {}), name: rate}
             return {one: value for one, value in rates.items() if value is not None} or None
 
-        await self._change(topic, _RATES, with_rate, globally=flag(request, IS_GLOBAL))
+        await self._change(topic, _RATES, with_rate, globally=flag(request, "isGlobal"))
 
     # -- shadow topics: no topic is copied to another -----------------------------------------
 

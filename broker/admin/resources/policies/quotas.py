@@ -9,7 +9,7 @@ from broker.admin.openapi import schemas
 from broker.admin.paths import endpoint
 from broker.admin.requests import flag, namespace_name
 from broker.admin.resources.policies.checks import exceeds_retention
-from broker.admin.resources.policies.subjects import IS_GLOBAL, PolicyResource
+from broker.admin.resources.policies.subjects import PolicyResource
 from broker.authorization.operations import PolicyName
 from broker.policies.documents import AGE_QUOTA, SIZE_QUOTA
 from broker.policies.effective import QuotaAction
@@ -73,7 +73,7 @@ class QuotaAdmin(PolicyResource):
     async def get_of_topic(self, request: web.Request) -> object:
         """Return a topic's backlog quotas by type; with ``applied``, the effective quotas."""
         topic = await self._topic(request)
-        quotas = _quotas(self._kept(topic, globally=flag(request, IS_GLOBAL)))
+        quotas = _quotas(self._kept(topic, globally=flag(request, "isGlobal")))
         if not quotas and flag(request, "applied"):
             quotas = _quotas(self._kept(topic.namespace))
             if not quotas:
@@ -109,7 +109,7 @@ class QuotaAdmin(PolicyResource):
     )
     async def set_of_topic(self, request: web.Request) -> None:
         """Set a backlog quota of a topic; an empty body removes the quota."""
-        kind, body, globally = _kind(request), await json_body(request), flag(request, IS_GLOBAL)
+        kind, body, globally = _kind(request), await json_body(request), flag(request, "isGlobal")
         given = None if body is None else _READ(body)
         topic = await self._topic(request)
         quota = None if given is None else _quota(given, topic)
@@ -127,7 +127,7 @@ class QuotaAdmin(PolicyResource):
     @endpoint("DELETE {topic}/backlogQuota?backlogQuotaType&isGlobal", PolicyName.BACKLOG)
     async def remove_of_topic(self, request: web.Request) -> None:
         """Remove a backlog quota of a topic."""
-        kind, globally = _kind(request), flag(request, IS_GLOBAL)
+        kind, globally = _kind(request), flag(request, "isGlobal")
         await self._keep_one(await self._topic(request), kind, None, globally=globally)
 
 

@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from proto.names import TopicName
 
 
-IS_GLOBAL = "isGlobal"
-"""Query parameter that asks for a topic's global policies instead of its local ones."""
-
-
 class PolicyResource(Resource):
     """The base class of handlers of admin requests about policies."""
 

@@ -12,7 +12,7 @@ from broker.admin.bodies import given_body, json_body
 from broker.admin.paths import endpoint, given
 from broker.admin.requests import flag, namespace_name
 from broker.admin.resources.policies.placement import offload_values as values
-from broker.admin.resources.policies.subjects import IS_GLOBAL, PolicyResource
+from broker.admin.resources.policies.subjects import PolicyResource
 from broker.authorization.operations import PolicyName
 from broker.policies.policy import NO_NAMESPACE
 from broker.policies.values import long_number, schema_of
@@ -137,7 +137,7 @@ class OffloadAdmin(PolicyResource):
     async def get_of_topic(self, request: web.Request) -> object:
         """Return a topic's offload policies; with ``applied``, the effective policies."""
         topic = await self._topic(request)
-        policies = self._kept(topic, globally=flag(request, IS_GLOBAL)).get(values.POLICIES)
+        policies = self._kept(topic, globally=flag(request, "isGlobal")).get(values.POLICIES)
         if flag(request, "applied"):
             policies = values.merged(policies, self._kept(topic.namespace))
         return _shown(policies)
@@ -147,13 +147,13 @@ class OffloadAdmin(PolicyResource):
         """Store the offload policies of a topic."""
         body = await json_body(request)
         values.offload_of(body)
-        topic, globally = await self._topic(request), flag(request, IS_GLOBAL)
+        topic, globally = await self._topic(request), flag(request, "isGlobal")
         await self._keep(topic, values.POLICIES, values.checked(body), globally=globally)
 
     @endpoint("DELETE {topic}/offloadPolicies?isGlobal", PolicyName.OFFLOAD)
     async def remove_of_topic(self, request: web.Request) -> None:
         """Remove a topic's offload policies, so that its namespace's apply again."""
-        topic, globally = await self._topic(request), flag(request, IS_GLOBAL)
+        topic, globally = await self._topic(request), flag(request, "isGlobal")
         await self._keep(topic, values.POLICIES, None, globally=globally)
 
 
