@@ -26,7 +26,7 @@ MOST_CODE_LINES = {
     "proxy": 2_450,
     "loadgen": 14_400,
 }
-MOST_TEST_LINES = 147_410
+MOST_TEST_LINES = 147_420
 MOST_WORDS_OF_DOCS = 40_000
 _NO_STATEMENT = {
     tokenize.COMMENT,

@@ -356,6 +356,17 @@ async def test_global_and_local_policies_of_a_topic_are_set_shown_and_removed_se
         assert parts.broker.policies.of(TOPIC).max_producers == 3
 
 
+@pytest.mark.parametrize("policy", ["messageTTL", "subscriptionExpirationTime"])
+async def test_a_policy_given_in_the_query_is_removed_by_an_empty_value(policy: str) -> None:
+    async with cluster() as parts, rest_client(parts.broker) as rest:
+        await rest.done("PUT", f"{TOPICS}/t")
+        path = f"{TOPICS}/t/{policy}"
+        await rest.done("POST", f"{path}?{policy}=7")
+        value = (await rest.ask("GET", path)).value
+        await rest.done("POST", f"{path}?{policy}=")
+        assert (value, (await rest.ask("GET", path)).text) == (7, "")
+
+
 async def test_global_replication_clusters_need_a_replicated_namespace() -> None:
     async with cluster() as parts, rest_client(parts.broker) as rest:
         await rest.done("PUT", f"{TOPICS}/t")

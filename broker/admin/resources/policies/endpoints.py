@@ -135,7 +135,7 @@ class _Calls(PolicyResource):
         if not self._place.parameter:
             primitive = self._place.null is Null.VALUE and self._policy.read in PRIMITIVES
             return await (given_body if primitive else json_body)(request)
-        text = request.query.get(self._place.parameter)
+        text = request.query.get(self._place.parameter) or None
         if text is not None and not _WHOLE_NUMBER.fullmatch(text):
             raise RestError(404, f"{self._place.parameter}={text[:40]!r} should be a whole number")
         return text
