@@ -67,10 +67,7 @@ def _dispatch_rate(
                "dispatchThrottlingRateRelativeToPublishRate"),
         Member("ratePeriodInSecond", number, 0, "period_seconds"),
     )  # fmt: skip
-    place = Place(path)
-    if of == "Replicator":
-        place = replace(place, unshown=NO_POLICIES, unchanged="")
-    return Policy(key, needs, read, place, Place(path, null), field, per_cluster=True)
+    return Policy(key, needs, read, Place(path), Place(path, null), field, per_cluster=True)
 
 
 _UNACKED = "maxUnackedNum must be 0 or more"
@@ -140,6 +137,7 @@ TABLE = (
            "encryption_required", "encryptionRequireOnProducer"),
     Policy(MODE_KEY, PolicyName.SUBSCRIPTION_AUTH_MODE, one_of((NO_MODE, PREFIX), NO_MODE),
            _unset("subscriptionAuthMode", NO_MODE)),
+    # Before the strategy that overrides it.
     Policy(OLD_STRATEGY_KEY, PolicyName.SCHEMA_COMPATIBILITY_STRATEGY,
            one_of(tuple(OLD_STRATEGIES)),
            Place("schemaAutoUpdateCompatibilityStrategy", unset=NO_CONTENT, verb="PUT",
@@ -164,8 +162,11 @@ TABLE = (
     _dispatch_rate("topicDispatchRate", PolicyName.RATE, "dispatchRate", Null.KEEPS,
                    "dispatch_rate", "Topic"),
     SUBSCRIPTION_RATE,
-    _dispatch_rate("replicatorDispatchRate", PolicyName.REPLICATION_RATE, "replicatorDispatchRate",
-                   Null.REMOVES, "replicator_dispatch_rate", "Replicator"),
+    replace(
+        _dispatch_rate("replicatorDispatchRate", PolicyName.REPLICATION_RATE,
+                       "replicatorDispatchRate", Null.REMOVES, "replicator_dispatch_rate",
+                       "Replicator"),
+        namespace=Place("replicatorDispatchRate", unshown=NO_POLICIES, unchanged="")),
     Policy("clusterSubscribeRate", PolicyName.RATE, object_of(
                Member("subscribeThrottlingRatePerConsumer", number, -1, "messages",
                       "subscribeThrottlingRatePerConsumer"),
