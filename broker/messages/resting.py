@@ -121,6 +121,7 @@ def due_work(topic: Topic, rollover_seconds: float) -> dict[str, float]:
             "keep_sequence_ids": topic.deduplication.unsaved,
             "compact": topic.compaction.is_due,
             "enforce_quotas": exceeded_quotas(topic),
+            "update_rates": policies.relative_to_publishing and max(topic.statistics.usual) >= 1,
         }
         at_ms = {
             "expire": oldest_ms + 1000 * ttl if ttl > 0 else inf,

@@ -15,6 +15,7 @@ from server.configuration.common import Profile
 if TYPE_CHECKING:
     from broker.configuration.config import BrokerConfig
     from broker.messages.compaction.topic_compaction import TopicCompaction
+    from broker.messages.statistics import PublishStatistics
     from broker.messages.stores.managed_ledger import ManagedLedger
     from broker.policies.effective import EffectivePolicies
     from limiter.clock import Clock
@@ -126,6 +127,10 @@ class TopicWithPolicies(Protocol):
 
 class SubscribedTopic(TopicWithPolicies, Protocol):
     """The interface (typing Protocol) of a persistent topic that its subscriptions use."""
+
+    @property
+    def statistics(self) -> PublishStatistics:
+        """Totals and rates of the topic's published messages."""
 
     @property
     def ledger(self) -> ManagedLedger:

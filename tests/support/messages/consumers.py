@@ -9,6 +9,7 @@ from typing import Any
 import proto.PulsarApi_pb2 as pb
 from broker.messages.metadata import digest_of, parse_metadata
 from broker.messages.position import Position
+from broker.messages.statistics import PublishStatistics
 from broker.messages.stores.managed_ledger import ManagedLedger
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.messages.subscriptions.consumer import ANY_HASHES, Consumer, ConsumerOptions
@@ -104,6 +105,7 @@ class KeptTopic:
     published: int = 0
     rules: SubscriptionRules = field(default_factory=SubscriptionRules)
     turns: SharedTurns = field(default_factory=SharedTurns)
+    statistics: PublishStatistics = field(default_factory=PublishStatistics)
 
     def touched(self) -> None:
         """No periodic work visits the topic."""
