@@ -62,6 +62,9 @@ class AdminRules:
             backlog: compaction loses the messages.
         acts_before_it_refuses: A request about a subscription that some partitions lack changes the
             other partitions and is refused afterwards; otherwise it is refused without effect.
+        misreads_excluded: A message id with ``excluded`` is the first message of a new
+            subscription, and expires as if it were the next one; otherwise the subscription begins
+            after it, and what is before it expires.
     """
 
     fails_as_upstream: bool = False
@@ -77,6 +80,7 @@ class AdminRules:
     accepts_no_property: bool = False
     clears_internal_backlogs: bool = False
     acts_before_it_refuses: bool = False
+    misreads_excluded: bool = False
 
 
 FLOODGATE_ADMIN = AdminRules()

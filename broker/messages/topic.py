@@ -11,7 +11,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.backlog_quota import check_quota, evict_oldest
+from broker.messages.backlog_quota import OldestBacklog, check_quota, evict_oldest
 from broker.messages.compaction.topic_compaction import TopicCompaction
 from broker.messages.deduplication import Deduplication, Verdict, highest_of
 from broker.messages.entry import Entry
@@ -105,6 +105,7 @@ class Topic(ProducedTopic):
         latency: Histogram of the times that storing a message takes, in ms.
         evictions: The number of evictions because of exceeded backlog quotas, by quota: "size" or
             "time".
+        oldest_backlog: The oldest backlog message at the last check of quotas, if its age is known.
         terminated: True if new messages are refused for ever.
         closing: True if the topic is being unloaded or deleted.
         idle_since: The clock's time when the last producer left, or when a monitor last saw a
@@ -139,6 +140,7 @@ class Topic(ProducedTopic):
         self.sizes = Histogram(SIZE_BUCKETS.values())
         self.latency = Histogram(LATENCY_BUCKETS_MS.values())
         self.evictions = {"size": 0, "time": 0}
+        self.oldest_backlog: OldestBacklog | None = None
         self.terminated = False
         self.closing = False
         self.made_by_use = False

@@ -88,6 +88,7 @@ IN_QUERIES = {
         Parameter("perPartition", "Show each partition", _FLAG),
         Parameter("subscriptionExpirationTime", "Minutes", _NOT_NEGATIVE),
         Parameter("properties", "Topics with these properties: key=value,key=value"),
+        Parameter("subscriptionBacklogSize", "Show the size of each backlog", _FLAG),
     )
 }
 """Parameters of queries by name."""

@@ -35,6 +35,12 @@ def moment(milliseconds: int) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}{fraction}Z"
 
 
+def date(milliseconds: int) -> str:
+    """Return a time in ms since 1970 as upstream's DateFormatter: without zeros at its end."""
+    text = moment(milliseconds)
+    return f"{text[:-1].rstrip('0')}Z" if "." in text else text
+
+
 def producer_stats(producer: Producer) -> dict[str, object]:
     """Return the statistics of a producer."""
     figures = producer.statistics

@@ -1,6 +1,7 @@
 """Backlog quotas as recorded: by size and by age, with three policies."""
 
 from dataclasses import replace
+from math import inf
 
 import pytest
 
@@ -13,6 +14,7 @@ from broker.messages.backlog_quota import (
 )
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.metadata import digest_of, parse_metadata
+from broker.messages.resting import due_work
 from broker.messages.subscriptions.consumer import ConsumerOptions
 from broker.messages.topic import PersistentTopic
 from broker.policies.effective import DEFAULTS, BacklogQuota, EffectivePolicies, QuotaAction
@@ -113,6 +115,21 @@ async def test_a_message_in_the_open_ledger_has_no_age() -> None:
     topic.ledger.roll()
     hand.clock.advance(61)
     assert exceeded_quotas(topic) == [policies.age_quota]
+
+
+async def test_a_check_finds_the_oldest_backlog_message_in_a_closed_ledger() -> None:
+    topic, _, hand = await with_backlog(DEFAULTS)
+    hand.store.now_ms = hand.clock.wall_ms
+    await enforce_quota(topic)
+    assert topic.oldest_backlog is None
+    topic.ledger.roll()
+    assert due_work(topic, 0)["enforce_quotas"] == -inf
+    await enforce_quota(topic)
+    assert topic.oldest_backlog == ("s", hand.clock.wall_ms())
+    assert due_work(topic, 0)["enforce_quotas"] == inf
+    topic.subscriptions.clear_backlogs(internal=True)
+    check_quota(topic)
+    assert topic.oldest_backlog is None
 
 
 async def test_a_precise_check_uses_the_publish_time_of_the_message() -> None:
