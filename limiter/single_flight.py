@@ -18,16 +18,18 @@ class SingleFlight(Generic[T]):
     A caller that leaves does not affect the rest; the last caller that leaves cancels the work. An
     error is raised to all waiting callers, and not cached.
 
-    Bound: at most one piece of work for each caller.
+    Bound: at most one piece of work for each caller, or with ``finishes`` for each key.
 
     Args:
         places: Limit of concurrent work, possibly shared with other kinds of work.
+        finishes: True if the work runs to its end, although all callers have left.
 
     Source: upstream NamespaceService.inProgressQueryUserTopics.
     """
 
-    def __init__(self, places: asyncio.Semaphore | None = None) -> None:
+    def __init__(self, places: asyncio.Semaphore | None = None, *, finishes: bool = False) -> None:
         self._places = places
+        self._finishes = finishes
         self._flights: dict[Hashable, _Flight[T]] = {}
 
     def __len__(self) -> int:
@@ -51,7 +53,7 @@ class SingleFlight(Generic[T]):
             return await asyncio.shield(flight.task)
         finally:
             flight.waiting -= 1
-            if not flight.waiting:
+            if not flight.waiting and not self._finishes:
                 self._close_door(key, flight)
                 flight.task.cancel()
             del flight  # A raised error's traceback would keep the flight and the caller.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, TypeVar
 
+from broker.policies.policy import NO_NAMESPACE
 from broker.topics.rules import no_namespace
 from server.http import RestError
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from server.configuration.addresses import ServerUrls
 
 T = TypeVar("T")
-NO_NAMESPACE = "Namespace does not exist"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,10 @@ class AdminRules:
     Attributes:
         fails_as_upstream: Input at which upstream's server fails is answered with 500; otherwise
             with the 4xx status of a refusal.
+        counts_namespaces_before: A tenant may have one namespace more than
+            maxNamespacesPerTenant, and above it even an existing name is refused as too many.
+        leaves_reasons_out: Changes of some policies of a missing namespace are refused without a
+            reason.
         returns_accepted_type: The media type of JSON responses has the parameters in the client's
             Accept header.
         skips_unreadable_properties: Parts of the query parameter ``properties`` other than
@@ -58,9 +62,14 @@ class AdminRules:
             backlog: compaction loses the messages.
         acts_before_it_refuses: A request about a subscription that some partitions lack changes the
             other partitions and is refused afterwards; otherwise it is refused without effect.
+        misreads_excluded: A message id with ``excluded`` is the first message of a new
+            subscription, and expires as if it were the next one; otherwise the subscription begins
+            after it, and what is before it expires.
     """
 
     fails_as_upstream: bool = False
+    counts_namespaces_before: bool = False
+    leaves_reasons_out: bool = False
     returns_accepted_type: bool = False
     skips_unreadable_properties: bool = False
     unknown_bundle_is_empty: bool = False
@@ -71,6 +80,7 @@ class AdminRules:
     accepts_no_property: bool = False
     clears_internal_backlogs: bool = False
     acts_before_it_refuses: bool = False
+    misreads_excluded: bool = False
 
 
 FLOODGATE_ADMIN = AdminRules()

@@ -155,9 +155,12 @@ def asked_bundle(request: web.Request, bundles: int, variable: str = "bundle") -
     return found
 
 
-def flag(request: web.Request, name: str) -> bool:
-    """Return a boolean query parameter; as in Java, only ``true`` counts as true."""
-    return request.query.get(name, "").lower() == "true"
+def flag(request: web.Request, name: str, *, default: bool = False) -> bool:
+    """Return a boolean query parameter; as in Java, only ``true`` counts as true.
+
+    An empty parameter has the default value, too.
+    """
+    return (request.query.get(name) or str(default)).lower() == "true"
 
 
 def parse_properties(

@@ -263,7 +263,7 @@ def _publish(cnx: ServerCnx, sender: Producer, sent: pb.CommandSend, data: bytes
         return
     whole = True
     if sent.is_chunk:
-        sender.statistics.chunked_messages += checked.chunk_id == 0
+        sender.statistics.chunks += 1
         whole = checked.chunk_id == checked.num_chunks_from_msg - 1
     topic.publish(sender, sent.sequence_id, highest, data, digest_of(checked), whole=whole)
 

@@ -8,9 +8,10 @@ Source: upstream BacklogQuotaManager.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from broker.messages.errors import quota_exceeded
+from broker.messages.position import Position
 from broker.policies.effective import QuotaAction
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class QuotaTopic(Protocol):
     ledger: ManagedLedger
     subscriptions: Subscriptions
     evictions: dict[str, int]
+    oldest_backlog: OldestBacklog | None
 
 
 _KEPT_PART = 0.9
@@ -51,10 +53,16 @@ def check_quota(topic: QuotaTopic) -> None:
     for quota in exceeded_quotas(topic):
         if quota.action is not QuotaAction.EVICT:
             raise quota_exceeded(hold=quota.action is QuotaAction.HOLD)
+    if topic.policies.age_quota.action is not QuotaAction.EVICT:
+        topic.oldest_backlog = oldest_backlog(topic, topic.subscriptions)
 
 
 async def enforce_quota(topic: QuotaTopic) -> None:
-    """Apply the actions of a topic's exceeded quotas: close producers or skip old messages."""
+    """Apply the actions of a topic's exceeded quotas: close producers or skip old messages.
+
+    The topic's statistics show the oldest message that was found before.
+    """
+    topic.oldest_backlog = oldest_backlog(topic, topic.subscriptions)
     for quota in exceeded_quotas(topic):
         if quota.action is not QuotaAction.EVICT:
             topic.producers.disconnect(quota_exceeded(hold=quota.action is QuotaAction.HOLD))
@@ -72,30 +80,45 @@ def exceeded_quotas(topic: QuotaTopic) -> list[BacklogQuota]:
         backlog = max((one.cursor.backlog_bytes for one in topic.subscriptions), default=0)
         if backlog and backlog >= size.limit:
             found.append(size)
-    if age.limit >= 0 and _oldest_seconds(topic, _slowest(topic.subscriptions)) > age.limit:
+    if age.limit >= 0 and _is_older(topic, oldest_backlog(topic, topic.subscriptions), age.limit):
         found.append(age)
     return found
 
 
-def _oldest_seconds(topic: QuotaTopic, slowest: Subscription | None) -> float:
-    """Return the age in seconds of the oldest message in a subscription's backlog.
+class OldestBacklog(NamedTuple):
+    """The oldest message in the backlogs of a topic's subscriptions.
 
-    Return 0 if the backlog is empty, or if the age is unknown.
+    Attributes:
+        subscription: The name of a subscription whose backlog begins with the message.
+        since_ms: The time from which the message's age counts, in ms since 1970.
     """
+
+    subscription: str
+    since_ms: int
+
+
+def oldest_backlog(topic: QuotaTopic, among: Iterable[Subscription]) -> OldestBacklog | None:
+    """Return the oldest message in backlogs; None without a backlog, or if its age is unknown."""
+    slowest = _slowest(among)
     if slowest is None or not slowest.cursor.backlog:
-        return 0.0
-    first, now_ms = slowest.cursor.first_left, topic.clock.wall_ms()
+        return None
+    first = slowest.cursor.first_left
     if topic.config.publishing.precise_backlog_age:
         digest = topic.ledger.digest(first)
-        return 0.0 if digest is None else (now_ms - digest.publish_time) / 1000
+        return None if digest is None else OldestBacklog(slowest.name, digest.publish_time)
     # Only closed ledgers have a date; messages of the open ledger have no age.
     ledgers = (one for one in topic.ledger.ledgers if one.ledger_id == first.ledger_id)
     closed_at = next((one.closed_at for one in ledgers), 0)
-    return (now_ms - closed_at) / 1000 if closed_at else 0.0
+    return OldestBacklog(slowest.name, closed_at) if closed_at else None
+
+
+def _is_older(topic: QuotaTopic, oldest: OldestBacklog | None, seconds: int) -> bool:
+    return oldest is not None and topic.clock.wall_ms() - oldest.since_ms > 1000 * seconds
 
 
 def _slowest(among: Iterable[Subscription]) -> Subscription | None:
-    return min(among, key=lambda one: one.cursor.first_left, default=None)
+    durable = (one for one in among if one.durable)
+    return min(durable, key=lambda one: one.cursor.first_left, default=None)
 
 
 def _evictable(topic: QuotaTopic) -> list[Subscription]:
@@ -120,7 +143,7 @@ def _evict_by_size(topic: QuotaTopic, limit: int) -> None:
 
 async def _evict_by_age(topic: QuotaTopic, limit_seconds: int) -> None:
     slowest = _slowest(_evictable(topic))
-    if slowest is not None and _oldest_seconds(topic, slowest) > limit_seconds:
+    if slowest is not None and _is_older(topic, oldest_backlog(topic, [slowest]), limit_seconds):
         oldest_kept_ms = topic.clock.wall_ms() - int(limit_seconds * 1000 * _KEPT_PART)
         if await slowest.expire_older(oldest_kept_ms):
             topic.evictions["time"] += 1
@@ -141,7 +164,6 @@ def evict_oldest(topic: QuotaTopic) -> None:
     if oldest is None:
         return
     for subscription in _evictable(topic):
-        first = subscription.cursor.first_left
-        if first.ledger_id == oldest.ledger_id:
-            subscription.skip(oldest.entries - first.entry_id)
+        if subscription.cursor.first_left.ledger_id == oldest.ledger_id:
+            subscription.skip_through(Position(oldest.ledger_id, oldest.entries - 1))
     topic.subscriptions.moved()

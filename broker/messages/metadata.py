@@ -92,22 +92,20 @@ def payload_of(data: bytes) -> bytes:
 
 NO_KEY = b"NONE_KEY"
 """Upstream's key of a message with unreadable metadata, stored in profile pulsar."""
-_FIELDS = frozenset(
-    ("producer_name", "sequence_id", "partition_key", "partition_key_b64_encoded", "ordering_key")
-)
 
 
-def _key_fields() -> Any:  # noqa: ANN401
-    """Return a Protobuf class with only those fields of MessageMetadata that define the key.
+def _class_with(*names: str) -> Any:  # noqa: ANN401
+    """Return a Protobuf class with only the given fields of MessageMetadata, all optional.
 
     The class skips properties, of which a message may have thousands. Each delivery reads the key,
     and parsing 256 KiB of complete metadata would take 8 ms.
     """
     whole = DescriptorProto()
     pb.MessageMetadata.DESCRIPTOR.CopyToProto(whole)
-    file = FileDescriptorProto(name="sticky_key.proto", package="sticky_key", syntax="proto2")
-    fields = file.message_type.add(name="KeyFields").field
-    fields.extend(one for one in whole.field if one.name in _FIELDS)
+    package = names[0]
+    file = FileDescriptorProto(name=f"{package}.proto", package=package, syntax="proto2")
+    fields = file.message_type.add(name="Fields").field
+    fields.extend(one for one in whole.field if one.name in names)
     for one in fields:
         one.ClearField("options")
         one.label = one.LABEL_OPTIONAL
@@ -115,10 +113,41 @@ def _key_fields() -> Any:  # noqa: ANN401
             one.type = one.TYPE_BYTES
     pool = DescriptorPool()
     pool.AddSerializedFile(file.SerializeToString())
-    return GetMessageClass(pool.FindMessageTypeByName("sticky_key.KeyFields"))
+    return GetMessageClass(pool.FindMessageTypeByName(f"{package}.Fields"))
 
 
-_KeyFields = _key_fields()
+_KeyFields = _class_with(
+    "producer_name", "sequence_id", "partition_key", "partition_key_b64_encoded", "ordering_key"
+)
+_ChunkFields = _class_with("uuid", "num_chunks_from_msg", "chunk_id")
+_UUID_TAG = b"\xd2\x01"
+
+
+class Chunk(NamedTuple):
+    """An entry's place in a chunked message.
+
+    Attributes:
+        uuid: The message's id.
+        number: The chunk's number; 0 for the first.
+        is_last: True for the message's last chunk.
+    """
+
+    uuid: bytes
+    number: int
+    is_last: bool
+
+
+def chunk_of(data: bytes) -> Chunk | None:
+    """Return an entry's place in a chunked message; None for any other entry."""
+    try:
+        if data.find(_UUID_TAG, 0, payload_start(data)) < 0:
+            return None
+        found = _ChunkFields.FromString(metadata_bytes(data))
+    except (struct.error, RemoteProtocolError, DecodeError):
+        return None
+    if not all(map(found.HasField, ("uuid", "chunk_id", "num_chunks_from_msg"))):
+        return None
+    return Chunk(found.uuid, found.chunk_id, found.chunk_id == found.num_chunks_from_msg - 1)
 
 
 def key_of(data: bytes) -> bytes:

@@ -218,11 +218,17 @@ class Producer:
         """True once the producer is closed."""
         return self.state is ProducerState.CLOSED
 
+    @property
+    def unanswered(self) -> bool:
+        """True until the producer is open or closed: its client waits for the final answer."""
+        return self.state in (ProducerState.OPENING, ProducerState.WAITING)
+
     # -- answers ------------------------------------------------------------------------------
 
     def opened(self, topic_epoch: int | None) -> None:
         """Tell the client that the producer is open, in answer to its PRODUCER command."""
         self.state = ProducerState.OPEN
+        self.cnx.publishes.producer_opens()
         self.cnx.send(self._success(self.request_id, topic_epoch))
 
     def waits(self) -> None:

@@ -169,7 +169,7 @@ class Producers:
     Args:
         topic: The topic's full name.
         epoch: The stored topic epoch; None before the first exclusive producer.
-        epoch_changed: Stores a new epoch.
+        epoch_changed: Stores a new epoch, then opens the producer that has made it, if any.
         as_pulsar: Admit producers exactly as a real broker, including its faults (profile pulsar).
     """
 
@@ -177,7 +177,7 @@ class Producers:
         self,
         topic: str,
         epoch: int | None,
-        epoch_changed: Callable[[int], object],
+        epoch_changed: Callable[[int, Producer | None], object],
         *,
         as_pulsar: bool = False,
     ) -> None:
@@ -240,10 +240,11 @@ class Producers:
         admission = self._modes.ask(producer)
         for dropped in admission.dropped:
             del self._open[dropped.name]
-            dropped.dropped()
-        for waiting in admission.fenced_out:
-            if not waiting.gone:
-                waiting.fail(producer_fenced("Fenced out"))
+        for one in (*admission.dropped, *admission.fenced_out):
+            if one.unanswered:
+                one.fail(producer_fenced("Fenced out"))
+            else:
+                one.dropped()
         if admission.ready:
             self._opened(producer)
         else:
@@ -253,8 +254,9 @@ class Producers:
         self._open[producer.name] = producer
         epoch = self._modes.epoch
         if self._modes.holder is producer and epoch is not None:
-            self._epoch_changed(epoch)
-        producer.opened(epoch)
+            self._epoch_changed(epoch, producer)
+        else:
+            producer.opened(epoch)
 
     def left(self, producer: Producer) -> None:
         """Remove a closed producer, and admit the next waiting producer."""
@@ -265,22 +267,21 @@ class Producers:
         if following is not None:
             self._opened(following)
         elif self._modes.epoch not in (before, None):
-            self._epoch_changed(self._modes.epoch or 0)
+            self._epoch_changed(self._modes.epoch or 0, None)
 
     def disconnect(self, error: RequestError, new_owner: ServerUrls = NO_URLS) -> None:
-        """Close all open producers at the broker's initiative, and refuse all waiting producers.
+        """Close all open producers at the broker's initiative, and refuse all others.
 
         Args:
-            error: The refusal of waiting producers.
+            error: The refusal of producers that are not open yet.
             new_owner: The addresses of the topic's new broker, sent to clients of closed producers;
                 if empty, the clients look the topic up.
         """
-        waiting = self._modes.dismiss_waiting()
-        for producer in self:
-            producer.disconnect(new_owner)
-        for one in waiting:
-            if not one.gone:
-                one.fail(error)
+        for producer in (*self, *self._modes.dismiss_waiting()):
+            if producer.unanswered:
+                producer.fail(error)
+            elif not producer.gone:
+                producer.disconnect(new_owner)
 
 
 class ProducerNames:

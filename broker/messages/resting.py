@@ -10,7 +10,7 @@ import heapq
 from math import floor, inf
 from typing import TYPE_CHECKING, NamedTuple
 
-from broker.messages.backlog_quota import exceeded_quotas
+from broker.messages.backlog_quota import exceeded_quotas, oldest_backlog
 from broker.messages.topic import PersistentTopic, Topic
 from broker.policies.effective import DeleteMode
 
@@ -120,7 +120,9 @@ def due_work(topic: Topic, rollover_seconds: float) -> dict[str, float]:
         at_once = {
             "keep_sequence_ids": topic.deduplication.unsaved,
             "compact": topic.compaction.is_due,
-            "enforce_quotas": exceeded_quotas(topic),
+            "enforce_quotas": exceeded_quotas(topic)
+            or topic.oldest_backlog != oldest_backlog(topic, topic.subscriptions),
+            "update_rates": policies.relative_to_publishing and max(topic.statistics.usual) >= 1,
         }
         at_ms = {
             "expire": oldest_ms + 1000 * ttl if ttl > 0 else inf,

@@ -42,28 +42,34 @@ class PublishStatistics:
         messages: Messages published since the producer was opened or the topic was loaded
             (msgInCounter).
         size_bytes: Bytes of these messages, as stored (bytesInCounter).
-        chunked_messages: Chunked messages, counted at the first chunk.
+        chunks: Chunks of chunked messages.
         message_rate: Messages per second in the last period (msgRateIn).
         byte_rate: Bytes per second in the last period (msgThroughputIn).
-        chunked_message_rate: Chunked messages per second in the last period.
+        chunked_message_rate: Chunks per second in the last period (chunkedMessageRate).
         average_size: Bytes per message in the last period (averageMsgSize).
+        usual: Messages and bytes per second, rising at once with the rates of a period, and falling
+            halfway to them: what upstream adds to a dispatch rate relative to the publish rate.
     """
 
     def __init__(self) -> None:
-        self.messages = self.size_bytes = self.chunked_messages = 0
+        self.messages = self.size_bytes = self.chunks = 0
         self.message_rate = self.byte_rate = self.chunked_message_rate = 0.0
         self.average_size = 0.0
+        self.usual = (0.0, 0.0)
         self._seen_messages = self._seen_bytes = self._seen_chunked = 0
 
     def period_ended(self, seconds: float) -> None:
         """Compute the rates of the statistics period that ends now (statsUpdateFrequencyInSecs)."""
         messages, size = self.messages - self._seen_messages, self.size_bytes - self._seen_bytes
-        chunked = self.chunked_messages - self._seen_chunked
+        chunked = self.chunks - self._seen_chunked
         self._seen_messages, self._seen_bytes = self.messages, self.size_bytes
-        self._seen_chunked = self.chunked_messages
+        self._seen_chunked = self.chunks
         self.message_rate, self.byte_rate = messages / seconds, size / seconds
         self.chunked_message_rate = chunked / seconds
         self.average_size = size / messages if messages else 0.0
+        rates = zip((self.message_rate, self.byte_rate), self.usual, strict=True)
+        messages_now, bytes_now = (max(rate, (rate + usual) / 2) for rate, usual in rates)
+        self.usual = (messages_now, bytes_now)
 
 
 class Counters(NamedTuple):

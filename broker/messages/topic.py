@@ -11,13 +11,14 @@ from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.backlog_quota import check_quota, evict_oldest
+from broker.messages.backlog_quota import OldestBacklog, check_quota, evict_oldest
 from broker.messages.compaction.topic_compaction import TopicCompaction
 from broker.messages.deduplication import Deduplication, Verdict, highest_of
 from broker.messages.entry import Entry
 from broker.messages.errors import (
     MessageStoreError,
     MessageStoreFullError,
+    not_stored,
     quota_exceeded,
     terminated,
 )
@@ -36,6 +37,7 @@ from broker.messages.subscriptions.context import SubscriptionRules
 from broker.messages.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
 from broker.messages.subscriptions.subscriptions import Subscriptions
 from broker.policies.effective import QuotaAction
+from limiter.tasks import BackgroundTasks
 from server.configuration.common import Profile
 from server.tasks.cooperative import SharedTurns
 
@@ -77,6 +79,7 @@ class TopicContext:
         make_room: Deletes messages of other topics that no subscription needs.
         rules: The broker's settings for subscriptions.
         turns: Schedules the dispatchers of all topics.
+        tasks: Open exclusive producers once their epochs are stored.
     """
 
     config: BrokerConfig
@@ -87,6 +90,7 @@ class TopicContext:
     make_room: Callable[[], object] = lambda: None
     rules: SubscriptionRules = field(default_factory=SubscriptionRules)
     turns: SharedTurns = field(default_factory=SharedTurns)
+    tasks: BackgroundTasks = field(default_factory=BackgroundTasks)
 
 
 class Topic(ProducedTopic):
@@ -102,6 +106,7 @@ class Topic(ProducedTopic):
         latency: Histogram of the times that storing a message takes, in ms.
         evictions: The number of evictions because of exceeded backlog quotas, by quota: "size" or
             "time".
+        oldest_backlog: The oldest backlog message at the last check of quotas, if its age is known.
         terminated: True if new messages are refused for ever.
         closing: True if the topic is being unloaded or deleted.
         idle_since: The clock's time when the last producer left, or when a monitor last saw a
@@ -110,6 +115,7 @@ class Topic(ProducedTopic):
         made_by_use: True if the topic was not imported, so that a monitor may delete it when
             unused.
         rate: The publish rate.
+        has_chunks: True once chunks were published in a statistics period (msgChunkPublished).
         read_rate: Entries per second fetched from the store, in the last period (upstream:
             storageReadRate, which also excludes cached entries).
     """
@@ -135,6 +141,7 @@ class Topic(ProducedTopic):
         self.sizes = Histogram(SIZE_BUCKETS.values())
         self.latency = Histogram(LATENCY_BUCKETS_MS.values())
         self.evictions = {"size": 0, "time": 0}
+        self.oldest_backlog: OldestBacklog | None = None
         self.terminated = False
         self.closing = False
         self.made_by_use = False
@@ -142,13 +149,14 @@ class Topic(ProducedTopic):
         self.rests = False
         self.rate = PublishRate(self.policies.publish_rate, self.clock)
         self.read_rate = 0.0
+        self.has_chunks = False
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.full_name}>"
 
     @abstractmethod
-    def _epoch_changed(self, epoch: int) -> None:
-        """Store a new topic epoch."""
+    def _epoch_changed(self, epoch: int, maker: Producer | None) -> None:
+        """Store a new topic epoch, then open the producer that has made it, if any."""
 
     @property
     def in_use(self) -> bool:
@@ -187,6 +195,7 @@ class Topic(ProducedTopic):
         self.latency.period_ended()
         for producer in self.producers:
             producer.statistics.period_ended(seconds)
+            self.has_chunks |= producer.statistics.chunked_message_rate > 0
         self.subscriptions.update_rates(seconds)
 
     def _count(self, producer: Producer, size: int, messages: int) -> None:
@@ -255,6 +264,8 @@ class PersistentTopic(Topic):
         self._confirmed = ledger.last_confirmed
         self._appending = False
         self._telling = False
+        # The exclusive producer whose epoch is being stored.
+        self._maker: Producer | None = None
         ledger.listener = self
         self.compaction = TopicCompaction(self)
         self.subscriptions = Subscriptions(self)
@@ -279,8 +290,30 @@ class PersistentTopic(Topic):
         self.made_by_use = True
         self.ledger.set_property(MADE_BY_USE_PROPERTY, "true")
 
-    def _epoch_changed(self, epoch: int) -> None:
+    def _epoch_changed(self, epoch: int, maker: Producer | None) -> None:
         self.ledger.set_property(EPOCH_PROPERTY, str(epoch))
+        if maker is not None:
+            is_storing, self._maker = self._maker is not None, maker
+            if not is_storing:
+                self._context.tasks.start(self._open_once_stored())
+
+    async def _open_once_stored(self) -> None:
+        """Open the newest exclusive producer once its epoch is stored: a kill cannot undo it."""
+        stored, failure = None, None
+        try:
+            while stored is not self._maker:
+                stored = self._maker
+                await self.ledger.flushed()
+        except MessageStoreError as error:
+            failure = not_stored(error)
+        finally:
+            maker, self._maker = self._maker, None
+        if maker is None or not maker.unanswered:
+            return
+        if failure is None:
+            maker.opened(self.producers.epoch)
+        else:
+            maker.fail(failure)
 
     # -- publishing ---------------------------------------------------------------------------
 
@@ -520,8 +553,10 @@ class NonPersistentTopic(Topic):
         super().__init__(name, context, None)
         self.subscriptions = NonPersistentSubscriptions(self)
 
-    def _epoch_changed(self, epoch: int) -> None:
-        """Ignore the new topic epoch, because the topic stores no state."""
+    def _epoch_changed(self, epoch: int, maker: Producer | None) -> None:
+        """Open the producer at once, because the topic stores no state."""
+        if maker is not None:
+            maker.opened(epoch)
 
     def publish(
         self,

@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 LOOK_SECONDS = 0.02
 FORGET_SECONDS = 60.0
 """Longest wait for peers to close the topics of deleted namespaces, above a dead peer's lease."""
+TELL_SECONDS = 1.0
+"""Seconds between notifications of a deletion; a peer misses those while it is not connected."""
 NAMED_IN_A_WARNING = 3
 WAIT_SECONDS = 2.0
 """Longest wait for other brokers to take over bundles. Clients look up the topics of the remaining
@@ -89,13 +91,16 @@ async def have_forgotten(
     Raises:
         StoreError: The database does not answer.
     """
-    names, give_up = list(map(str, namespaces)), clock.now() + FORGET_SECONDS
+    names, tell_at = list(map(str, namespaces)), clock.now()
+    give_up = tell_at + FORGET_SECONDS
     async with use() as connection:
         if not await tables.are_remembered(connection, names):
             return
-        await tables.tell_deleted(connection, names, broker)
     while True:
         async with use() as connection:
+            if clock.now() >= tell_at:
+                await tables.tell_deleted(connection, names, broker)
+                tell_at = clock.now() + TELL_SECONDS
             owner = await tables.owner_among(connection, names)
             if owner is None or clock.now() >= give_up:
                 await tables.namespaces_deleted(connection, names)

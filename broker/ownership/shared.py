@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
@@ -22,6 +23,7 @@ from broker.ownership.tables import Registration
 from broker.stores.changes import StoreError
 from broker.stores.name_locks import NameLocks, to_its_end
 from limiter.clock import clock_sleep
+from limiter.single_flight import SingleFlight
 from limiter.tasks import BackgroundTasks
 from proto.names import InvalidNameError, NamespaceName
 from server.configuration.addresses import ServerUrls
@@ -83,10 +85,12 @@ class SharedOwnership:
         self._registration: Registration
         self._owned = OwnedBundles()
         self._locks: NameLocks[Bundle] = NameLocks()
+        self._lookups: SingleFlight[Owner] = SingleFlight(finishes=True)
         self._when_lost: list[Callback] = []
         self._when_moved: list[Callback] = []
         self._tasks = BackgroundTasks(_told_failure)
         self._forgetting = asyncio.Lock()
+        self._deleted: NameLocks[NamespaceName] = NameLocks()
         self._leaving = False
         self.moved_total = 0
         session.on_over = self._lost_all
@@ -167,8 +171,12 @@ class SharedOwnership:
         if policies is None:
             raise RequestError(pb.TopicNotFound, "Namespace not found")
         bundle = bundle_of_topic(topic, policies.bundles)
-        work = self._acquire(bundle, policies.bundles, authoritative=authoritative)
-        return await to_its_end(work)
+        return await self._looked_up(bundle, policies.bundles, authoritative=authoritative)
+
+    async def _looked_up(self, bundle: Bundle, count: int, *, authoritative: bool) -> Owner:
+        """Return a bundle's owner; concurrent callers share one lookup, which runs to its end."""
+        work = partial(self._acquire, bundle, count, authoritative=authoritative)
+        return await self._lookups.join((bundle, count, authoritative), work)
 
     async def _acquire(self, bundle: Bundle, count: int, *, authoritative: bool) -> Owner:
         give_up = self._clock.now() + self.away_seconds
@@ -198,7 +206,7 @@ class SharedOwnership:
             await self._let_go(Bundle(bundle.namespace, row.hashes))
             return None
         if row is not None:
-            return self._own(bundle, count, me)
+            return await self._settled(bundle, count, me, row.store)
         chosen = await self._candidate(bundle, give_up)
         if chosen[0] != me and not (authoritative and await self._may_claim(bundle)):
             return chosen[1]
@@ -229,9 +237,12 @@ class SharedOwnership:
     async def _claimed(self, bundle: Bundle, count: int, me: str) -> Owner | None:
         async with self._use() as connection:
             before = await tables.claim(connection, bundle, me)
-        if before is None:
-            return None
-        if before not in ("", self._registration.store):
+        return None if before is None else await self._settled(bundle, count, me, before)
+
+    async def _settled(self, bundle: Bundle, count: int, me: str, before: str) -> Owner | None:
+        """Own a claimed bundle; if another store has its messages, first delete old ones here."""
+        mine = self._registration.store
+        if before != mine:
             if before != tables.DELETED:
                 self.moved_total += 1
                 logger.warning(
@@ -244,8 +255,10 @@ class SharedOwnership:
             except BaseException:
                 # The callbacks may have half finished: the next owner begins anew.
                 async with self._use() as connection:
-                    await tables.release(connection, bundle, me, before)
+                    await tables.release(connection, bundle, me)
                 raise
+            async with self._use() as connection:
+                await tables.set_store(connection, bundle, me, mine)
         return self._own(bundle, count, me)
 
     async def _moved(self, bundle: Bundle) -> None:
@@ -320,7 +333,8 @@ class SharedOwnership:
         try:
             namespace = NamespaceName.parse(name)
             if len(numbers) == 1:
-                if numbers != [self._session.id]:
+                # The notification is repeated until all brokers have forgotten.
+                if numbers != [self._session.id] and namespace not in self._deleted:
                     self._tasks.start(self._forget(namespace))
                 return
             low, high, *heirs = numbers
@@ -338,7 +352,7 @@ class SharedOwnership:
         policies = await self._store.policies(bundle.namespace)
         if policies is not None:
             with suppress(NotServedError):
-                await self._acquire(bundle, policies.bundles, authoritative=True)
+                await self._looked_up(bundle, policies.bundles, authoritative=True)
 
     def _lost_all(self) -> None:
         """Call the callbacks for all owned bundles, as they are lost; their work ends in tasks."""
@@ -359,12 +373,13 @@ class SharedOwnership:
 
     async def _forget(self, namespace: NamespaceName) -> None:
         """Release the bundles of a namespace that another broker deleted; delete its messages."""
-        if await self._store.policies(namespace) is not None:
-            return  # Recreated meanwhile, after all brokers had forgotten the deleted namespace.
-        await self._let_go_within(namespace)
-        async with self._forgetting:  # Many may be deleted together.
-            if await self._store.policies(namespace) is None:
-                await self._moved(Bundle(namespace, ALL_HASHES))
+        async with self._deleted.of(namespace):
+            if await self._store.policies(namespace) is not None:
+                return  # Recreated meanwhile, after all brokers had forgotten the deleted one.
+            await self._let_go_within(namespace)
+            async with self._forgetting:  # Many may be deleted together.
+                if await self._store.policies(namespace) is None:
+                    await self._moved(Bundle(namespace, ALL_HASHES))
 
     def on_lost(self, callback: Callback) -> None:
         """Register a callback for bundles that this broker stops owning. See Ownership."""

@@ -52,6 +52,7 @@ _URLS = "service_url, web_service_url, service_url_tls, web_service_url_tls"
 """The columns of a broker's addresses, in the order of ServerUrls."""
 _OWNERS_URLS = ", ".join(f"o.{column}" for column in _URLS.split(", "))
 _DEAD = "lease_until <= clock_timestamp()"
+_OWNED = "namespace = $1 AND low = $2 AND high = $3 AND owner = $4"
 
 
 class Registration(NamedTuple):
@@ -72,11 +73,14 @@ class BundleRow(NamedTuple):
     Attributes:
         hashes: The bundle's range, which may differ from the requested range.
         owner: Id of the owner, a live broker.
+        store: Identity of the store with the bundle's messages; another than the owner's until the
+            owner has deleted its old messages.
         urls: The owner's addresses.
     """
 
     hashes: BundleRange
     owner: str
+    store: str
     urls: ServerUrls
 
 
@@ -170,7 +174,7 @@ async def _bury(connection: Connection, condition: str, *values: object) -> None
 async def owner_of(connection: Connection, bundle: Bundle) -> BundleRow | None:
     """Return the live owner of a bundle, or of one that overlaps it; None without an owner."""
     row = await connection.fetchrow(
-        f"SELECT b.low, b.high, o.id, {_OWNERS_URLS} "
+        f"SELECT b.low, b.high, o.id, b.store, {_OWNERS_URLS} "
         "FROM floodgate.bundles b JOIN floodgate.brokers o ON o.id = b.owner "
         "WHERE b.namespace = $1 AND b.low < $3 AND b.high > $2 "
         "AND o.lease_until > clock_timestamp() LIMIT 1",
@@ -180,15 +184,17 @@ async def owner_of(connection: Connection, bundle: Bundle) -> BundleRow | None:
     )
     if row is None:
         return None
-    low, high, owner, *urls = row
-    return BundleRow(BundleRange(low, high), owner, ServerUrls(*urls))
+    low, high, owner, store, *urls = row
+    return BundleRow(BundleRange(low, high), owner, store, ServerUrls(*urls))
 
 
 async def claim(connection: Connection, bundle: Bundle, broker: str) -> str | None:
-    """Make a broker the owner of a bundle; return the store that had the bundle's messages before.
+    """Make a broker the owner of a bundle; return the store that has the bundle's messages.
 
-    None if the broker cannot own the bundle: the bundle or an overlapping bundle has an
-    owner, the messages are in another broker's store on disk, or the broker's lease has expired.
+    The bundle's row names this store until ``set_store``, so that a kill of the owner or a lost
+    answer leaves it known. None if the broker cannot own the bundle: the bundle or an overlapping
+    bundle has an owner, the messages are in another broker's store on disk, or the broker's lease
+    has expired.
     """
     name, (low, high) = str(bundle.namespace), (bundle.hashes.low, bundle.hashes.high)
     async with connection.transaction():
@@ -207,7 +213,7 @@ async def claim(connection: Connection, bundle: Bundle, broker: str) -> str | No
             low,
             high,
         )
-        before = await _store_before(connection, name, bundle.hashes)
+        before = await _store_before(connection, name, bundle.hashes) or store
         if taken is not None or not (before == store or is_free(before)):
             return None
         await connection.execute(
@@ -217,7 +223,7 @@ async def claim(connection: Connection, bundle: Bundle, broker: str) -> str | No
             low,
             high,
             broker,
-            store,
+            before,
         )
         return before
 
@@ -244,26 +250,22 @@ def is_free(store: str) -> bool:
     return not store or store.startswith(MEMORY_PREFIX)
 
 
-async def release(
-    connection: Connection, bundle: Bundle, broker: str, store: str | None = None
-) -> None:
-    """End a broker's ownership of a bundle; a no-op if another broker owns it.
-
-    Args:
-        connection: To the database.
-        bundle: The bundle.
-        broker: The owner's id.
-        store: The store of the bundle's messages from now on; None: unchanged.
-    """
+async def set_store(connection: Connection, bundle: Bundle, broker: str, store: str) -> None:
+    """Record the store of a bundle's messages from now on; a no-op if another broker owns it."""
     await connection.execute(
-        "UPDATE floodgate.bundles SET owner = NULL, store = coalesce($5, store) "
-        "WHERE namespace = $1 AND low = $2 AND high = $3 AND owner = $4",
-        str(bundle.namespace),
-        bundle.hashes.low,
-        bundle.hashes.high,
-        broker,
-        store,
+        f"UPDATE floodgate.bundles SET store = $5 WHERE {_OWNED}", *_owned(bundle, broker), store
     )
+
+
+async def release(connection: Connection, bundle: Bundle, broker: str) -> None:
+    """End a broker's ownership of a bundle; a no-op if another broker owns it."""
+    await connection.execute(
+        f"UPDATE floodgate.bundles SET owner = NULL WHERE {_OWNED}", *_owned(bundle, broker)
+    )
+
+
+def _owned(bundle: Bundle, broker: str) -> tuple[str, int, int, str]:
+    return str(bundle.namespace), bundle.hashes.low, bundle.hashes.high, broker
 
 
 async def ask_to_release(connection: Connection, bundle: Bundle) -> None:

@@ -12,7 +12,13 @@ from broker.policies.effective import (
     InactiveTopics,
     QuotaAction,
 )
-from broker.policies.table import SUBSCRIPTION_RATE, TABLE, UNDEFINED
+from broker.policies.table import (
+    OLD_STRATEGIES,
+    OLD_STRATEGY_KEY,
+    SUBSCRIPTION_RATE,
+    TABLE,
+    UNDEFINED,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,16 +28,33 @@ if TYPE_CHECKING:
 SIZE_QUOTA, AGE_QUOTA = "destination_storage", "message_age"
 LOCAL_POLICIES = "local_policies"
 """Key of policies hidden from a namespace's policies: bookies and anti-affinity."""
+GLOBAL = "global:"
+"""Beginning of the keys of a topic's global policies, which its local policies override."""
 _ONLY_SHOWN = ("persistence", "replicatorDispatchRate")
+_RATES = "dispatch_rates"
+
+
+def scoped(document: Mapping[str, Any], *, globally: bool) -> Mapping[str, Any]:
+    """Return a topic's global policies, or else its local ones, by policy key."""
+    return {
+        key.removeprefix(GLOBAL): value
+        for key, value in document.items()
+        if key.startswith(GLOBAL) is globally
+    }
 
 
 def in_force(base: EffectivePolicies, document: Mapping[str, Any]) -> EffectivePolicies:
     """Return ``base`` overridden by a namespace's or topic's stored policies."""
-    changes: dict[str, Any] = {}
-    for key, value in document.items():
-        if key in _EFFECTS:
-            changes |= _EFFECTS[key](value)
-    return replace(base, **changes)
+    for globally in (True, False):
+        values = scoped(document, globally=globally)
+        changes: dict[str, Any] = {}
+        for key, effect in _EFFECTS.items():
+            if key in values:
+                changes |= effect(values[key])
+        if _RATES in changes:
+            changes[_RATES] = {**base.dispatch_rates, **changes[_RATES]}
+        base = replace(base, **changes)
+    return base
 
 
 def _quotas(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,15 +86,16 @@ def _auto_topics(value: Mapping[str, Any]) -> dict[str, Any]:
 def _rates(value: Mapping[str, Any]) -> dict[str, Any]:
     of_one = SUBSCRIPTION_RATE.effect
     rates = {name: of_one(rate)[SUBSCRIPTION_RATE.field] for name, rate in value.items()}
-    return {"dispatch_rates": rates}
+    return {_RATES: rates}
 
 
 _EFFECTS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     **{policy.key: policy.effect for policy in TABLE if policy.key not in _ONLY_SHOWN},
     "autoTopicCreationOverride": _auto_topics,
     "backlog_quota_map": _quotas,
-    "dispatch_rates": _rates,
+    _RATES: _rates,
     "inactive_topic_policies": _inactive,
+    OLD_STRATEGY_KEY: lambda value: {"schema_strategy": OLD_STRATEGIES[value]},
     "schema_compatibility_strategy": lambda value: (
         {} if value == UNDEFINED else {"schema_strategy": value}
     ),
@@ -83,4 +107,4 @@ _EFFECTS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
         {"subscription_types": frozenset(value)} if value else {}
     ),
 }
-"""The fields of effective policies for the value of each policy."""
+"""The fields of effective policies for the value of each policy; a later policy overrides."""

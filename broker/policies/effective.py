@@ -154,5 +154,11 @@ class EffectivePolicies:
     persistence: Persistence = UPSTREAM_PERSISTENCE
     """Copies of messages, shown only."""
 
+    @property
+    def relative_to_publishing(self) -> bool:
+        """True if a dispatch rate is relative to the publish rate."""
+        rates = (self.dispatch_rate, self.subscription_dispatch_rate, *self.dispatch_rates.values())
+        return any(rate.relative for rate in rates)
+
 
 DEFAULTS = EffectivePolicies()

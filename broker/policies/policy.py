@@ -72,6 +72,8 @@ class Null(Enum):
 
 NO_CONTENT = object()
 """The response 204 for a policy not set."""
+NO_NAMESPACE = "Namespace does not exist"
+NO_POLICIES = "Namespace policies does not exist"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +89,8 @@ class Place:
             the error text for a number below 0.
         removable: Whether DELETE removes the policy.
         parameter: Name of the query parameter with the value, if the value is not in the body.
-        misses_policies: Whether a change for a missing namespace is refused with a sentence about
-            missing policies, as by upstream for a few policies.
+        unshown: The error text if the namespace of a shown policy does not exist.
+        unchanged: The error text if the namespace of a changed policy does not exist.
     """
 
     path: str
@@ -98,7 +100,8 @@ class Place:
     refusal: str = ""
     removable: bool = True
     parameter: str = ""
-    misses_policies: bool = False
+    unshown: str = NO_NAMESPACE
+    unchanged: str = NO_NAMESPACE
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,7 @@ class Policy:
         applied: Whether values of namespace and broker are shown as applied to a topic.
         per_cluster: Whether a namespace's policies show the value by cluster.
         of_superusers: Whether only superusers change the policy for namespaces (recorded).
+        has_global: Whether a topic has a global value of the policy beside its local one.
     """
 
     key: str
@@ -129,6 +133,7 @@ class Policy:
     applied: bool = True
     per_cluster: bool = False
     of_superusers: bool = False
+    has_global: bool = True
 
     @property
     def members(self) -> Sequence[Member]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from limiter.token_bucket import TokenBucket
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from broker.policies.effective import Rate
     from limiter.clock import Clock
 
@@ -28,20 +30,27 @@ class RateLimiter:
         clock: The time.
         least_wait_seconds: Shortest wait: a dispatcher pauses for a second, so a rate of 5 sends
             five messages each second rather than a message each 0.2 s.
+        published: Returns messages and bytes per second to which a relative limit is added.
 
-    Source: upstream AsyncTokenBucket.
+    Source: upstream AsyncTokenBucket, DispatchRateLimiterAsyncTokenBucketImpl.
     """
 
     def __init__(
-        self, rate: Rate, clock: Clock, least_wait_seconds: float = DISPATCH_WAIT_SECONDS
+        self,
+        rate: Rate,
+        clock: Clock,
+        least_wait_seconds: float = DISPATCH_WAIT_SECONDS,
+        published: Callable[[], tuple[float, float]] = lambda: (0, 0),
     ) -> None:
         self._clock = clock
         self._least_wait = least_wait_seconds
+        self._published = published
         self.change(rate)
 
     def change(self, rate: Rate) -> None:
         """Replace the limit, with full token buckets."""
         now = self._clock.now()
+        self._rate = rate
         self._messages = _bucket(rate.messages, rate.period_seconds, now)
         self._bytes = _bucket(rate.size_bytes, rate.period_seconds, now)
 
@@ -53,7 +62,20 @@ class RateLimiter:
     def available(self) -> tuple[int, int]:
         """Return the numbers of messages and bytes that may be sent now; huge if unlimited."""
         now = self._clock.now()
+        if self._rate.relative:
+            self._follow(now)
         return _whole(self._messages, now), _whole(self._bytes, now)
+
+    def _follow(self, now: float) -> None:
+        """Set a relative limit on top of the present publish rates; tokens are kept."""
+        messages, size_bytes = self._published()
+        for bucket, most in (
+            (self._messages, self._rate.messages + int(messages)),
+            (self._bytes, self._rate.size_bytes + int(size_bytes)),
+        ):
+            if bucket is not None and bucket.most != most:
+                bucket.refill(now)
+                bucket.most, bucket.a_second = most, _a_second(most, self._rate.period_seconds)
 
     def take(self, messages: int, size_bytes: int) -> None:
         """Take tokens for messages and bytes from the buckets, even if they have too few."""
@@ -72,7 +94,11 @@ class RateLimiter:
 
 
 def _bucket(most: int, period_seconds: int, now: float) -> TokenBucket | None:
-    return TokenBucket(most / max(period_seconds, 1), most, now) if most > 0 else None
+    return TokenBucket(_a_second(most, period_seconds), most, now) if most > 0 else None
+
+
+def _a_second(most: int, period_seconds: int) -> float:
+    return most / max(period_seconds, 1)
 
 
 def _whole(bucket: TokenBucket | None, now: float) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from broker.policies.effective import DeleteMode
-from broker.policies.policy import NO_CONTENT, Null, Place, Policy, PolicyName
+from broker.policies.policy import NO_CONTENT, NO_POLICIES, Null, Place, Policy, PolicyName
 from broker.policies.values import (
     Member,
     boolean,
@@ -32,10 +32,18 @@ STRATEGIES = (
     "ALWAYS_INCOMPATIBLE", "ALWAYS_COMPATIBLE", "BACKWARD", "FORWARD", "FULL",
     "BACKWARD_TRANSITIVE", "FORWARD_TRANSITIVE", "FULL_TRANSITIVE",
 )  # fmt: skip
-_OLD_STRATEGIES = (
-    "AutoUpdateDisabled", "Backward", "Forward", "Full", "AlwaysCompatible", "BackwardTransitive",
-    "ForwardTransitive", "FullTransitive",
-)  # fmt: skip
+OLD_STRATEGIES = {
+    "AutoUpdateDisabled": "ALWAYS_INCOMPATIBLE",
+    "Backward": "BACKWARD",
+    "Forward": "FORWARD",
+    "Full": "FULL",
+    "AlwaysCompatible": "ALWAYS_COMPATIBLE",
+    "BackwardTransitive": "BACKWARD_TRANSITIVE",
+    "ForwardTransitive": "FORWARD_TRANSITIVE",
+    "FullTransitive": "FULL_TRANSITIVE",
+}
+"""The strategies that namespaces of older versions have, and what they are called now."""
+OLD_STRATEGY_KEY = "schema_auto_update_compatibility_strategy"
 
 
 def _least_0(path: str) -> Place:
@@ -83,7 +91,7 @@ TABLE = (
                  refusal="Invalid value for maxConsumersPerSubscription"),
            "max_consumers_per_subscription", "maxConsumersPerSubscription", applied=False),
     Policy("max_subscriptions_per_topic", PolicyName.MAX_SUBSCRIPTIONS, number,
-           replace(_least_0("maxSubscriptionsPerTopic"), misses_policies=True),
+           replace(_least_0("maxSubscriptionsPerTopic"), unchanged=NO_POLICIES),
            replace(_least_0("maxSubscriptionsPerTopic"), unset=NO_CONTENT),
            "max_subscriptions", "maxSubscriptionsPerTopic", applied=False),
     Policy("max_unacked_messages_per_consumer", PolicyName.MAX_UNACKED, number,
@@ -95,7 +103,7 @@ TABLE = (
            Place("maxUnackedMessagesOnSubscription", refusal=_UNACKED),
            "max_unacked_per_subscription", "maxUnackedMessagesPerSubscription"),
     Policy("max_topics_per_namespace", PolicyName.MAX_TOPICS, number,
-           replace(_least_0("maxTopicsPerNamespace"), unset=0, misses_policies=True), None,
+           replace(_least_0("maxTopicsPerNamespace"), unset=0, unchanged=NO_POLICIES), None,
            "max_topics", "maxTopicsPerNamespace"),
     Policy("max_message_size", None, number, None,
            Place("maxMessageSize", Null.VALUE, NO_CONTENT,
@@ -111,7 +119,7 @@ TABLE = (
            Place("deduplication", Null.VALUE), Place("deduplicationEnabled"),
            "deduplication", "brokerDeduplicationEnabled"),
     Policy("deduplicationSnapshotIntervalSeconds", PolicyName.DEDUPLICATION_SNAPSHOT, number,
-           Place(_SNAPSHOT, removable=False, misses_policies=True,
+           Place(_SNAPSHOT, removable=False, unchanged=NO_POLICIES,
                  refusal="interval must be greater than or equal to 0"),
            Place(_SNAPSHOT, refusal="interval must be 0 or more"), applied=False),
     Policy("compaction_threshold", PolicyName.COMPACTION, long_number,
@@ -121,24 +129,26 @@ TABLE = (
            "compaction_threshold_bytes", "brokerServiceCompactionThresholdInBytes"),
     Policy("subscription_expiration_time_minutes", PolicyName.SUBSCRIPTION_EXPIRATION_TIME, number,
            Place("subscriptionExpirationTime", Null.VALUE, refusal=_EXPIRATION),
-           Place("subscriptionExpirationTime", refusal=_EXPIRATION),
+           Place("subscriptionExpirationTime", refusal=_EXPIRATION,
+                 parameter="subscriptionExpirationTime"),
            "subscription_expiration_minutes", "subscriptionExpirationTimeMinutes"),
     Policy("encryption_required", PolicyName.ENCRYPTION, boolean,
            _unset("encryptionRequired", False), None,
            "encryption_required", "encryptionRequireOnProducer"),
     Policy(MODE_KEY, PolicyName.SUBSCRIPTION_AUTH_MODE, one_of((NO_MODE, PREFIX), NO_MODE),
            _unset("subscriptionAuthMode", NO_MODE)),
+    # Before the strategy that overrides it.
+    Policy(OLD_STRATEGY_KEY, PolicyName.SCHEMA_COMPATIBILITY_STRATEGY,
+           one_of(tuple(OLD_STRATEGIES)),
+           Place("schemaAutoUpdateCompatibilityStrategy", unset=NO_CONTENT, verb="PUT",
+                 removable=False)),
     Policy("schema_compatibility_strategy", PolicyName.SCHEMA_COMPATIBILITY_STRATEGY,
            one_of((UNDEFINED, *STRATEGIES), UNDEFINED),
            replace(_unset("schemaCompatibilityStrategy", UNDEFINED), verb="PUT"),
-           Place("schemaCompatibilityStrategy", verb="PUT"), "schema_strategy"),
-    Policy("schema_auto_update_compatibility_strategy", PolicyName.SCHEMA_COMPATIBILITY_STRATEGY,
-           one_of(_OLD_STRATEGIES),
-           Place("schemaAutoUpdateCompatibilityStrategy", unset=NO_CONTENT, verb="PUT",
-                 removable=False)),
+           Place("schemaCompatibilityStrategy", verb="PUT"), "schema_strategy", has_global=False),
     Policy("schema_validation_enforced", PolicyName.SCHEMA_COMPATIBILITY_STRATEGY, boolean,
            _unset("schemaValidationEnforced", False), _unset("schemaValidationEnforced", False),
-           "schema_validation_enforced", "isSchemaValidationEnforced"),
+           "schema_validation_enforced", "isSchemaValidationEnforced", has_global=False),
     Policy("is_allow_auto_update_schema", PolicyName.SCHEMA_COMPATIBILITY_STRATEGY, boolean,
            _unset("isAllowAutoUpdateSchema", True), None,
            "allow_auto_update_schema", "isAllowAutoUpdateSchemaEnabled"),
@@ -152,8 +162,11 @@ TABLE = (
     _dispatch_rate("topicDispatchRate", PolicyName.RATE, "dispatchRate", Null.KEEPS,
                    "dispatch_rate", "Topic"),
     SUBSCRIPTION_RATE,
-    _dispatch_rate("replicatorDispatchRate", PolicyName.REPLICATION_RATE, "replicatorDispatchRate",
-                   Null.REMOVES, "replicator_dispatch_rate", "Replicator"),
+    replace(
+        _dispatch_rate("replicatorDispatchRate", PolicyName.REPLICATION_RATE,
+                       "replicatorDispatchRate", Null.REMOVES, "replicator_dispatch_rate",
+                       "Replicator"),
+        namespace=Place("replicatorDispatchRate", unshown=NO_POLICIES, unchanged="")),
     Policy("clusterSubscribeRate", PolicyName.RATE, object_of(
                Member("subscribeThrottlingRatePerConsumer", number, -1, "messages",
                       "subscribeThrottlingRatePerConsumer"),
@@ -177,7 +190,12 @@ TABLE = (
                Member("retentionTimeInMinutes", number, 0, "minutes",
                       "defaultRetentionTimeInMinutes"),
                Member("retentionSizeInMB", number, 0, "megabytes", "defaultRetentionSizeInMB")),
-           Place("retention", misses_policies=True), Place("retention", Null.KEEPS), "retention"),
+           Place("retention", unchanged=NO_POLICIES,
+                 refusal="Retention Quota must exceed configured backlog quota for namespace."),
+           Place("retention", Null.KEEPS,
+                 refusal="Retention Quota must exceed configured backlog quota for topic. Please "
+                 "increase retention quota and retry"),
+           "retention"),
     Policy("persistence", PolicyName.PERSISTENCE, given(object_of(
                Member("bookkeeperEnsemble", number, 2, "ensemble",
                       "managedLedgerDefaultEnsembleSize"),
@@ -194,21 +212,22 @@ TABLE = (
                Member("active", boolean, False, "delayed_delivery", "delayedDeliveryEnabled"),
                Member("maxDeliveryDelayInMillis", long_number, 0, "max_delivery_delay_ms",
                       "delayedDeliveryMaxDelayInMillis")),
-           Place("delayedDelivery", misses_policies=True), Place("delayedDelivery"),
+           Place("delayedDelivery", unchanged=NO_POLICIES), Place("delayedDelivery"),
            of_superusers=True),
     Policy("inactive_topic_policies", PolicyName.INACTIVE_TOPIC, object_of(
                Member("inactiveTopicDeleteMode", one_of([mode.value for mode in DeleteMode]), None,
                       "mode"),
                Member("maxInactiveDurationSeconds", number, 0, "after_seconds"),
                Member("deleteWhileInactive", boolean, False, "delete")),
-           Place("inactiveTopicPolicies", misses_policies=True), Place("inactiveTopicPolicies"),
+           Place("inactiveTopicPolicies", unchanged=NO_POLICIES), Place("inactiveTopicPolicies"),
            "inactive_topics"),
     Policy("entryFilters", PolicyName.ENTRY_FILTERS,
            object_of(Member("entryFilterNames", text, "")),
            Place("entryFilters"), Place("entryFilters")),
     Policy("dispatcherPauseOnAckStatePersistentEnabled",
            PolicyName.DISPATCHER_PAUSE_ON_ACK_STATE_PERSISTENT, lambda _: True,
-           _unset(_PAUSE, False, removable=True), _unset(_PAUSE, False, removable=True),
+           replace(_unset(_PAUSE, False, removable=True), unshown=NO_POLICIES),
+           _unset(_PAUSE, False, removable=True),
            applied=False),
     Policy("allowed_topic_property_keys_for_metrics", PolicyName.ALLOW_CUSTOM_METRIC_LABELS,
            set_of_texts, Place("allowedTopicPropertyKeysForMetrics")),

@@ -180,10 +180,8 @@ class _Mending:
         return bytes(out)
 
     def _value(self, value: memoryview, described: FieldDescriptor | None) -> bytes:
-        if described is None:
-            return bytes(value)
-        if described.type == FieldDescriptor.TYPE_STRING:
+        if described is not None and described.type == FieldDescriptor.TYPE_STRING:
             return bytes(value).decode(errors="replace").encode()
-        if described.message_type is None:
+        if described is None or described.message_type is None:
             return bytes(value)
         return self.message(value, described.message_type)

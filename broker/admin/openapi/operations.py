@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _LONG = {"type": "integer", "format": "int64", "minimum": -(2**63), "maximum": 2**63 - 1}
 _FROM_ONE = {**_LONG, "minimum": 1}
+_NOT_NEGATIVE = {"type": "integer", "format": "int32", "minimum": 0}
 _NAME = {"type": "string", "pattern": "^[-=:.A-Za-z0-9_]+$"}
 _SOME = {"type": "string", "minLength": 1}
 _BUNDLE = {"type": "string", "pattern": "^0x[0-9a-fA-F]{8}_0x[0-9a-fA-F]{8}$"}
@@ -66,6 +67,7 @@ IN_QUERIES = {
         Parameter("excludePublishers", "Leave producers out", _FLAG),
         Parameter("force", "Also while clients use it", _FLAG),
         Parameter("getEarliestTimeInBacklog", "Show the oldest backlog message's time", _FLAG),
+        Parameter("isGlobal", "The topic's global policy, not its local one", _FLAG),
         Parameter("tenant", "The tenant of the namespaces"),
         Parameter("includeSystemTopic", "List system topics too", _FLAG),
         Parameter(
@@ -76,7 +78,7 @@ IN_QUERIES = {
         Parameter("key", "The property to remove"),
         Parameter("listenerName", "The listener of the returned address"),
         Parameter("messagePosition", "The n-th message, from 1 on", _FROM_ONE),
-        Parameter("messageTTL", "Seconds", {"type": "integer", "format": "int32", "minimum": 0}),
+        Parameter("messageTTL", "Seconds", _NOT_NEGATIVE),
         Parameter("metadata", "Show ledgers too", _FLAG),
         Parameter(
             "mode",
@@ -84,7 +86,9 @@ IN_QUERIES = {
             {"type": "string", "enum": ["PERSISTENT", "NON_PERSISTENT", "ALL"]},
         ),
         Parameter("perPartition", "Show each partition", _FLAG),
+        Parameter("subscriptionExpirationTime", "Minutes", _NOT_NEGATIVE),
         Parameter("properties", "Topics with these properties: key=value,key=value"),
+        Parameter("subscriptionBacklogSize", "Show the size of each backlog", _FLAG),
     )
 }
 """Parameters of queries by name."""

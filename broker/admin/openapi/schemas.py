@@ -36,7 +36,15 @@ PARTITIONS_WITH_PROPERTIES = _object(
 )
 TENANT = _object("allowedClusters", adminRoles=TEXTS, allowedClusters=TEXTS)
 SCHEMA = _object("type", "schema", type=TEXT, schema=TEXT, properties=PROPERTIES)
-MESSAGE_ID = _object("ledgerId", "entryId", ledgerId=WHOLE, entryId=WHOLE, partitionIndex=WHOLE)
+MESSAGE_ID = _object(
+    "ledgerId",
+    "entryId",
+    ledgerId=WHOLE,
+    entryId=WHOLE,
+    partitionIndex=WHOLE,
+    batchIndex=WHOLE,
+    excluded={"type": "boolean"},
+)
 START: Schema = {"anyOf": [{"type": "string", "enum": ["latest", "earliest"]}, MESSAGE_ID]}
 ACTIONS: Schema = {
     "type": "array",

@@ -9,7 +9,6 @@ from http import HTTPStatus
 from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple
 
-from broker.admin.context import NO_NAMESPACE
 from broker.admin.paths import Resource, Takes, endpoint, given
 from broker.admin.requests import asked_bundle, namespace_name, segment
 from broker.authorization.operations import (
@@ -19,6 +18,7 @@ from broker.authorization.operations import (
     Level,
     PolicyName,
 )
+from broker.policies.policy import NO_NAMESPACE
 from server.http import RestError
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.admin.context import NO_NAMESPACE
 from broker.admin.owners import is_authoritative, owner_of, redirect_to
 from broker.admin.paths import Resource, endpoint
 from broker.admin.requests import NAMESPACE_REASON, TOPIC_REASON, plain, topic_name
 from broker.authorization.operations import NamespaceOperation, TopicOperation
 from broker.bundles import bundle_of
+from broker.policies.policy import NO_NAMESPACE
 from proto.names import is_blank
 from server.http import RestError
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from aiohttp import web
 
+    from broker.configuration.config import BrokerConfig
     from proto.names import NamespaceName
 
 NAMESPACES_AT_ONCE = 500
@@ -99,8 +100,7 @@ class NamespaceAdmin(Resource):
         """Delete a namespace; with ``force``, if the configuration allows, also its topics."""
         namespace = namespace_name(request)
         if flag(request, "force"):
-            if not self._context.config.force_delete_namespace_allowed:
-                raise RestError(405, "Broker doesn't allow forced deletion of namespaces")
+            check_forced_deletion(self._context.config)
             deleted = await self.delete_with_topics(namespace)
         elif self._context.rules.forgets_non_persistent and await self._has_non_persistent_only(
             namespace
@@ -153,9 +153,23 @@ class NamespaceAdmin(Resource):
         if limit > 0:
             tenant = namespace.tenant
             namespaces = await self._context.store.namespaces(tenant)
-            if len(namespaces) >= limit and namespace not in namespaces:
+            if self._context.rules.counts_namespaces_before:
+                exceeded = len(namespaces) > limit
+            else:
+                exceeded = len(namespaces) >= limit and namespace not in namespaces
+            if exceeded:
                 reason = f"Exceed the maximum number of namespace in tenant :{tenant}"
                 raise RestError(412, reason)
+
+
+def check_forced_deletion(config: BrokerConfig) -> None:
+    """Refuse to delete namespaces together with their topics, unless the configuration allows it.
+
+    Raises:
+        RestError: 405.
+    """
+    if not config.force_delete_namespace_allowed:
+        raise RestError(405, "Broker doesn't allow forced deletion of namespaces")
 
 
 def _mode(text: str) -> pb.CommandGetTopicsOfNamespace.Mode.ValueType:

@@ -129,6 +129,7 @@ class SchemaAdmin(Resource):
     async def compatibility(self, request: web.Request) -> object:
         """Report whether a schema is compatible enough to become a topic's next version."""
         topic = schema_topic(request)
+        await self._context.policies(topic.namespace)
         schema, policies = await _schema(request), self._policies(topic)
         compatible = True
         try:

@@ -12,7 +12,7 @@ from broker.admin.lockouts import check_stays_admin
 from broker.admin.openapi import schemas
 from broker.admin.paths import Resource, endpoint
 from broker.admin.requests import flag, segment, tenant_name
-from broker.admin.resources.namespaces import NamespaceAdmin
+from broker.admin.resources.namespaces import NamespaceAdmin, check_forced_deletion
 from broker.authorization.operations import ClusterOperation, Level, TenantOperation
 from broker.policies.values import BadBodyError, strings
 from broker.stores.changes import NamespaceNotEmptyError
@@ -101,6 +101,8 @@ class TenantAdmin(Resource):
             if not self._context.config.force_delete_tenant_allowed:
                 raise RestError(405, "Broker doesn't allow forced deletion of tenants")
             namespaces = await self._context.store.namespaces(tenant)
+            if namespaces:
+                check_forced_deletion(self._context.config)
             await NamespaceAdmin(self._context).delete_with_topics(*namespaces)
         try:
             deleted = await self._context.store.delete_tenant(tenant)

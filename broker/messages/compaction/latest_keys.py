@@ -167,6 +167,8 @@ def _opened(entry: Entry, *, keep_bytes: bool) -> Generator[None, None, _Opened 
         key = metadata.partition_key if metadata.HasField("partition_key") else None
         yield
         return _Opened(metadata, [_KeyedMessage(key, size > 0)], None)
+    if not metadata.IsInitialized():
+        return None  # A part of the batch could not be written again.
     batch: list[BatchMessage] = []
     messages: list[_KeyedMessage] = []
     try:

@@ -171,6 +171,9 @@ class TopicCompaction:
             text = error.message if isinstance(error, RequestError) else str(error)
             logger.warning("%s was not compacted: %s", self._topic.ledger.name, text)
             self.last_error = text
+        except Exception as error:
+            logger.exception("%s was not compacted", self._topic.ledger.name)
+            self.last_error = str(error) or type(error).__name__
         else:
             self.status = CompactionStatus.SUCCESS
             self.succeeded_at = clock.wall_ms()

@@ -338,7 +338,14 @@ class LoadedTopics:
     ) -> None:
         async for topic in in_turns(topics):
             if belongs(topic.name):
-                await self.unload(topic.name)
+                await self._closed(topic.name)
+
+    async def _closed(self, name: TopicName, new_owner: ServerUrls = NO_URLS) -> None:
+        """Unload a topic; log an unexpected error, which does not affect the other topics."""
+        try:
+            await self.unload(name, new_owner)
+        except Exception:
+            logger.exception("%s was not unloaded as it should", name)
 
     async def _unload(self, topic: Topic, new_owner: ServerUrls = NO_URLS) -> None:
         topic.closing = True
@@ -353,18 +360,20 @@ class LoadedTopics:
 
     async def _keep(self, topic: PersistentTopic) -> None:
         topic.subscriptions.close()
-        await topic.compaction.close()
         try:
-            await topic.ledger.flushed()
-            topic.deduplication.save()
-            topic.subscriptions.save()
-            await topic.ledger.flushed()
+            await topic.compaction.close()
+            # First saved before the last entries, since on a full disk only cursors are stored.
+            for _ in range(2):
+                topic.deduplication.save()
+                topic.subscriptions.save()
+                await topic.ledger.flushed()
         except MessageStoreError as error:
             logger.warning("the last writes of %s may be lost: %s", topic.name, error)
-        topic.forget_pending()
-        topic.ledger.listener = None
-        self._store.close_ledger(topic.full_name)
-        topic.subscriptions.forget()
+        finally:
+            topic.forget_pending()
+            topic.ledger.listener = None
+            self._store.close_ledger(topic.full_name)
+            topic.subscriptions.forget()
 
     def _broken(self, topic: Topic) -> None:
         """Unload a topic in a background task, because its ledger failed."""
@@ -432,4 +441,4 @@ class LoadedTopics:
         names = [topic.name for topic in self]
         for begin in range(0, len(names), CLOSED_AT_ONCE):
             some = names[begin : begin + CLOSED_AT_ONCE]
-            await asyncio.gather(*[self.unload(name, new_owner(name)) for name in some])
+            await asyncio.gather(*[self._closed(name, new_owner(name)) for name in some])

@@ -24,7 +24,8 @@ class PublishBuffer:
 
     Their limit is maxMessagePublishBufferSizeInMB.
 
-    While the buffer is full, publishing connections are paused until the buffer is half empty.
+    While the buffer is full, connections that publish or open a producer are paused until the
+    buffer is half empty.
 
     Args:
         max_bytes: The limit in bytes; 0 or less is no limit.
@@ -38,6 +39,10 @@ class PublishBuffer:
     def add(self, connection: ConnectionPublishes, size_bytes: int) -> None:
         """Count a connection's message; pause reading from the connection if the buffer is full."""
         self.size_bytes += size_bytes
+        self.check(connection)
+
+    def check(self, connection: ConnectionPublishes) -> None:
+        """Pause reading from a connection if the buffer is full."""
         if 0 < self.max_bytes < self.size_bytes:
             self._throttled.add(connection)
             connection.throttle(self)
@@ -168,6 +173,10 @@ class ConnectionPublishes:
         self._reasons: set[object] = set()
         self.pending = 0
         self.size_bytes = 0
+
+    def producer_opens(self) -> None:
+        """Pause reading before a new producer's first message while the buffer is full."""
+        self._buffer.check(self)
 
     def begun(self, size_bytes: int) -> None:
         """Count a message as received but not stored yet; pause reading above a limit."""

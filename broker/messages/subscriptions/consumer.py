@@ -245,7 +245,8 @@ class Consumer:
             messages and the hash of the key (see ``dispatchers.holding.HASH_BITS``).
         unacked: The number of messages in ``pending``.
         blocked: True if the consumer has too many unacknowledged messages for further delivery.
-        messages_out, bytes_out, entries_out: Totals sent to the consumer, including redeliveries.
+        messages_out, bytes_out: Totals sent to the consumer, including redeliveries.
+        mean_batch: The recent mean number of messages in an entry sent; 0 before the first.
         first_flow_at, last_flow_at: Time of the first and last permits, in ms since 1970; 0 for
             never.
         first_sent_at, last_consumed_at: Time of the first and last delivery.
@@ -271,10 +272,12 @@ class Consumer:
         self.pending = PlaceMap()
         self.unacked = 0
         self.blocked = False
+        self._held_permits = 0
         self.epoch = options.epoch
         self.messages_out = 0
         self.bytes_out = 0
-        self.entries_out = 0
+        self.mean_batch = 0.0
+        self._together: list[int] = []
         self.messages_redelivered = 0
         self.messages_acked = 0
         self.last_acked_at = 0
@@ -306,11 +309,20 @@ class Consumer:
         return None if self.cnx.outbound.writable else Waits.WRITABLE
 
     def flowed(self, permits: int) -> None:
-        """Add permits that the client has granted for further messages."""
-        self.permits += permits
+        """Add permits that the client has granted; a blocked consumer gets them when unblocked."""
+        if self.blocked:
+            self._held_permits += permits
+        else:
+            self.permits += permits
         self.last_flow_at = self._wall_ms()
         if not self.first_flow_at:
             self.first_flow_at = self.last_flow_at
+
+    def unblock(self) -> None:
+        """Let the consumer receive messages again, with the permits granted meanwhile."""
+        self.blocked = False
+        self.permits += self._held_permits
+        self._held_permits = 0
 
     def update_rates(self, seconds: float) -> None:
         """Compute the consumer's message rates for the statistics period that ends now."""
@@ -351,12 +363,22 @@ class Consumer:
         )
         self.cnx.turn_writer.add(header, data)
         self.permits -= message_count
-        self.messages_out += message_count
-        self.entries_out += 1
+        self.messages_out += entry.message_count
+        self._together.append(entry.message_count)
         self.last_consumed_at = self._wall_ms()
         if not self.first_sent_at:
             self.first_sent_at = self.last_consumed_at
         self.bytes_out += len(data)
+
+    def sent_together(self) -> None:
+        """End a group of delivered entries, and update the mean number of messages in an entry.
+
+        Source: upstream Consumer.sendMessages (avgMessagesPerEntry).
+        """
+        if self._together:
+            mean = sum(self._together) / len(self._together)
+            self.mean_batch = 0.9 * self.mean_batch + 0.1 * mean if self.mean_batch >= 1 else mean
+            self._together.clear()
 
     def tell_active(self, *, is_active: bool) -> None:
         """Tell the client whether its consumer is the active one of a Failover subscription."""

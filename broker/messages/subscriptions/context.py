@@ -15,6 +15,7 @@ from server.configuration.common import Profile
 if TYPE_CHECKING:
     from broker.configuration.config import BrokerConfig
     from broker.messages.compaction.topic_compaction import TopicCompaction
+    from broker.messages.statistics import PublishStatistics
     from broker.messages.stores.managed_ledger import ManagedLedger
     from broker.policies.effective import EffectivePolicies
     from limiter.clock import Clock
@@ -43,6 +44,8 @@ class SubscriptionRules:
         closes_who_rolls_back: True if subscribing with a rollback to an existing non-durable
             subscription closes all its consumers, including the new consumer.
         tells_waits: True if consumer statistics include the reason why a consumer waits.
+        waits_for_first_chunk: True if a chunk whose message's first chunk was not delivered to a
+            consumer stops a Shared subscription.
         acks_end_behind_the_end: True if an acknowledgement beyond the last entry makes all later
             ids of the same command ineffective, although the consumer loses the entries.
     """
@@ -55,6 +58,7 @@ class SubscriptionRules:
     closes_who_rolls_back: bool = False
     acks_end_behind_the_end: bool = False
     tells_waits: bool = False
+    waits_for_first_chunk: bool = False
 
     @staticmethod
     def of(config: BrokerConfig) -> SubscriptionRules:
@@ -68,6 +72,7 @@ class SubscriptionRules:
             closes_who_rolls_back=config.profile is Profile.PULSAR,
             acks_end_behind_the_end=config.profile is Profile.PULSAR,
             tells_waits=config.profile is Profile.FLOODGATE,
+            waits_for_first_chunk=config.profile is Profile.PULSAR,
         )
 
     def nobodys_hashes(self, mode: pb.KeySharedMode.ValueType) -> Hashes:
@@ -92,8 +97,8 @@ class Waits(StrEnum):
     NO_ACTIVE_CONSUMER = "a SEEK closed the active consumer: one is chosen at the next SUBSCRIBE"
     CHANGE = "the failover delay has not passed yet"
     DRAINING = "another consumer has unacknowledged messages of its keys"
-    OTHER_KEYS = "all messages left have keys of other consumers"
-    FREE_KEYS = "no consumer has the keys of the messages left"
+    OTHER_KEYS = "all messages that are due have keys of other consumers"
+    FREE_KEYS = "no consumer has the keys of the messages that are due"
     LOOK_AHEAD = "too many messages of other keys wait before its own"
 
 
@@ -122,6 +127,10 @@ class TopicWithPolicies(Protocol):
 
 class SubscribedTopic(TopicWithPolicies, Protocol):
     """The interface (typing Protocol) of a persistent topic that its subscriptions use."""
+
+    @property
+    def statistics(self) -> PublishStatistics:
+        """Totals and rates of the topic's published messages."""
 
     @property
     def ledger(self) -> ManagedLedger:

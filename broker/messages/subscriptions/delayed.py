@@ -65,8 +65,12 @@ class DelayedMessages:
         return len(self._queue) * _INDEX_BYTES
 
     def add(self, position: Position, deliver_at_ms: int, now_ms: int) -> bool:
-        """Add a delayed message; return False if it may be delivered now."""
+        """Add a delayed message; return False if it may be delivered now.
+
+        Such a message shows that not all messages have the same delay.
+        """
         if deliver_at_ms <= self._horizon(now_ms):
+            self._fixed_delay = not self._waiting
             return False
         if self._waiting.add(position):
             ledger_id, entry_id = position
@@ -108,6 +112,10 @@ class DelayedMessages:
         if self._more_due or due <= now_ms:
             return 0
         return (due // self.tick_ms + 1) * self.tick_ms - now_ms
+
+    def is_due(self, now_ms: int) -> bool:
+        """Return True if the earliest message, which may be a forgotten one, is due."""
+        return bool(self._queue) and self._first_due <= self._horizon(now_ms)
 
     def pauses_reading(self, now_ms: int) -> bool:
         """Return True if reading ahead is useless, because further messages are due even later.

@@ -10,6 +10,7 @@ from broker.messages.compaction.topic_compaction import SUBSCRIPTION as COMPACTI
 from broker.messages.position import from_wire
 from broker.messages.subscriptions.consumer import AnySubscription, Consumer
 from broker.messages.subscriptions.dispatchers.dispatcher import TOLD_A_STEP
+from broker.messages.subscriptions.dispatchers.holding import HASH_BITS
 from broker.messages.subscriptions.dispatchers.key_shared import KeySharedDispatcher
 from broker.messages.subscriptions.dispatchers.shared import SharedDispatcher
 from broker.messages.subscriptions.dispatchers.single_active import (
@@ -240,7 +241,8 @@ class Subscription(AnySubscription):
                 if not cursor.is_acknowledged(position):
                     cursor.acknowledge(position)
                 newly, done = 0, True
-            consumer.messages_acked += 1
+            held = consumer.pending.get(position, 0) >> HASH_BITS
+            consumer.messages_acked += max(1, held) if done else newly
             dispatcher.acknowledged(consumer, position, newly, done=done)
         self._after_ack(ledger_before)
 
@@ -257,6 +259,7 @@ class Subscription(AnySubscription):
         cursor, position = self.cursor, from_wire(one.ledgerId, one.entryId)
         ledger_before = cursor.mark_delete.ledger_id
         consumer.last_acked_at = self.topic.clock.wall_ms()
+        consumer.messages_acked += 1
         if one.ack_set and self.topic.rules.acks_of_batch_indexes:
             if cursor.holds(position):
                 cursor.acknowledge_through(self.topic.ledger.preceding(position))

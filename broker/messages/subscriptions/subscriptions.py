@@ -49,7 +49,9 @@ class Subscriptions(SubscriptionsByName[Subscription]):
     def __init__(self, topic: SubscribedTopic) -> None:
         super().__init__()
         self._topic = topic
-        self.topic_rate = RateLimiter(topic.policies.dispatch_rate, topic.clock)
+        self.topic_rate = RateLimiter(
+            topic.policies.dispatch_rate, topic.clock, published=lambda: topic.statistics.usual
+        )
         self._subscribe_rate = SubscribeRateLimiter(topic.policies.subscribe_rate, topic.clock)
         # Cursors of non-durable subscriptions closed by a SEEK, awaiting their consumers.
         self._left: dict[str, tuple[ManagedCursor, TimerHandle]] = {}

@@ -152,7 +152,7 @@ POLICIES = (
            parsed(size_bytes, "--threshold -t", "10M, 16G; 0: no automatic compaction."),
            methods=("PUT", "POST")),
     Policy("subscription-expiration-time", "expiration time of unused subscriptions", "-t 1d",
-           parsed(minutes, "--time -t", "10m, 3h, 2d; 0: never.")),
+           parsed(minutes, "--time -t", "10m, 3h, 2d; 0: never."), in_query=True),
     Policy("inactive-topic-policies", "rules for the deletion of unused topics",
            "-e -t 1h -m delete_when_no_subscriptions", {
         "deleteWhileInactive": flag(

@@ -94,7 +94,9 @@ def renewed() -> None:
 
 def _world() -> BrokerWorld:
     if not _worlds:
-        _worlds.append(BrokerWorld(forceDeleteTenantAllowed="true"))
+        _worlds.append(
+            BrokerWorld(forceDeleteNamespaceAllowed="true", forceDeleteTenantAllowed="true")
+        )
     return _worlds[0]
 
 

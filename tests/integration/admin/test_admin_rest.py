@@ -283,6 +283,19 @@ async def test_deleting_an_empty_tenant_twice_is_204_then_404() -> None:
         assert answers[1].reason == "Tenant doesn't exist"
 
 
+async def test_a_tenant_is_not_deleted_where_deletion_of_its_namespaces_is_not_allowed() -> None:
+    async with broker(forceDeleteTenantAllowed="true") as rest:
+        await rest.done("PUT", f"{TENANTS}/t", '{"allowedClusters":["standalone"]}')
+        await rest.done("PUT", f"{NAMESPACES}/t/a")
+        refused = await rest.ask("DELETE", f"{TENANTS}/t?force=true")
+        await rest.done("DELETE", f"{NAMESPACES}/t/a")
+        await rest.done("DELETE", f"{TENANTS}/t?force=true")
+        assert (refused.status, refused.reason) == (
+            405,
+            "Broker doesn't allow forced deletion of namespaces",
+        )
+
+
 async def test_forced_deletion_removes_namespaces_and_topics_where_it_is_allowed() -> None:
     allowed = {"forceDeleteNamespaceAllowed": "true", "forceDeleteTenantAllowed": "true"}
     async with broker(**allowed) as rest:
@@ -354,6 +367,14 @@ async def test_the_numbers_of_tenants_and_namespaces_are_limited() -> None:
         third = await rest.ask("PUT", f"{NAMESPACES}/public/third")
         again = await rest.ask("PUT", f"{NAMESPACES}/public/second")
         assert (fourth.status, third.status, again.status) == (412, 412, 409)
+
+
+async def test_with_profile_pulsar_a_tenant_may_have_a_namespace_more_than_the_limit() -> None:
+    async with broker("pulsar", maxNamespacesPerTenant="2") as rest:
+        for name in ("second", "third"):
+            await rest.done("PUT", f"{NAMESPACES}/public/{name}")
+        again = await rest.ask("PUT", f"{NAMESPACES}/public/third")
+        assert again.status == 412
 
 
 # -- clusters, lookups, brokers -------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Messages by REST beyond the recordings: compression, large backlogs, deletion."""
 
+import json
 import re
 import struct
 import zlib
@@ -16,6 +17,7 @@ from broker.admin.resources.messages import internal_stats, lifecycle
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.errors import MessageStoreError
 from broker.messages.metadata import MessageDigest, digest_of
+from broker.messages.subscriptions.subscription import Subscription
 from broker.messages.topic import PersistentTopic
 from proto.names import TopicName
 from tests.support.peers.rest_client import RestClient, rest_client
@@ -40,6 +42,7 @@ async def broker(profile: str = "floodgate") -> AsyncIterator[tuple[Cluster, Res
 
 async def loaded(parts: Cluster, name: str = "t") -> PersistentTopic:
     topic = TopicName.parse(f"persistent://public/default/{name}")
+    await parts.broker.ownership.acquire(topic)
     found = await parts.broker.messaging.loaded_topics.get(topic)
     assert isinstance(found, PersistentTopic)
     return found
@@ -51,6 +54,12 @@ def store(topic: PersistentTopic, payload: bytes = PAYLOAD, **more: object) -> N
     topic.ledger.append(struct.pack(">I", len(text)) + text + payload, digest_of(metadata))
 
 
+def subscribed(topic: PersistentTopic) -> Subscription:
+    found = topic.subscriptions.get("s")
+    assert isinstance(found, Subscription)
+    return found
+
+
 @pytest.mark.parametrize("kind", COMPRESSED)
 async def test_examining_a_message_returns_the_decompressed_payload(kind: int) -> None:
     async with broker() as (parts, rest):
@@ -58,7 +67,7 @@ async def test_examining_a_message_returns_the_decompressed_payload(kind: int) -
         store(await loaded(parts), sent, compression=kind, uncompressed_size=len(PAYLOAD))
         answer = await rest.ask("GET", f"{TOPICS}/t/examinemessage")
         assert answer.text.encode() == PAYLOAD
-        assert answer.headers["X-Pulsar-publish-time"] == "1970-01-01T00:00:01.500Z"
+        assert answer.headers["X-Pulsar-publish-time"] == "1970-01-01T00:00:01.5Z"
 
 
 @pytest.mark.parametrize(
@@ -431,3 +440,181 @@ async def test_a_partition_loaded_during_the_increase_already_has_its_subscripti
             new, old = [await loaded(parts, f"t-partition-{index}") for index in (1, 0)]
         assert new.subscriptions.get("s").cursor.properties == {"team": "red"}  # type: ignore[attr-defined]
         assert not len(old.subscriptions)
+
+
+EXPIRE = "subscription/s/expireMessages"
+
+
+def message_id(entry_id: int, ledger_id: int, **more: object) -> str:
+    return json.dumps({"ledgerId": ledger_id, "entryId": entry_id, **more})
+
+
+@pytest.mark.parametrize(
+    ("profile", "entry_id", "more", "left"),
+    [
+        ("pulsar", 1, {}, 3),
+        ("pulsar", 1, {"excluded": True}, 2),
+        ("pulsar", 1, {"excluded": True, "batchIndex": 0}, 3),
+        ("pulsar", 1, {"excluded": True, "batchIndex": 1}, 2),
+        ("floodgate", 1, {"excluded": True}, 4),
+    ],
+)
+async def test_messages_expire_through_the_entry_of_a_message_id(
+    profile: str, entry_id: int, more: dict[str, object], left: int
+) -> None:
+    async with broker(profile) as (parts, rest):
+        topic = await loaded(parts)
+        for _ in range(5):
+            store(topic, num_messages_in_batch=2)
+        await rest.done("PUT", f"{TOPICS}/t/subscription/s", '"earliest"')
+        ledger_id = topic.ledger.last_confirmed.ledger_id
+        topic.ledger.roll()
+        await rest.done("POST", f"{TOPICS}/t/{EXPIRE}", message_id(entry_id, ledger_id, **more))
+        assert subscribed(topic).cursor.backlog == left
+
+
+async def test_expiry_to_a_message_id_is_refused_after_the_end_or_for_another_partition() -> None:
+    async with broker("pulsar") as (parts, rest):
+        topic = await loaded(parts)
+        store(topic)
+        await rest.done("PUT", f"{TOPICS}/t/subscription/s", '"earliest"')
+        path, ledger_id = f"{TOPICS}/t/{EXPIRE}", topic.ledger.last_confirmed.ledger_id
+        after = await rest.ask("POST", path, message_id(0, ledger_id, excluded=True))
+        other = await rest.ask("POST", path, message_id(0, ledger_id, partitionIndex=0))
+        assert (after.status, other.status) == (409, 412)
+        assert after.reason.endswith("or invalid message position provided.")
+        assert other.reason.endswith("doesn't match partition index for the topic")
+        assert subscribed(topic).cursor.backlog == 1
+
+
+async def test_expiry_by_age_is_done_where_it_can_be_and_is_409() -> None:
+    async with broker() as (parts, rest):
+        await rest.done("PUT", f"{TOPICS}/p/partitions", "2")
+        for name in ("p-partition-0", "p-partition-1"):
+            await rest.done("PUT", f"{TOPICS}/{name}/subscription/s")
+        other = await loaded(parts, "p-partition-1")
+        store(other)
+        answers = [
+            await rest.ask("POST", f"{TOPICS}/p/{where}/expireMessages/0")
+            for where in ("subscription/s", "all_subscription")
+        ]
+        assert [one.status for one in answers] == [409, 409]
+        assert "on topic persistent://public/default/p-partition-0 " in answers[0].reason
+        assert subscribed(other).total_expired == 1
+
+
+@pytest.mark.parametrize(("profile", "expired"), [("pulsar", 1), ("floodgate", 0)])
+async def test_only_profile_pulsar_expires_where_the_subscription_is_before_a_404(
+    profile: str, expired: int
+) -> None:
+    async with broker(profile) as (parts, rest):
+        await rest.done("PUT", f"{TOPICS}/p/partitions", "2")
+        await rest.done("PUT", f"{TOPICS}/p-partition-1/subscription/s")
+        topic = await loaded(parts, "p-partition-1")
+        store(topic)
+        answer = await rest.ask("POST", f"{TOPICS}/p/subscription/s/expireMessages/0")
+        assert (answer.status, subscribed(topic).total_expired) == (404, expired)
+
+
+@pytest.mark.parametrize(("profile", "left"), [("pulsar", 2), ("floodgate", 1)])
+async def test_only_profile_pulsar_ignores_excluded_for_a_new_subscription(profile, left) -> None:
+    async with broker(profile) as (parts, rest):
+        topic = await loaded(parts)
+        for _ in range(3):
+            store(topic)
+        start = message_id(1, topic.ledger.last_confirmed.ledger_id, excluded=True)
+        await rest.done("PUT", f"{TOPICS}/t/subscription/s", start)
+        assert subscribed(topic).cursor.backlog == left
+
+
+@pytest.mark.parametrize(
+    ("keys", "status", "topics"),
+    [
+        ({"allowAutoTopicCreation": "false"}, 412, []),
+        ({"maxTopicsPerNamespace": "1"}, 409, []),
+        ({"allowAutoTopicCreationType": "partitioned", "defaultNumPartitions": "2"}, 204, [0, 1]),
+    ],
+)
+async def test_a_subscription_creates_a_missing_topic_as_a_client_would(
+    keys: dict[str, str], status: int, topics: list[int]
+) -> None:
+    async with cluster(broker=keys) as parts, rest_client(parts.broker) as rest:
+        await rest.done("PUT", f"{TOPICS}/old")
+        answer = await rest.ask("PUT", f"{TOPICS}/new/subscription/s")
+        found = [await loaded(parts, f"new-partition-{index}") for index in topics]
+        assert (answer.status, len(found)) == (status, len(topics))
+        assert all(subscribed(one) for one in found)
+
+
+async def test_an_absent_subscription_of_a_single_partition_is_not_found() -> None:
+    async with broker() as (_, rest):
+        await rest.done("PUT", f"{TOPICS}/p/partitions", "1")
+        answer = await rest.ask("DELETE", f"{TOPICS}/p/subscription/s")
+        assert (answer.status, answer.reason) == (404, "Subscription not found")
+
+
+async def test_a_backlog_analysis_begins_at_the_given_message_id() -> None:
+    async with broker() as (parts, rest):
+        topic = await loaded(parts)
+        for _ in range(4):
+            store(topic)
+        await rest.done("PUT", f"{TOPICS}/t/subscription/s")
+        path, ledger_id = (
+            f"{TOPICS}/t/subscription/s/analyzeBacklog",
+            topic.ledger.last_confirmed[0],
+        )
+        found = (await rest.ask("POST", path, message_id(1, ledger_id))).value
+        assert (found["entries"], found["firstMessageId"]) == (3, f"{ledger_id}:1")
+        assert "firstMessageId" not in (await rest.ask("POST", path)).value
+
+
+async def test_sizes_and_times_of_backlogs_are_shown_on_request() -> None:
+    async with broker() as (parts, rest):
+        topic = await loaded(parts)
+        await rest.done("PUT", f"{TOPICS}/t/subscription/s", '"earliest"')
+        store(topic)
+        asked = "subscriptionBacklogSize=false&getEarliestTimeInBacklog=true"
+        full = (await rest.ask("GET", f"{TOPICS}/t/stats?{asked}")).value
+        subscribed(topic).skip(1)
+        empty = (await rest.ask("GET", f"{TOPICS}/t/stats?{asked}")).value
+        shown = [one["subscriptions"]["s"] for one in (full, empty)]
+        assert [one["backlogSize"] for one in shown] == [-1, -1]
+        assert [one["earliestMsgPublishTimeInBacklog"] for one in shown] == [1_500, -1]
+        assert [one["earliestMsgPublishTimeInBacklogs"] for one in (full, empty)] == [1_500, 0]
+        assert full["backlogSize"] == topic.ledger.size_bytes
+
+
+async def test_statistics_show_the_oldest_message_that_the_last_quota_check_found() -> None:
+    async with broker() as (parts, rest):
+        topic = await loaded(parts)
+        await rest.done("PUT", f"{TOPICS}/t/subscription/s", '"earliest"')
+        store(topic)
+        topic.ledger.roll()
+        before = (await rest.ask("GET", f"{TOPICS}/t/stats")).value
+        await rest.done("GET", "/admin/v2/brokers/backlog-quota-check")
+        after = (await rest.ask("GET", f"{TOPICS}/t/stats")).value
+        name = "oldestBacklogMessageSubscriptionName"
+        ages = [one["oldestBacklogMessageAgeSeconds"] for one in (before, after)]
+        assert ages[0] == -1 != ages[1]
+        assert (before.get(name), after.get(name)) == (None, "s")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "reason"),
+    [
+        ("POST", "persistent/public/default/none/terminate/partitions", 405, "Termination of a"),
+        (
+            "POST",
+            "persistent/public/default/none/createMissedPartitions",
+            404,
+            "Topic persistent://public/default/none does not exist",
+        ),
+        ("GET", "non-persistent/public/default/none/internalStats", 404, "Topic not found"),
+    ],
+)
+async def test_requests_about_a_missing_topic_are_refused_as_recorded(
+    method: str, path: str, status: int, reason: str
+) -> None:
+    async with broker() as (_, rest):
+        answer = await rest.ask(method, f"/admin/v2/{path}")
+        assert (answer.status, answer.reason[: len(reason)]) == (status, reason)

@@ -193,13 +193,14 @@ async def test_auto_created_partitioned_topics_require_a_count(partitions, probl
     [
         ("POST", "messageTTL", "5", "Namespace"),
         ("PUT", "properties", '{"a":"b"}', "Namespace"),
-        ("POST", "backlogQuota", '{"limit":1,"policy":"producer_exception"}', "Namespace"),
         ("POST", "delayedDelivery", '{"active":true,"tickTime":1}', "Namespace policies"),
         ("DELETE", "inactiveTopicPolicies", None, "Namespace policies"),
         ("POST", "maxSubscriptionsPerTopic", "4", "Namespace policies"),
         ("DELETE", "maxTopicsPerNamespace", None, "Namespace policies"),
         ("POST", "deduplicationSnapshotInterval", "5", "Namespace policies"),
         ("DELETE", "retention", None, "Namespace policies"),
+        ("GET", "replicatorDispatchRate", None, "Namespace policies"),
+        ("GET", "dispatcherPauseOnAckStatePersistent", None, "Namespace policies"),
     ],
 )
 async def test_a_policy_of_a_missing_namespace_is_answered_404_in_upstreams_words(
@@ -208,6 +209,45 @@ async def test_a_policy_of_a_missing_namespace_is_answered_404_in_upstreams_word
     async with cluster() as parts, rest_client(parts.broker) as rest:
         refused = await rest.ask(method, f"/admin/v2/namespaces/public/none/{policy}", body)
         assert (refused.status, refused.reason) == (404, f"{missing} does not exist")
+
+
+@pytest.mark.parametrize(
+    ("method", "policy", "body"),
+    [
+        ("POST", "backlogQuota", '{"limit":1,"policy":"producer_exception"}'),
+        ("DELETE", "backlogQuota", None),
+        ("POST", "replicatorDispatchRate", '{"dispatchThrottlingRateInMsg":1}'),
+        ("DELETE", "replicatorDispatchRate", None),
+    ],
+)
+@pytest.mark.parametrize(
+    ("profile", "reason"), [("pulsar", ""), ("floodgate", "Namespace does not exist")]
+)
+async def test_some_changes_in_a_missing_namespace_have_no_reason_in_profile_pulsar(
+    method: str, policy: str, body: str | None, profile: str, reason: str
+) -> None:
+    async with cluster(profile=profile) as parts, rest_client(parts.broker) as rest:
+        refused = await rest.ask(method, f"/admin/v2/namespaces/public/none/{policy}", body)
+        assert (refused.status, refused.value) == (404, {"reason": reason})
+
+
+@pytest.mark.parametrize(
+    ("policy", "body", "status"),
+    [
+        ("messageTTL", "-1", 412),
+        ("autoTopicCreation", '{"allowAutoTopicCreation":true,"topicType":"x"}', 412),
+        ("persistence", '{"bookkeeperEnsemble":9}', 400),
+        ("retention", '{"retentionTimeInMinutes":-2}', 400),
+        ("entryFilters", '{"entryFilterNames":""}', 400),
+        ("backlogQuota", '{"limit":1}', 400),
+    ],
+)
+async def test_a_value_is_checked_before_the_existence_of_its_namespace(
+    policy: str, body: str, status: int
+) -> None:
+    async with cluster() as parts, rest_client(parts.broker) as rest:
+        refused = await rest.ask("POST", f"/admin/v2/namespaces/public/none/{policy}", body)
+        assert refused.status == status
 
 
 async def applied_quotas(rest: RestClient) -> tuple[object, object]:
@@ -263,6 +303,101 @@ async def test_a_retention_below_the_backlog_quota_is_refused_in_either_order() 
         await rest.done("POST", f"{NAMESPACE}/retention", low)
         also = await rest.ask("POST", f"{NAMESPACE}/backlogQuota", quota)
         assert (refused.status, also.status) == (412, 412)
+
+
+async def test_a_namespace_compares_only_its_quota_by_size_with_its_retention() -> None:
+    async with cluster() as parts, rest_client(parts.broker) as rest:
+        await rest.done(
+            "POST",
+            f"{NAMESPACE}/retention",
+            '{"retentionTimeInMinutes":10,"retentionSizeInMB":20}',
+        )
+        quota = '{"limitSize":31457280,"limitTime":9000,"policy":"producer_exception"}'
+        await rest.done("POST", f"{NAMESPACE}/backlogQuota?backlogQuotaType=message_age", quota)
+
+
+async def test_a_topic_compares_the_quotas_and_retention_of_its_namespace_where_it_sets_none() -> (
+    None
+):
+    async with cluster() as parts, rest_client(parts.broker) as rest:
+        for name in ("t", "u"):
+            await rest.done("PUT", f"{TOPICS}/{name}")
+        quota = '{"limitTime":660,"policy":"producer_exception"}'
+        retention = '{"retentionTimeInMinutes":10,"retentionSizeInMB":20}'
+        by_age = "backlogQuota?backlogQuotaType=message_age"
+        await rest.done("POST", f"{NAMESPACE}/{by_age}", quota)
+        low = await rest.ask("POST", f"{TOPICS}/t/retention", retention)
+        await rest.done("DELETE", f"{NAMESPACE}/{by_age}")
+        await rest.done("POST", f"{NAMESPACE}/retention", retention)
+        high = await rest.ask("POST", f"{TOPICS}/u/{by_age}", quota)
+        assert (low.status, low.reason) == (
+            412,
+            "Retention Quota must exceed configured backlog quota for topic. "
+            "Please increase retention quota and retry",
+        )
+        assert (high.status, high.reason) == (
+            412,
+            "Backlog Quota exceeds configured retention quota for topic. "
+            "Please increase retention quota and retry",
+        )
+
+
+async def test_global_and_local_policies_of_a_topic_are_set_shown_and_removed_separately() -> None:
+    async with cluster() as parts, rest_client(parts.broker) as rest:
+        await rest.done("PUT", f"{TOPICS}/t")
+        path = f"{TOPICS}/t/maxProducers"
+        await rest.done("POST", path, "2")
+        await rest.done("POST", f"{path}?isGlobal=true", "3")
+        both = [(await rest.ask("GET", f"{path}{end}")).value for end in ("", "?isGlobal=true")]
+        local = parts.broker.policies.of(TOPIC).max_producers
+        await rest.done("DELETE", path)
+        shown = (await rest.ask("GET", path)).text
+        assert (both, local, shown) == ([2, 3], 2, "")
+        assert parts.broker.policies.of(TOPIC).max_producers == 3
+
+
+@pytest.mark.parametrize("policy", ["messageTTL", "subscriptionExpirationTime"])
+async def test_a_policy_given_in_the_query_is_removed_by_an_empty_value(policy: str) -> None:
+    async with cluster() as parts, rest_client(parts.broker) as rest:
+        await rest.done("PUT", f"{TOPICS}/t")
+        path = f"{TOPICS}/t/{policy}"
+        await rest.done("POST", f"{path}?{policy}=7")
+        value = (await rest.ask("GET", path)).value
+        await rest.done("POST", f"{path}?{policy}=")
+        assert (value, (await rest.ask("GET", path)).text) == (7, "")
+
+
+async def test_global_replication_clusters_need_a_replicated_namespace() -> None:
+    async with cluster() as parts, rest_client(parts.broker) as rest:
+        await rest.done("PUT", f"{TOPICS}/t")
+        path = f"{TOPICS}/t/replication?isGlobal=true"
+        refused = await rest.ask("POST", path, '["standalone"]')
+        assert refused.status == 412
+        assert refused.reason.startswith("Please do not use the global topic level policy")
+
+
+async def test_the_older_schema_strategy_of_a_namespace_counts_while_the_newer_is_undefined() -> (
+    None
+):
+    async with cluster() as parts, rest_client(parts.broker) as rest:
+        await rest.done("PUT", f"{TOPICS}/t")
+        applied = f"{TOPICS}/t/schemaCompatibilityStrategy?applied=true"
+        path = f"{NAMESPACE}/schemaAutoUpdateCompatibilityStrategy"
+        await rest.done("PUT", path, '"Backward"')
+        older = (await rest.ask("GET", applied)).value
+        await rest.done("PUT", f"{NAMESPACE}/schemaCompatibilityStrategy", '"FORWARD"')
+        assert (older, (await rest.ask("GET", applied)).value) == ("BACKWARD", "FORWARD")
+
+
+async def test_more_default_partitions_than_a_topic_may_have_are_answered_406() -> None:
+    keys = {"maxNumPartitionsPerPartitionedTopic": "4"}
+    async with cluster(broker=keys) as parts, rest_client(parts.broker) as rest:
+        body = '{"allowAutoTopicCreation":true,"topicType":"partitioned","defaultNumPartitions":5}'
+        refused = await rest.ask("POST", f"{NAMESPACE}/autoTopicCreation", body)
+        assert (refused.status, refused.reason) == (
+            406,
+            "Number of partitions should be less than or equal to 4",
+        )
 
 
 @pytest.mark.parametrize(

@@ -310,6 +310,29 @@ async def test_a_bundle_is_not_served_until_old_messages_are_deleted(postgresql_
         assert one.moved == [BUNDLE] * 3
 
 
+@pytest.mark.parametrize("how", ["the broker is killed", "the answer is lost"])
+async def test_old_messages_are_deleted_even_if_the_claim_was_cut_short(
+    postgresql_url: str, how: str
+) -> None:
+    async with party(postgresql_url, 3) as other:
+        await made(other)
+        await owner_seen_by(other)
+    async with party(postgresql_url, 1, store="disk-1") as one:
+        async with one.store.use() as connection:
+            assert await claim(connection, BUNDLE, one.session.id) == other.registration.store
+        if how == "the broker is killed":
+            await one.die()
+        else:
+            assert (await one.ownership.acquire(TOPIC)).here
+            assert one.moved == [BUNDLE]
+    async with party(postgresql_url, 1, store="disk-1") as again:
+        assert (await again.ownership.acquire(TOPIC)).here
+        # What is stored from now on stays
+        await again.ownership.release(BUNDLE)
+        assert (await again.ownership.acquire(TOPIC)).here
+        assert again.moved == ([BUNDLE] if how == "the broker is killed" else [])
+
+
 async def test_a_bundle_is_released_only_after_its_topics_are_closed(postgresql_url: str) -> None:
     async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
         await made(one)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.metadata import digest_of, parse_metadata
 from broker.messages.position import Position
+from broker.messages.statistics import PublishStatistics
 from broker.messages.stores.managed_ledger import ManagedLedger
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.messages.subscriptions.consumer import ANY_HASHES, Consumer, ConsumerOptions
@@ -103,6 +105,7 @@ class KeptTopic:
     published: int = 0
     rules: SubscriptionRules = field(default_factory=SubscriptionRules)
     turns: SharedTurns = field(default_factory=SharedTurns)
+    statistics: PublishStatistics = field(default_factory=PublishStatistics)
 
     def touched(self) -> None:
         """No periodic work visits the topic."""
@@ -125,9 +128,16 @@ class KeptTopic:
         """Store messages or batches without notifying subscriptions."""
         return [self._store(batch, key, deliver_at) for _ in range(count)]
 
-    def _store(self, batch: int, key: str, deliver_at: int) -> Position:
+    def publish_chunk(self, uuid: str, number: int, count: int) -> Position:
+        """Store a chunk of a chunked message without notifying subscriptions."""
+        return self._store(uuid=uuid, chunk_id=number, num_chunks_from_msg=count)
+
+    def _store(self, batch: int = 0, key: str = "", deliver_at: int = 0, **fields: Any) -> Position:
         metadata = pb.MessageMetadata(
-            producer_name="p", sequence_id=self.published, publish_time=1000 + self.published
+            producer_name="p",
+            sequence_id=self.published,
+            publish_time=1000 + self.published,
+            **fields,
         )
         self.published += 1
         if batch:

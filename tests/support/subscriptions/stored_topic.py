@@ -6,6 +6,7 @@ from broker.messages.compaction.compactor import Compactor
 from broker.messages.compaction.topic_compaction import TopicCompaction
 from broker.messages.metadata import digest_of, parse_metadata
 from broker.messages.position import Position
+from broker.messages.statistics import PublishStatistics
 from broker.messages.stores.managed_ledger import ManagedLedger
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.messages.subscriptions.context import SubscriptionRules
@@ -30,6 +31,7 @@ class StoredTopic:
         self.clock = ManualClock()
         self.rules = SubscriptionRules()
         self.turns = SharedTurns()
+        self.statistics = PublishStatistics()
         self.compaction = TopicCompaction(self)
         self.subscriptions = Subscriptions(self)
 

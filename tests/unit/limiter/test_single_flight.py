@@ -77,6 +77,17 @@ async def test_a_cancelled_caller_does_not_cancel_work_shared_with_another_calle
     assert work.cancelled == 0
 
 
+async def test_work_that_finishes_serves_later_callers_although_all_earlier_left() -> None:
+    flights, work = SingleFlight[int](finishes=True), Work()
+    first = await started(flights.join("key", work))
+    first.cancel()
+    await settle()
+    second = await started(flights.join("key", work))
+    work.go_on.set()
+    assert await second == 1
+    assert (work.cancelled, len(flights)) == (0, 0)
+
+
 async def test_cancelling_the_last_caller_cancels_the_work_and_a_later_caller_starts_anew() -> None:
     flights, work = SingleFlight[int](), Work()
     left = [await started(flights.join("key", work)) for _ in range(2)]

@@ -6,6 +6,7 @@ Source: upstream PublisherStatsImpl, ConsumerStatsImpl.
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from math import floor
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
@@ -34,6 +35,12 @@ def moment(milliseconds: int) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}{fraction}Z"
 
 
+def date(milliseconds: int) -> str:
+    """Return a time in ms since 1970 as upstream's DateFormatter: without zeros at its end."""
+    text = moment(milliseconds)
+    return f"{text[:-1].rstrip('0')}Z" if "." in text else text
+
+
 def producer_stats(producer: Producer) -> dict[str, object]:
     """Return the statistics of a producer."""
     figures = producer.statistics
@@ -60,7 +67,7 @@ def consumer_stats(
 ) -> Generator[None, None, dict[str, object]]:
     """Return the statistics of a consumer; for a Key_Shared consumer, pass its dispatcher."""
     draining = yield from _draining(consumer, dispatcher)
-    rates, sent, role = consumer.rates.current, consumer.entries_out, consumer.cnx.role
+    rates, role = consumer.rates.current, consumer.cnx.role
     return {
         **({} if role is None else {"appId": role}),
         "msgRateOut": float(rates.messages_out),
@@ -73,7 +80,7 @@ def consumer_stats(
         "consumerName": consumer.name,
         "availablePermits": consumer.permits,
         "unackedMessages": consumer.unacked,
-        "avgMessagesPerEntry": round(consumer.messages_out / sent) if sent else 0,
+        "avgMessagesPerEntry": floor(consumer.mean_batch + 0.5),
         "blockedConsumerOnUnackedMsgs": consumer.blocked,
         **draining,
         "address": f"/{consumer.cnx.peer}",

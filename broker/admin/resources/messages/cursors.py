@@ -20,17 +20,32 @@ from broker.admin.resources.messages.subjects import (
     subscription_of,
 )
 from broker.authorization.operations import TopicOperation
+from broker.messages.position import Position
 from server.http import RestError
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from aiohttp import web
 
+    from broker.admin.context import AdminRules
+    from broker.admin.resources.messages.message_ids import ResetTarget
+    from broker.messages.stores.managed_ledger import ManagedLedger
     from broker.messages.subscriptions.subscription import Subscription
     from broker.messages.topic import PersistentTopic
 
 _CONSUMERS_CHECK = 1_000
 """If a subscription has consumers and a backlog below this number of entries, messages are expired
 only if the first one is old enough."""
+_NO_BACKLOG = (
+    "subscription almost catch  up. If it's performed on a partitioned topic operation might "
+    "succeeded on other partitions, please check stats of individual partition"
+)
+_NO_POSITION = "invalid message position provided"
+_OTHER_PARTITION = (
+    "Invalid parameter for expire message by position, partition index of passed in message "
+    "position doesn't match partition index for the topic"
+)
 
 
 class CursorAdmin(TopicResource):
@@ -63,10 +78,9 @@ class CursorAdmin(TopicResource):
         """Expire a subscription's messages older than a number of seconds, in all partitions."""
         seconds = path_number(request, "expireTimeInSeconds")
         topics, name = await self._all_that_expire(request, "messages"), subscription_name(request)
-        await check_subscribed(topics, name, topic_name(request))
-        async for topic in self._topics.each(topics):
-            await _expire(subscription_of(topic, name), seconds)
-        await self._topics.flushed(*topics)
+        there = self._topics.subscribed(request, topics)
+        found = (subscription_of(topic, name) async for topic in there)
+        await self._expire(topics, found, seconds)
 
     @endpoint(
         "POST {topic}/all_subscription/expireMessages/{expireTimeInSeconds}",
@@ -76,11 +90,25 @@ class CursorAdmin(TopicResource):
         """Expire all subscriptions' messages older than a number of seconds, in all partitions."""
         seconds = path_number(request, "expireTimeInSeconds")
         topics = await self._all_that_expire(request, "messages for all subscriptions")
-        async for topic in self._topics.each(topics):
-            for subscription in tuple(topic.subscriptions):
-                if not subscription.internal:
-                    await _expire(subscription, seconds)
+        each = self._topics.each(topics)
+        found = (one async for topic in each for one in tuple(topic.subscriptions))
+        await self._expire(topics, (one async for one in found if not one.internal), seconds)
+
+    async def _expire(
+        self,
+        topics: list[PersistentTopic],
+        subscriptions: AsyncIterator[Subscription],
+        seconds: int,
+    ) -> None:
+        """Expire messages older than a number of seconds in each of the topics' subscriptions.
+
+        Raises:
+            RestError: 409, the backlog of at least one subscription is empty.
+        """
+        refused = [one async for one in subscriptions if not await _expires(one, seconds)]
         await self._topics.flushed(*topics)
+        if refused:
+            raise RestError(409, _not_issued("timestamp", refused[0], _NO_BACKLOG))
 
     async def _all_that_expire(self, request: web.Request, what: str) -> list[PersistentTopic]:
         """Return the topic in the path, or its partitions; refuse a non-persistent topic.
@@ -101,11 +129,15 @@ class CursorAdmin(TopicResource):
     async def expire_to_id(self, request: web.Request) -> None:
         """Expire a subscription's messages up to a message id."""
         target = await given_target(request)
+        if target.partition != topic_name(request).partition_index:
+            raise RestError(412, _OTHER_PARTITION)
         refusal = "Expire message at position is not supported for partitioned-topic"
         topic = await self._topics.stored(request, refusal)
-        ledger, position = topic.ledger, target.position
         subscription = subscription_of(topic, subscription_name(request))
-        subscription.expire_through(ledger.preceding(position) if target.excluded else position)
+        last = _last_expired(topic.ledger, target, self._context.rules)
+        if last > topic.ledger.last_confirmed:
+            raise RestError(409, _not_issued("position", subscription, _NO_POSITION))
+        subscription.expire_through(topic.ledger.preceding(topic.ledger.following(last)))
         await self._topics.flushed(topic)
 
     # -- reset --------------------------------------------------------------------------------
@@ -139,29 +171,36 @@ class CursorAdmin(TopicResource):
         topic = await self._topics.stored(request, refusal)
         ledger, position = topic.ledger, target.position
         subscription = subscription_of(topic, subscription_name(request))
-        subscription.seek(ledger.following(position) if target.excluded else position)
+        subscription.seek(ledger.following(position) if target.passes(ledger) else position)
         await self._topics.flushed(topic)
 
 
-async def _expire(subscription: Subscription, seconds: int) -> None:
-    """Expire a subscription's messages older than a number of seconds.
+def _last_expired(ledger: ManagedLedger, target: ResetTarget, rules: AdminRules) -> Position:
+    """Return the position through which messages expire; the entry need not exist."""
+    position = target.position
+    if target.excluded and not rules.misreads_excluded:
+        return ledger.preceding(position)
+    if target.passes(ledger):
+        return Position(position.ledger_id, max(position.entry_id, -1) + 1)
+    return position
 
-    Raises:
-        RestError: 409, the backlog is empty.
-    """
+
+async def _expires(subscription: Subscription, seconds: int) -> bool:
+    """Expire messages older than a number of seconds; return False if the backlog is empty."""
     than_ms = subscription.topic.clock.wall_ms() - seconds * 1_000
     backlog = subscription.cursor.backlog
     waits = subscription.consumers and backlog < _CONSUMERS_CHECK
     if not backlog or (waits and not _first_is_older(subscription, than_ms)):
-        raise RestError(
-            409,
-            "Expire message by timestamp not issued on topic "
-            f"{subscription.topic.name} for subscription {subscription.name} due to ongoing "
-            "message expiration not finished or subscription almost catch  up. If it's performed "
-            "on a partitioned topic operation might succeeded on other partitions, please check "
-            "stats of individual partition.",
-        )
+        return False
     await subscription.expire_older(than_ms)
+    return True
+
+
+def _not_issued(by: str, subscription: Subscription, reason: str) -> str:
+    return (
+        f"Expire message by {by} not issued on topic {subscription.topic.name} for subscription "
+        f"{subscription.name} due to ongoing message expiration not finished or {reason}."
+    )
 
 
 def _first_is_older(subscription: Subscription, than_ms: int) -> bool:

@@ -10,16 +10,16 @@ from base64 import b64encode
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from broker.admin.resources.messages.consumer_stats import moment
+from broker.admin.resources.messages.consumer_stats import date
 from broker.admin.resources.messages.subjects import last_id
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.deduplication import CURSOR
-from broker.messages.position import Position
 from broker.messages.topic import PersistentTopic
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
+    from broker.messages.position import Position
     from broker.messages.stores.ledger_row import LedgerInfo
     from broker.messages.stores.managed_ledger import CursorState, ManagedLedger
     from broker.messages.subscriptions.cursor import ManagedCursor
@@ -69,7 +69,7 @@ def internal_stats(topic: Topic, *, metadata: bool) -> Generator[None, None, dic
         "totalSize": ledger.size_bytes,
         "currentLedgerEntries": current.entries,
         "currentLedgerSize": current.size_bytes,
-        "lastLedgerCreatedTimestamp": moment(topic.created_at),
+        "lastLedgerCreatedTimestamp": date(topic.created_at),
         "waitingCursorsCount": waiting,
         "pendingAddEntriesCount": 0,
         "lastConfirmedEntry": str(last),
@@ -178,7 +178,7 @@ def _cursor_body(
         "cursorLedgerLastEntry": 1 if stored else -1,
         "state": "Open" if stored else "NoLedger",
         "individuallyDeletedMessages": "[]",
-        "lastLedgerSwitchTimestamp": moment(topic.created_at),
+        "lastLedgerSwitchTimestamp": date(topic.created_at),
         "active": False,
         "numberOfEntriesSinceFirstNotAckedMessage": 1,
         "totalNonContiguousDeletedMessagesRange": 0,
@@ -202,7 +202,7 @@ def _cursor_properties(subscription: Subscription, topic: PersistentTopic) -> di
 
 def internal_info(topic: PersistentTopic) -> dict[str, object]:
     """Return the ledgers and cursors of a topic, in the form of upstream's stored metadata."""
-    created = moment(topic.created_at)
+    created = date(topic.created_at)
     return {
         "version": 1,
         "creationDate": created,
@@ -246,25 +246,29 @@ MOST_ANALYZED = 10_000
 _READ_ENTRIES, _READ_BYTES = 100, 1024 * 1024
 
 
-async def analyzed(cursor: ManagedCursor, ledger: ManagedLedger) -> dict[str, object]:
-    """Count a cursor's unacknowledged entries and messages, reading the store in steps.
+async def analyzed(
+    cursor: ManagedCursor, ledger: ManagedLedger, position: Position
+) -> dict[str, object]:
+    """Count the entries and messages from a position on, reading the store in steps.
+
+    Entries acknowledged out of order are left out; those before the backlog count (upstream:
+    OpScan).
 
     Returns:
         The body of the response; its member ``aborted`` is True with more than MOST_ANALYZED
             entries.
     """
-    position, last = cursor.first_left, ledger.last_confirmed
+    last = ledger.last_confirmed
     entries = messages = 0
-    first_read = last_read = Position(-1, -1)
+    ends: list[Position] = []
     while position <= last and entries < MOST_ANALYZED:
         found = await ledger.fetch(position, _READ_ENTRIES, _READ_BYTES)
         if not found:
             break
         for entry in found:
-            if cursor.is_acknowledged(entry.position):
+            if entry.position in cursor.acknowledged:
                 continue
-            first_read = entry.position if not entries else first_read
-            last_read = entry.position
+            ends = [*ends[:1], entry.position]
             entries += 1
             messages += entry.message_count
         position = ledger.following(found[-1].position)
@@ -280,8 +284,7 @@ async def analyzed(cursor: ManagedCursor, ledger: ManagedLedger) -> dict[str, ob
         "filterAcceptedMessages": messages,
         "filterRescheduledMessages": 0,
         "aborted": position <= last and entries >= MOST_ANALYZED,
-        "firstMessageId": str(first_read),
-        "lastMessageId": str(last_read),
+        **({"firstMessageId": str(ends[0]), "lastMessageId": str(ends[-1])} if ends else {}),
     }
 
 

@@ -25,7 +25,7 @@ from broker.admin.resources.messages.subjects import (
 from broker.authorization.operations import Level, NamespaceOperation, TopicOperation
 from broker.messages.loading.topic_deletion import check_unused
 from broker.messages.position import EARLIEST
-from broker.topics.rules import not_found, partition_name
+from broker.topics.rules import check_not_a_partition, not_found, partition_name
 from proto.names import TopicName
 from server.http import RestError
 from server.tasks.cooperative import in_turns
@@ -94,7 +94,7 @@ class LifecycleAdmin(TopicResource):
     @endpoint("POST {topic}/terminate/partitions", TopicOperation.TERMINATE, done=(200,))
     async def terminate_partitions(self, request: web.Request) -> web.StreamResponse:
         """Terminate all partitions of a topic; return the ids of the last messages."""
-        if await self._topics.partitions(topic_name(request)) is None:
+        if await self._topics.partitions_if_any(topic_name(request)) is None:
             raise RestError(
                 405,
                 "Termination of a non-partitioned topic is not allowed using partitioned-terminate"
@@ -137,7 +137,8 @@ class LifecycleAdmin(TopicResource):
     async def create_partitions(self, request: web.Request) -> None:
         """Create the missing partitions of a partitioned topic."""
         topic = topic_name(request)
-        if await self._topics.partitions(topic) is None:
+        check_not_a_partition(topic)
+        if await self._topics.partitions_if_any(topic) is None:
             raise RestError(404, f"Topic {topic} does not exist")
         await self._context.topics.create_missing(topic)
 

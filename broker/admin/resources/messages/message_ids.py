@@ -12,6 +12,8 @@ from server.http import RestError
 if TYPE_CHECKING:
     from aiohttp import web
 
+    from broker.messages.stores.managed_ledger import ManagedLedger
+
 _LIMIT = 1 << 63
 _BY_NAME = {"earliest": EARLIEST, "latest": LATEST}
 
@@ -23,11 +25,24 @@ class ResetTarget(NamedTuple):
         position: The entry.
         excluded: True if the target is the entry after ``position``.
         properties: Properties of the subscription to create at the position.
+        partition: Index of the partition; -1 for none.
+        batch_index: Index of a message in a batch; -1 for none.
     """
 
     position: Position
     excluded: bool = False
     properties: object = None
+    partition: int = -1
+    batch_index: int = -1
+
+    def passes(self, ledger: ManagedLedger) -> bool:
+        """Return True if the target is after the whole entry, not before or within its batch.
+
+        Source: upstream PersistentTopicsBase.calculatePositionAckSet.
+        """
+        digest = ledger.digest(self.position) if self.batch_index >= 0 else None
+        left = 0 if digest is None else digest.message_count - self.batch_index - 1
+        return self.excluded and left <= 0
 
 
 def message_id(position: Position, partition: int = -1) -> dict[str, int]:
@@ -61,7 +76,13 @@ async def reset_target(request: web.Request) -> ResetTarget | None:
     if not isinstance(value, dict):
         raise BadBodyError("the body should be a message id")
     position = Position(_number(value, "ledgerId"), _number(value, "entryId"))
-    return ResetTarget(position, value.get("excluded") is True, value.get("properties"))
+    return ResetTarget(
+        position,
+        value.get("excluded") is True,
+        value.get("properties"),
+        _number(value, "partitionIndex", "-1"),
+        _number(value, "batchIndex", "-1"),
+    )
 
 
 async def given_target(request: web.Request) -> ResetTarget:
@@ -76,8 +97,8 @@ async def given_target(request: web.Request) -> ResetTarget:
     return found
 
 
-def _number(value: dict[str, object], name: str) -> int:
-    given = value.get(name, JsonNumber("0"))
+def _number(value: dict[str, object], name: str, default: str = "0") -> int:
+    given = value.get(name, JsonNumber(default))
     try:
         number = int(str(given)) if len(str(given)) <= len(str(_LIMIT)) else _LIMIT
     except ValueError:

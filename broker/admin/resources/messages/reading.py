@@ -7,16 +7,24 @@ internalGetMessageById, internalAnalyzeSubscriptionBacklog and their neighbours.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from base64 import b64encode
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
+from google.protobuf.message import Message
 
+import proto.PulsarApi_pb2 as pb
 from broker.admin.openapi import schemas
 from broker.admin.paths import endpoint
 from broker.admin.requests import FailsUpstreamError
-from broker.admin.resources.messages.consumer_stats import moment
+from broker.admin.resources.messages.consumer_stats import date
 from broker.admin.resources.messages.internal_stats import analyzed
-from broker.admin.resources.messages.message_ids import given_target, message_id, path_number
+from broker.admin.resources.messages.message_ids import (
+    given_target,
+    message_id,
+    path_number,
+    reset_target,
+)
 from broker.admin.resources.messages.subjects import (
     TopicResource,
     check_persistent,
@@ -37,12 +45,15 @@ from server.http import RestError
 from server.seeing.audit import tell_change
 
 if TYPE_CHECKING:
-    import proto.PulsarApi_pb2 as pb
+    from collections.abc import Callable, Iterator, Mapping
+
     from broker.messages.entry import Entry
     from broker.messages.stores.managed_ledger import ManagedLedger
 
 _UNFIT = dict.fromkeys((*range(32), 127))
 """Characters that an HTTP header may not contain, and that are left out."""
+_ESCAPED = {ord(one): f"\\u{ord(one):04x}" for one in "<>&='"}
+"""Characters that upstream's Gson escapes."""
 
 
 def message_response(entry: Entry, max_bytes: int) -> web.Response:
@@ -64,65 +75,67 @@ def message_response(entry: Entry, max_bytes: int) -> web.Response:
             body = decompressed(metadata, body, max_bytes)
     except (RemoteProtocolError, DecompressionError) as error:
         raise FailsUpstreamError(422, str(error)) from None
-    fields = {f"X-Pulsar-{name}": _header(text) for name, text in _fields(entry, metadata).items()}
-    return web.Response(body=body, headers={**fields, "Content-Type": "application/json"})
+    response = web.Response(body=body, headers={"Content-Type": "application/json"})
+    for name, text in _fields(entry, metadata):
+        response.headers.add(f"X-Pulsar-{name}", text.translate(_UNFIT))
+    return response
 
 
-def _fields(entry: Entry, metadata: pb.MessageMetadata) -> dict[str, str]:
-    fields = {
-        "Message-ID": str(entry.position),
-        "producer-name": metadata.producer_name,
-        "sequence-id": str(metadata.sequence_id),
-        "publish-time": _moment(metadata.publish_time),
-        "Is-Encrypted": str(bool(metadata.encryption_keys)).lower(),
-        "txn-uncommitted": "false",
-    }
-    if metadata.properties:
-        properties = {pair.key: pair.value for pair in metadata.properties}
-        fields["PROPERTY"] = json.dumps(properties, separators=(",", ":"))
-    given = {field.name: value for field, value in metadata.ListFields()}
-    fields |= {name: _text(given[field]) for name, field in _OPTIONAL.items() if field in given}
-    fields |= {name: _moment(given[field]) for name, field in _MOMENTS.items() if given.get(field)}
-    if metadata.replicate_to:
-        fields["replicated-to"] = ",".join(metadata.replicate_to)
-    return fields
+def _fields(entry: Entry, metadata: pb.MessageMetadata) -> Iterator[tuple[str, str]]:
+    """Yield the name and text of each header (upstream: generateResponseWithEntry)."""
+    properties = {pair.key: pair.value for pair in metadata.properties}
+    yield "Message-ID", str(entry.position)
+    yield "PROPERTY", json.dumps(properties, separators=(",", ":")).translate(_ESCAPED)
+    yield "Is-Encrypted", _text(bool(metadata.encryption_keys))
+    yield "txn-uncommitted", "false"
+    if metadata.HasField("num_messages_in_batch"):
+        yield "batch-size", str(len(entry.data) - metadata.ByteSize())
+    if metadata.HasField("num_chunks_from_msg"):
+        yield "PROPERTY-TOTAL-CHUNKS", str(metadata.num_chunks_from_msg)
+        yield "PROPERTY-CHUNK-ID", str(metadata.chunk_id)
+    if metadata.HasField("txnid_most_bits") and metadata.HasField("txnid_least_bits"):
+        yield "txn-aborted", "false"
+    for field, found in metadata.ListFields():
+        if field.name in _NOT_SHOWN:
+            continue
+        name = _NAMES.get(field.name, field.name.replace("_", "-"))
+        for value in found if field.is_repeated else (found,):
+            yield name, _FORMATS.get(field.name, _text)(value)
 
 
-_OPTIONAL = {
-    "num-batch-message": "num_messages_in_batch",
-    "partition-key": "partition_key",
-    "partition-key-b64-encoded": "partition_key_b64_encoded",
-    "ordering-key": "ordering_key",
-    "replicated-from": "replicated_from",
-    "uuid": "uuid",
-    "num-chunks-from-msg": "num_chunks_from_msg",
-    "total-chunk-msg-size": "total_chunk_msg_size",
-    "chunk-id": "chunk_id",
-    "null-value": "null_value",
-    "null-partition-key": "null_partition_key",
-    "schema-version": "schema_version",
+_NOT_SHOWN = frozenset(
+    ("properties", "compacted_batch_indexes", "schema_id", "entry_hash_min", "entry_hash_max")
+)
+_NAMES = {
+    "num_messages_in_batch": "num-batch-message",
+    "replicate_to": "replicated-to",
+    **{
+        name: f"Base64-{name.replace('_', '-')}"
+        for name in ("encryption_keys", "encryption_param", "ordering_key", "schema_version")
+    },
 }
-_MOMENTS = {"event-time": "event_time", "deliver-at-time": "deliver_at_time"}
 
 
 def _text(value: object) -> str:
+    if isinstance(value, Message):
+        value = value.SerializeToString()
     if isinstance(value, bytes):
-        return value.hex()
+        return b64encode(value).decode()
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _header(text: str) -> str:
-    return text.translate(_UNFIT)
 
 
 def _moment(milliseconds: int) -> str:
     """Return a client's timestamp in ms as a date and time, or as a number if out of range."""
     try:
-        return moment(milliseconds)
+        return date(milliseconds)
     except (OverflowError, ValueError, OSError):
         return str(milliseconds)
 
 
+_FORMATS: Mapping[str, Callable[[Any], str]] = {
+    **dict.fromkeys(("publish_time", "event_time", "deliver_at_time"), _moment),
+    "compression": pb.CompressionType.Name,
+}
 _NONE = "Message not found"
 
 
@@ -175,7 +188,11 @@ class ReadingAdmin(TopicResource):
         done=(200,),
     )
     async def analyze(self, request: web.Request) -> object:
-        """Count the entries and messages in a subscription's backlog, up to a limit."""
+        """Count the entries and messages in a subscription's backlog, up to a limit.
+
+        The count begins at the message id in the body, if any, even before the backlog.
+        """
+        target = await reset_target(request)
         found = await self._topics.one(
             request,
             "Analyze backlog on a partitioned topic is not allowed, please try do it on specific "
@@ -183,8 +200,9 @@ class ReadingAdmin(TopicResource):
         )
         await check_subscribed([found], subscription_name(request))
         topic = persistent(found)
-        subscription = subscription_of(topic, subscription_name(request))
-        return await analyzed(subscription.cursor, topic.ledger)
+        cursor = subscription_of(topic, subscription_name(request)).cursor
+        start = cursor.first_left if target is None else target.position
+        return await analyzed(cursor, topic.ledger, start)
 
     @endpoint(
         "GET {topic}/examinemessage?messagePosition&initialPosition",

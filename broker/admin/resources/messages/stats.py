@@ -19,7 +19,7 @@ from broker.admin.resources.messages.subjects import TopicResource, persistent
 from broker.admin.resources.messages.subscription_stats import Wanted
 from broker.admin.resources.messages.topic_stats import partitioned_stats, topic_stats
 from broker.authorization.operations import TopicOperation
-from broker.topics.rules import check_not_a_partition, no_namespace
+from broker.topics.rules import check_not_a_partition
 from server.http import RestError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _LEVELS = 5
 """Levels of a body's JSON that are written in steps: topic, subscriptions, subscription, consumers,
 consumer; partitions add two levels: the list, and each partition."""
-_WANTED = "excludeConsumers&excludePublishers&getEarliestTimeInBacklog"
+_WANTED = "excludeConsumers&excludePublishers&getEarliestTimeInBacklog&subscriptionBacklogSize"
 _NO_PARTITIONS = "Partitioned Topic {} not found"
 _NO_DIRECT_PARTITIONS = "Partitioned topic not found {}"
 
@@ -59,7 +59,7 @@ class StatsAdmin(TopicResource):
         check_not_a_partition(topic)
         missing = _NO_PARTITIONS if topic.persistent else _NO_DIRECT_PARTITIONS
         count, topics = await self._partitions(request, missing)
-        one_by_one = request.query.get("perPartition", "true").lower() == "true"
+        one_by_one = flag(request, "perPartition", default=True)
 
         def work() -> Generator[None, None, dict[str, Any]]:
             shown = {}
@@ -73,6 +73,11 @@ class StatsAdmin(TopicResource):
     @endpoint("GET {topic}/internalStats?metadata", TopicOperation.GET_STATS)
     async def internal_stats(self, request: web.Request) -> web.StreamResponse:
         """Return the ledgers and cursors of a topic or partition."""
+        name = topic_name(request)
+        if not name.persistent:
+            snapshot = await self._context.store.snapshot(name.namespace)
+            if snapshot is None or not snapshot.holds(str(name).encode()):
+                raise RestError(404, "Topic not found")
         topic = await self._topics.one(request)
         return await self._answered(
             request, internal_stats(topic, metadata=flag(request, "metadata"))
@@ -143,10 +148,7 @@ class StatsAdmin(TopicResource):
 
     async def _partitions(self, request: web.Request, missing: str) -> tuple[int, list[Topic]]:
         topic = topic_name(request)
-        snapshot = await self._context.store.snapshot(topic.namespace)
-        if snapshot is None:
-            raise no_namespace()
-        count = snapshot.partitioned.get(str(topic))
+        count = await self._topics.partitions_if_any(topic)
         if count is None:
             raise RestError(404, missing.format(topic))
         await self._topics.use_partitions(request, topic, count)
@@ -158,4 +160,5 @@ def _wanted(request: web.Request) -> Wanted:
         consumers=not flag(request, "excludeConsumers"),
         publishers=not flag(request, "excludePublishers"),
         earliest=flag(request, "getEarliestTimeInBacklog"),
+        sizes=flag(request, "subscriptionBacklogSize", default=True),
     )

@@ -26,13 +26,14 @@ if TYPE_CHECKING:
     from broker.admin.context import AdminContext
     from broker.messages.loading.loaded_topics import LoadedTopics
     from broker.messages.subscriptions.subscription import Subscription
+    from broker.stores.store import NamespaceSnapshot
 
 T = TypeVar("T", bound=Topic)
 
 _STATUS = {
     pb.TopicNotFound: 404,
     pb.SubscriptionNotFound: 404,
-    pb.NotAllowedError: 412,
+    pb.NotAllowedError: 409,
     pb.ServiceNotReady: 503,
 }
 
@@ -63,13 +64,25 @@ class MessageTopics:
         Raises:
             RefusedError: The topic or its namespace does not exist.
         """
-        snapshot = await self._context.store.snapshot(topic.namespace)
-        if snapshot is None:
-            raise no_namespace()
+        snapshot = await self._snapshot(topic)
         count = snapshot.partitioned.get(str(topic))
         if count is None and not snapshot.contains(topic):
             raise not_found(topic)
         return count
+
+    async def partitions_if_any(self, topic: TopicName) -> int | None:
+        """Return the number of a topic's partitions; None if it has none, or does not exist.
+
+        Raises:
+            RefusedError: The namespace does not exist.
+        """
+        return (await self._snapshot(topic)).partitioned.get(str(topic))
+
+    async def _snapshot(self, topic: TopicName) -> NamespaceSnapshot:
+        snapshot = await self._context.store.snapshot(topic.namespace)
+        if snapshot is None:
+            raise no_namespace()
+        return snapshot
 
     def is_stored(self, topic: TopicName) -> bool:
         """Return True if messages or subscriptions of a topic were ever stored here."""

@@ -29,11 +29,13 @@ class Wanted(NamedTuple):
         consumers: Whether to include each consumer.
         publishers: Whether to include each producer.
         earliest: Whether to include the publish time of each backlog's first message.
+        sizes: Whether to include the size of each backlog.
     """
 
     consumers: bool = True
     publishers: bool = True
     earliest: bool = False
+    sizes: bool = True
 
 
 def subscription_stats(
@@ -50,11 +52,11 @@ def subscription_stats(
     consumers, backlog = subscription.consumers, cursor.backlog
     shared = dispatcher if isinstance(dispatcher, SharedDispatcher) else None
     delayed = len(shared.delayed) if shared is not None else 0
-    ledger, durable = subscription.topic.ledger, subscription.durable
+    durable = subscription.durable
     return {
         **_traffic(subscription, consumers),
         "msgBacklog": backlog,
-        "backlogSize": ledger.size_between(cursor.mark_delete, ledger.last_confirmed),
+        "backlogSize": bytes_left(subscription) if wanted.sizes else -1,
         "earliestMsgPublishTimeInBacklog": _earliest(subscription) if wanted.earliest else 0,
         "msgBacklogNoDelayed": backlog - delayed,
         "blockedSubscriptionOnUnackedMsgs": shared is not None and shared.blocked,
@@ -160,10 +162,16 @@ def _keys(subscription: Subscription) -> Generator[None, None, dict[str, object]
     return body
 
 
+def bytes_left(subscription: Subscription) -> int:
+    """Return the bytes of all entries from the first unacknowledged one on."""
+    ledger = subscription.topic.ledger
+    return ledger.size_between(subscription.cursor.mark_delete, ledger.last_confirmed)
+
+
 def _earliest(subscription: Subscription) -> int:
-    """Return the publish time in ms of the first unacknowledged entry; 0 without a backlog."""
+    """Return the publish time in ms of the first unacknowledged entry; -1 without a backlog."""
     first = subscription.topic.ledger.digest(subscription.cursor.first_left)
-    return first.publish_time if first is not None else 0
+    return first.publish_time if first is not None else -1
 
 
 def _holes_size(subscription: Subscription) -> Generator[None, None, int]:

@@ -47,6 +47,8 @@ class SubscriptionAdmin(TopicResource):
     async def create(self, request: web.Request) -> None:
         """Create a subscription at the topic's end or at a message id; create a missing topic."""
         target = await reset_target(request) or ResetTarget(LATEST)
+        if self._context.rules.misreads_excluded:
+            target = target._replace(excluded=False)
         if not topic_name(request).persistent:
             raise RestError(
                 400, "Create subscription on non-persistent topic can only be done through client"
@@ -68,7 +70,15 @@ class SubscriptionAdmin(TopicResource):
             topic = topic_name(request)
             if error.refusal is not Refusal.NOT_FOUND or not error.reason.startswith("Topic"):
                 raise
-            return [await self._topics.load(topic, create=True)]
+        try:
+            partitioned = await self._context.topics.partitions(topic, create=True)
+        except RefusedError as error:
+            if error.refusal is not Refusal.NOT_FOUND:
+                raise
+            raise RestError(412, "Topic does not exist and cannot be auto-created") from None
+        if partitioned:
+            return await self._topics.all(request)
+        return [await self._topics.load(topic, create=True)]
 
     @endpoint("DELETE {topic}/subscription/{subName}?force", TopicOperation.UNSUBSCRIBE)
     async def delete(self, request: web.Request) -> None:
@@ -80,7 +90,7 @@ class SubscriptionAdmin(TopicResource):
         there = (topic.subscriptions.get(name) for topic in topics)
         found = [one async for one in in_turns(there) if one is not None]
         if not found:
-            if len(topics) == 1:
+            if [topic.name for topic in topics] == [topic_name(request)]:
                 raise no_subscription(name, topics[0].name)
             raise RestError(404, "Subscription not found")
         force = flag(request, "force") or not topic_name(request).persistent

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from broker.admin.resources.messages.consumer_stats import producer_stats
 from broker.admin.resources.messages.subscription_stats import (
+    bytes_left,
     direct_subscription_stats,
     subscription_stats,
 )
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from broker.messages.subscriptions.consumer import Sent
     from broker.messages.topic import Topic
 
+_AGE, _OF_SUBSCRIPTION = "oldestBacklogMessageAgeSeconds", "oldestBacklogMessageSubscriptionName"
 _HOLES = (
     "nonContiguousDeletedMessagesRanges",
     "nonContiguousDeletedMessagesRangesSerializedSize",
@@ -84,12 +86,12 @@ def _of_stored(
     return {
         **traffic,
         "storageSize": topic.ledger.size_bytes,
-        "backlogSize": max((one["backlogSize"] for one in shown.values()), default=0),
+        "backlogSize": max(map(bytes_left, topic.subscriptions), default=0),
         "backlogQuotaLimitSize": policies.size_quota.limit,
         "backlogQuotaLimitTime": policies.age_quota.limit,
-        "oldestBacklogMessageAgeSeconds": -1,
+        **_oldest(topic),
         "publishRateLimitedTimes": topic.rate.limited_times,
-        "earliestMsgPublishTimeInBacklogs": min(filter(None, earliest), default=0),
+        "earliestMsgPublishTimeInBacklogs": min((one for one in earliest if one > 0), default=0),
         **_NOT_HERE,
         "publishers": publishers,
         "waitingPublishers": topic.producers.waiting,
@@ -124,8 +126,17 @@ def _traffic(
         + sum(one.messages for one in gone),
         "bytesOutInternalCounter": 0,
         "averageMsgSize": figures.average_size,
-        "msgChunkPublished": figures.chunked_messages > 0,
+        "msgChunkPublished": topic.has_chunks,
+        **({} if topic.producers.epoch is None else {"topicEpoch": topic.producers.epoch}),
     }
+
+
+def _oldest(topic: PersistentTopic) -> dict[str, object]:
+    oldest = topic.oldest_backlog
+    if oldest is None:
+        return {_AGE: -1}
+    age_ms = topic.clock.wall_ms() - oldest.since_ms
+    return {_AGE: age_ms // 1000, _OF_SUBSCRIPTION: oldest.subscription}
 
 
 def _publishers(topic: Topic, wanted: Wanted) -> Generator[None, None, list[dict[str, object]]]:
@@ -164,7 +175,14 @@ _NOT_HERE = dict.fromkeys(
 # -- sum of partitions ----------------------------------------------------------------------------
 
 _ONE_BY_ONE = frozenset(
-    ("ownerBroker", "deduplicationStatus", "activeConsumerName", "keySharedMode")
+    (
+        "ownerBroker",
+        "deduplicationStatus",
+        "activeConsumerName",
+        "keySharedMode",
+        "topicEpoch",
+        _OF_SUBSCRIPTION,
+    )
 )
 """Fields of a partition that the sum of partitions lacks."""
 _NOT_TOGETHER = frozenset(
@@ -173,7 +191,6 @@ _NOT_TOGETHER = frozenset(
         "systemTopicBytesInCounter",
         "bytesOutInternalCounter",
         "lastOffloadLedgerId",
-        "oldestBacklogMessageAgeSeconds",
         "blockedSubscriptionOnUnackedMsgs",
         "lastCompactionRemovedEventCount",
         "lastCompactionSucceedTimestamp",
@@ -207,6 +224,7 @@ _OTHERS: Mapping[str, Callable[[list[Any]], object]] = {
     "earliestMsgPublishTimeInBacklogs": _least,
     "earliestMsgPublishTimeInBacklog": _least,
     "lastPublishTimeStamp": max,
+    _AGE: lambda ages: max(0, *ages),
 }
 """Functions that combine the fields of partitions that are not added up."""
 _OF_CLIENTS: Mapping[str, Callable[[list[Any]], object]] = {
@@ -240,8 +258,10 @@ def partitioned_stats(
     values of a key.
     """
     together = yield from _together([*partitions.values()])
+    oldest = max(partitions.values(), key=lambda one: one[_AGE], default={_AGE: 0})
     return {
         **together,
+        **({_OF_SUBSCRIPTION: oldest[_OF_SUBSCRIPTION]} if oldest[_AGE] > 0 else {}),
         "metadata": {"partitions": count, "deleted": False},
         "partitions": dict(partitions) if one_by_one else {},
     }

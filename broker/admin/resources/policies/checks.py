@@ -10,7 +10,7 @@ from broker.policies.values import BadBodyError, one_of
 from server.http import RestError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import TypeAlias
 
     from broker.configuration.config import BrokerConfig
@@ -30,12 +30,12 @@ class Asked(NamedTuple):
     Attributes:
         refusal: The error text for a refused value.
         config: The effective configuration.
-        document: The policies already set for the namespace or topic.
+        quotas: The backlog quotas that a retention must exceed.
     """
 
     refusal: str
     config: BrokerConfig
-    document: Mapping[str, Any]
+    quotas: Sequence[Mapping[str, Any]] = ()
 
 
 def checked(policy: Policy, value: Any, asked: Asked) -> object:  # noqa: ANN401 - JSON
@@ -73,22 +73,23 @@ def _subscription_types(value: list[str] | None, _asked: Asked) -> list[object]:
 def _auto_topic_creation(value: Mapping[str, Any], asked: Asked) -> Mapping[str, Any]:
     """Refuse an unknown type of topic, and an impossible number of partitions."""
     if value["allowAutoTopicCreation"]:
-        problem = _auto_topic_problem(value, asked.config.max_num_partitions_per_partitioned_topic)
+        problem = _auto_topic_problem(value)
         if problem:
             text = "Invalid configuration for autoTopicCreationOverride. the detail is"
             raise RestError(412, f"{text} {problem}")
+    most = asked.config.max_num_partitions_per_partitioned_topic
+    if value.get("topicType") == "partitioned" and 0 < most < value.get("defaultNumPartitions", 0):
+        raise RestError(406, f"Number of partitions should be less than or equal to {most}")
     return value
 
 
-def _auto_topic_problem(value: Mapping[str, Any], most: int) -> str:
+def _auto_topic_problem(value: Mapping[str, Any]) -> str:
     kind, partitions = value.get("topicType"), value.get("defaultNumPartitions")
     if kind == "partitioned":
         if partitions is None:
             return "[defaultNumPartitions] cannot be null when the type is partitioned."
         if partitions < 1:
             return "[defaultNumPartitions] cannot be less than 1 for partition type."
-        if 0 < most < partitions:
-            return f"[defaultNumPartitions] cannot be more than {most}."
     elif kind != "non-partitioned":
         return f"Unknown topic type [{'null' if kind is None else kind[:100]}]"
     elif partitions is not None:
@@ -100,10 +101,10 @@ def _retention(value: Mapping[str, int], asked: Asked) -> Mapping[str, int]:
     """Refuse limits below -1, a single limit of 0, and a retention below a backlog quota."""
     minutes, megabytes = value["retentionTimeInMinutes"], value["retentionSizeInMB"]
     problem = ""
-    if minutes < -1:
-        problem = "time limit must be >= -1"
-    elif megabytes < -1:
+    if megabytes < -1:
         problem = "size limit must be >= -1"
+    elif minutes < -1:
+        problem = "time limit must be >= -1"
     elif (minutes == 0) != (megabytes == 0):
         problem = (
             "Setting a single time or size limit to 0 is invalid when one of the limits has a "
@@ -112,10 +113,8 @@ def _retention(value: Mapping[str, int], asked: Asked) -> Mapping[str, int]:
         )
     if problem:
         raise RestError(400, f"Invalid retention policy: {problem}")
-    quotas = asked.document.get("backlog_quota_map", {})
-    if any(exceeds_retention(quota, value) for quota in quotas.values()):
-        text = "Retention Quota must exceed configured backlog quota for namespace."
-        raise RestError(412, text)
+    if any(exceeds_retention(quota, value) for quota in asked.quotas):
+        raise RestError(412, asked.refusal)
     return value
 
 

@@ -9,8 +9,9 @@ from aiohttp import web
 
 from broker.admin.bodies import given_body, json_body
 from broker.admin.paths import Resource, Takes, endpoint
-from broker.admin.requests import flag
+from broker.admin.requests import flag, namespace_name
 from broker.admin.resources.policies.checks import Asked, checked
+from broker.admin.resources.policies.quotas import compared_quotas
 from broker.admin.resources.policies.subjects import PolicyResource
 from broker.authorization.operations import Level
 from broker.policies.policy import NO_CONTENT, Null
@@ -57,7 +58,7 @@ class _Calls(PolicyResource):
     """Handlers of admin requests about one policy of namespaces."""
 
     _below = "namespaces/{namespace}"
-    _shown_by = ""
+    _applied = ""
     _takes: Takes | None = None
 
     def __init__(self, context: AdminContext, policy: Policy, place: Place) -> None:
@@ -71,9 +72,10 @@ class _Calls(PolicyResource):
         needs = policy.needs or Level.TENANT_ADMIN
         path = f"{self._below}/{place.path}"
         changes = Level.SUPERUSER if self._only_superusers_change else needs
-        yield endpoint(f"GET {path}{self._shown_by}", needs, done=(200, 204), handler=self.get)
+        shown_by = _query(self._applied, self._scope)
+        yield endpoint(f"GET {path}{shown_by}", needs, done=(200, 204), handler=self.get)
         yield endpoint(
-            f"{place.verb} {path}" + (f"?{place.parameter}" if place.parameter else ""),
+            f"{place.verb} {path}{_query(place.parameter, self._scope)}",
             changes,
             self._takes,
             body=None if place.parameter else schema_of(policy.read),
@@ -82,63 +84,90 @@ class _Calls(PolicyResource):
             handler=self.set,
         )
         if place.removable:
-            yield endpoint(f"DELETE {path}", changes, handler=self.remove)
+            removed_by = f"DELETE {path}{_query(self._scope)}"
+            yield endpoint(removed_by, changes, handler=self.remove)
 
     @property
     def _only_superusers_change(self) -> bool:
         return self._policy.of_superusers
 
-    async def _subject(
-        self, request: web.Request, *, changes: bool = True
-    ) -> NamespaceName | TopicName:
-        """Return the existing namespace or topic in the request's path."""
-        by_policies = changes and self._place.misses_policies
-        return await self._namespace(request, by_policies=by_policies)
+    @property
+    def _scope(self) -> str:
+        """The parameter that asks for a topic's global policy; empty if the policy has none."""
+        of_topics = self._place is self._policy.topic
+        return "isGlobal" if of_topics and self._policy.has_global else ""
 
-    def _set(self, of: NamespaceName | TopicName) -> object:
+    def _is_global(self, request: web.Request) -> bool:
+        return bool(self._scope) and flag(request, self._scope)
+
+    async def _subject(self, request: web.Request) -> NamespaceName | TopicName:
+        """Return the existing namespace or topic in the path of a request for a change."""
+        return await self._namespace(request, missing=self._place.unchanged)
+
+    def _set(self, of: NamespaceName | TopicName, *, globally: bool = False) -> object:
         """Return the value set for the policy, or None if the policy is not set."""
-        return self._kept(of).get(self._policy.key)
+        return self._kept(of, globally=globally).get(self._policy.key)
 
     async def get(self, request: web.Request) -> object:
         """Return a namespace's value of the policy."""
-        return shown(self._set(await self._subject(request, changes=False)), self._place.unset)
+        namespace = await self._namespace(request, missing=self._place.unshown)
+        return shown(self._set(namespace), self._place.unset)
 
     async def set(self, request: web.Request) -> None:
-        """Set the policy for a namespace or topic."""
+        """Set the policy for a namespace; as upstream, the value is checked first."""
         body = await self._body(request)
+        value = self._checked(body, namespace_name(request))
+        await self._keep(await self._subject(request), self._policy.key, value)
+
+    def _checked(
+        self, body: object, of: NamespaceName | TopicName, *, globally: bool = False
+    ) -> object:
+        """Return the value to store for a request's body; None removes the policy."""
         value = self._policy.read(body)
-        subject = await self._subject(request)
-        if body is None and self._place.null is Null.KEEPS:
-            return
-        if body is None and self._place.null is Null.REMOVES:
-            value = None
-        else:
-            asked = Asked(self._place.refusal, self._context.config, self._kept(subject))
-            value = checked(self._policy, value, asked)
-        await self._keep(subject, self._policy.key, value)
+        if body is None and self._place.null is not Null.VALUE:
+            return None
+        own = self._kept(of, globally=globally)
+        quotas = compared_quotas(self._context.message_policies, of, own)
+        asked = Asked(self._place.refusal, self._context.config, quotas)
+        return checked(self._policy, value, asked)
 
     async def _body(self, request: web.Request) -> object:
         if not self._place.parameter:
             primitive = self._place.null is Null.VALUE and self._policy.read in PRIMITIVES
             return await (given_body if primitive else json_body)(request)
-        text = request.query.get(self._place.parameter)
+        text = request.query.get(self._place.parameter) or None
         if text is not None and not _WHOLE_NUMBER.fullmatch(text):
             raise RestError(404, f"{self._place.parameter}={text[:40]!r} should be a whole number")
         return text
 
     async def remove(self, request: web.Request) -> None:
         """Remove the policy from a namespace or topic."""
-        await self._keep(await self._subject(request), self._policy.key, None)
+        subject, globally = await self._subject(request), self._is_global(request)
+        await self._keep(subject, self._policy.key, None, globally=globally)
+
+
+def _query(*parameters: str) -> str:
+    named = "&".join(filter(None, parameters))
+    return f"?{named}" if named else ""
 
 
 class _OfTopics(_Calls):
     _below = "{topic}"
-    _shown_by = "?applied"
+    _applied = "applied"
     _takes = Takes.JSON
     _only_superusers_change = False
 
-    async def _subject(self, request: web.Request, *, changes: bool = True) -> TopicName:
+    async def _subject(self, request: web.Request) -> TopicName:
         return await self._topic(request)
+
+    async def set(self, request: web.Request) -> None:
+        """Set the policy for an existing topic."""
+        body = await self._body(request)
+        self._policy.read(body)  # An unreadable body is refused even for a missing topic.
+        topic, globally = await self._subject(request), self._is_global(request)
+        if body is not None or self._place.null is not Null.KEEPS:
+            value = self._checked(body, topic, globally=globally)
+            await self._keep(topic, self._policy.key, value, globally=globally)
 
     async def get(self, request: web.Request) -> object:
         """Return a topic's value of the policy; with ``applied``, the effective value."""
@@ -146,6 +175,7 @@ class _OfTopics(_Calls):
         if flag(request, "applied") and self._policy.applied:
             value = self._set(topic.namespace)
             if value is None:
-                value = self._policy.shown(self._context.message_policies.defaults)
-        of_topic = self._set(topic)
+                in_force = self._context.message_policies.of_namespace(topic.namespace)
+                value = self._policy.shown(in_force)
+        of_topic = self._set(topic, globally=self._is_global(request))
         return shown(value if of_topic is None else of_topic, self._place.unset)

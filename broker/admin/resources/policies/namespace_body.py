@@ -22,7 +22,7 @@ from broker.admin.resources.policies.placement.offload_values import (
 )
 from broker.admin.resources.policies.quotas import quotas_of
 from broker.bundles import MAX_BUNDLES, boundaries
-from broker.policies.documents import LOCAL_POLICIES
+from broker.policies.documents import LOCAL_POLICIES, SIZE_QUOTA
 from broker.policies.table import TABLE
 from broker.policies.values import (
     BadBodyError,
@@ -183,8 +183,10 @@ def document_of(
         keep(key, read)
     # Before retention, whose check depends on quotas.
     keep("backlog_quota_map", lambda value: quotas_of(value, namespace))
+    by_size = object_by_name(found.get("backlog_quota_map")).get(SIZE_QUOTA)
+    quotas: Any = [] if by_size is None else [by_size]
     for row, place in _OF_NAMESPACES:
-        keep(row.key, partial(_checked, row=row, asked=Asked(place.refusal, config, found)))
+        keep(row.key, partial(_checked, row=row, asked=Asked(place.refusal, config, quotas)))
     return found
 
 

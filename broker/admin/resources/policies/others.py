@@ -67,17 +67,25 @@ class OtherPolicyAdmin(PolicyResource):
         """Return the allowed clusters that were set at a namespace's creation."""
         return self._kept(await self._namespace(request)).get("allowed_clusters") or []
 
-    @endpoint("GET {topic}/replication?applied", PolicyName.REPLICATION)
+    @endpoint("GET {topic}/replication?applied&isGlobal", PolicyName.REPLICATION)
     async def get_topic_clusters(self, request: web.Request) -> object:
         """Return a topic's replication clusters; with ``applied``, the effective clusters."""
-        clusters = self._kept(await self._topic(request)).get(_CLUSTERS)
+        topic, globally = await self._topic(request), flag(request, "isGlobal")
+        clusters = self._kept(topic, globally=globally).get(_CLUSTERS)
         return [self._cluster] if clusters is None and flag(request, "applied") else clusters
 
-    @endpoint("POST {topic}/replication", PolicyName.REPLICATION, body=schemas.TEXTS)
+    @endpoint("POST {topic}/replication?isGlobal", PolicyName.REPLICATION, body=schemas.TEXTS)
     async def set_topic_clusters(self, request: web.Request) -> None:
         """Accept the broker's own cluster for replication of a topic, and refuse other clusters."""
         clusters = await _clusters(request)
         topic = await self._topic(request)
+        if flag(request, "isGlobal"):  # A namespace has a single cluster here.
+            raise RestError(
+                412,
+                "Please do not use the global topic level policy when namespace-level replication "
+                "is not enabled, because the global level policy relies on namespace-level "
+                "replication",
+            )
         if self._cluster not in clusters:
             raise RestError(
                 412,
@@ -87,10 +95,11 @@ class OtherPolicyAdmin(PolicyResource):
         self._check_own(clusters)
         await self._keep(topic, _CLUSTERS, list(clusters))
 
-    @endpoint("DELETE {topic}/replication", PolicyName.REPLICATION)
+    @endpoint("DELETE {topic}/replication?isGlobal", PolicyName.REPLICATION)
     async def remove_topic_clusters(self, request: web.Request) -> None:
         """Remove a topic's replication clusters, so that its namespace's apply again."""
-        await self._keep(await self._topic(request), _CLUSTERS, None)
+        topic, globally = await self._topic(request), flag(request, "isGlobal")
+        await self._keep(topic, _CLUSTERS, None, globally=globally)
 
     # -- properties of namespaces -------------------------------------------------------------
 
@@ -147,17 +156,18 @@ class OtherPolicyAdmin(PolicyResource):
 
     # -- dispatch of a subscription -----------------------------------------------------------
 
-    @endpoint("GET {topic}/{subName}/dispatchRate?applied", PolicyName.RATE)
+    @endpoint("GET {topic}/{subName}/dispatchRate?applied&isGlobal", PolicyName.RATE)
     async def get_rate(self, request: web.Request) -> object:
         """Return a subscription's dispatch rate; with ``applied``, the effective rate."""
         topic = await self._topic(request)
-        rate = (self._kept(topic).get(_RATES) or {}).get(segment(request, "subName"))
+        kept = self._kept(topic, globally=flag(request, "isGlobal"))
+        rate = (kept.get(_RATES) or {}).get(segment(request, "subName"))
         if rate is None and flag(request, "applied"):
             rate = SUBSCRIPTION_RATE.shown(self._context.message_policies.of(topic))
         return rate
 
     @endpoint(
-        "POST {topic}/{subName}/dispatchRate",
+        "POST {topic}/{subName}/dispatchRate?isGlobal",
         PolicyName.RATE,
         body=schema_of(SUBSCRIPTION_RATE.read),
     )
@@ -167,19 +177,21 @@ class OtherPolicyAdmin(PolicyResource):
         rate = SUBSCRIPTION_RATE.read(body)
         topic = await self._topic(request)
         if body is not None:
-            await self._keep_rate(topic, segment(request, "subName"), rate)
+            await self._keep_rate(request, topic, rate)
 
-    @endpoint("DELETE {topic}/{subName}/dispatchRate", PolicyName.RATE)
+    @endpoint("DELETE {topic}/{subName}/dispatchRate?isGlobal", PolicyName.RATE)
     async def remove_rate(self, request: web.Request) -> None:
         """Remove the dispatch rate of a subscription."""
-        await self._keep_rate(await self._topic(request), segment(request, "subName"), None)
+        await self._keep_rate(request, await self._topic(request), None)
 
-    async def _keep_rate(self, topic: TopicName, name: str, rate: object) -> None:
+    async def _keep_rate(self, request: web.Request, topic: TopicName, rate: object) -> None:
+        name = segment(request, "subName")
+
         def with_rate(document: Mapping[str, Any]) -> object:
             rates = {**(document.get(_RATES) or {}), name: rate}
             return {one: value for one, value in rates.items() if value is not None} or None
 
-        await self._change(topic, _RATES, with_rate)
+        await self._change(topic, _RATES, with_rate, globally=flag(request, "isGlobal"))
 
     # -- shadow topics: no topic is copied to another -----------------------------------------
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from broker.admin.bodies import json_body
 from broker.admin.openapi import schemas
 from broker.admin.paths import endpoint
-from broker.admin.requests import flag
+from broker.admin.requests import flag, namespace_name
 from broker.admin.resources.policies.checks import exceeds_retention
 from broker.admin.resources.policies.subjects import PolicyResource
 from broker.authorization.operations import PolicyName
@@ -29,11 +29,11 @@ from server.http import RestError
 from server.seeing.audit import tell_change
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from aiohttp import web
 
-    from broker.policies.effective import EffectivePolicies
+    from broker.policies.service import PolicyService
     from proto.names import TopicName
 
 _KEY = "backlog_quota_map"
@@ -49,33 +49,35 @@ _READ = object_of(
 class QuotaAdmin(PolicyResource):
     """Handlers of admin requests about backlog quotas."""
 
-    def _quotas(self, of: NamespaceName | TopicName) -> Mapping[str, Any]:
-        return _quotas(self._kept(of))
-
     async def _keep_one(
-        self, of: NamespaceName | TopicName, kind: str, quota: Mapping[str, Any] | None
+        self,
+        of: NamespaceName | TopicName,
+        kind: str,
+        quota: Mapping[str, Any] | None,
+        *,
+        globally: bool = False,
     ) -> None:
         def with_one(document: Mapping[str, Any]) -> object:
             quotas = {**_quotas(document), kind: quota}
             in_order = {name: quotas[name] for name in _TYPES if quotas.get(name) is not None}
             return in_order or None
 
-        await self._change(of, _KEY, with_one)
+        await self._change(of, _KEY, with_one, globally=globally)
 
     @endpoint("GET namespaces/{namespace}/backlogQuotaMap", PolicyName.BACKLOG)
     async def get_of_namespace(self, request: web.Request) -> object:
         """Return the backlog quotas of a namespace, by type."""
-        return self._quotas(await self._namespace(request))
+        return _quotas(self._kept(await self._namespace(request)))
 
-    @endpoint("GET {topic}/backlogQuotaMap?applied", PolicyName.BACKLOG)
+    @endpoint("GET {topic}/backlogQuotaMap?applied&isGlobal", PolicyName.BACKLOG)
     async def get_of_topic(self, request: web.Request) -> object:
         """Return a topic's backlog quotas by type; with ``applied``, the effective quotas."""
         topic = await self._topic(request)
-        quotas = self._quotas(topic)
+        quotas = _quotas(self._kept(topic, globally=flag(request, "isGlobal")))
         if not quotas and flag(request, "applied"):
-            quotas = self._quotas(topic.namespace)
+            quotas = _quotas(self._kept(topic.namespace))
             if not quotas:
-                quotas = _defaults(self._context.message_policies.defaults)
+                quotas = dict.fromkeys(_TYPES, _default(self._context.message_policies))
                 if self._context.rules.keeps_shown_quotas:
                     check_change(request)
                     await self._change(
@@ -89,35 +91,75 @@ class QuotaAdmin(PolicyResource):
         PolicyName.BACKLOG,
         body=schemas.QUOTA,
     )
-    @endpoint("POST {topic}/backlogQuota?backlogQuotaType", PolicyName.BACKLOG, body=schemas.QUOTA)
     async def set(self, request: web.Request) -> None:
-        """Set a backlog quota; for a topic, an empty body removes the quota."""
+        """Set a backlog quota of a namespace."""
         kind, body = _kind(request), await json_body(request)
-        if body is None and "topic" not in request.match_info:
+        if body is None:
             raise BadBodyError("the body should be a backlog quota", upstream_status=500)
+        quota = _quota(_READ(body), namespace_name(request))
+        namespace = await self._namespace(request, missing="")
+        compared = quota if kind == SIZE_QUOTA else _default(self._context.message_policies)
+        _check_below(compared, self._kept(namespace), "namespace")
+        await self._keep_one(namespace, kind, quota)
+
+    @endpoint(
+        "POST {topic}/backlogQuota?backlogQuotaType&isGlobal",
+        PolicyName.BACKLOG,
+        body=schemas.QUOTA,
+    )
+    async def set_of_topic(self, request: web.Request) -> None:
+        """Set a backlog quota of a topic; an empty body removes the quota."""
+        kind, body, globally = _kind(request), await json_body(request), flag(request, "isGlobal")
         given = None if body is None else _READ(body)
-        subject = await self._subject(request)
-        quota = None if given is None else _quota(given, subject)
-        if quota is not None and exceeds_retention(
-            quota, self._kept(subject).get("retention_policies", {})
-        ):
-            raise RestError(
-                412,
-                "Backlog Quota exceeds configured retention quota for namespace. "
-                "Please increase retention quota and retry",
-            )
-        await self._keep_one(subject, kind, quota)
+        topic = await self._topic(request)
+        quota = None if given is None else _quota(given, topic)
+        own = self._kept(topic, globally=globally)
+        compared = quota or _default(self._context.message_policies)
+        _check_below(compared, {**self._kept(topic.namespace), **own}, "topic")
+        await self._keep_one(topic, kind, quota, globally=globally)
 
     @endpoint("DELETE namespaces/{namespace}/backlogQuota?backlogQuotaType", PolicyName.BACKLOG)
-    @endpoint("DELETE {topic}/backlogQuota?backlogQuotaType", PolicyName.BACKLOG)
     async def remove(self, request: web.Request) -> None:
-        """Remove a backlog quota."""
+        """Remove a backlog quota of a namespace."""
         kind = _kind(request)
-        await self._keep_one(await self._subject(request), kind, None)
+        await self._keep_one(await self._namespace(request, missing=""), kind, None)
+
+    @endpoint("DELETE {topic}/backlogQuota?backlogQuotaType&isGlobal", PolicyName.BACKLOG)
+    async def remove_of_topic(self, request: web.Request) -> None:
+        """Remove a backlog quota of a topic."""
+        kind, globally = _kind(request), flag(request, "isGlobal")
+        await self._keep_one(await self._topic(request), kind, None, globally=globally)
+
+
+def _check_below(quota: Mapping[str, Any], document: Mapping[str, Any], subject: str) -> None:
+    """Refuse a backlog quota that is not below the retention of a subject with these policies."""
+    if exceeds_retention(quota, document.get("retention_policies", {})):
+        raise RestError(
+            412,
+            f"Backlog Quota exceeds configured retention quota for {subject}. "
+            "Please increase retention quota and retry",
+        )
 
 
 def _quotas(document: Mapping[str, Any]) -> Mapping[str, Any]:
     return document.get(_KEY) or {}
+
+
+def compared_quotas(
+    policies: PolicyService, of: NamespaceName | TopicName, own: Mapping[str, Any]
+) -> Sequence[Mapping[str, Any]]:
+    """Return the backlog quotas that the retention of a namespace or topic must exceed.
+
+    Args:
+        policies: All policies.
+        of: The namespace or topic.
+        own: Its policies in the scope of the request.
+    """
+    quotas, default = _quotas(own), _default(policies)
+    if isinstance(of, NamespaceName):
+        return [quotas.get(SIZE_QUOTA, default)] if quotas else []
+    quotas = {**_quotas(policies.document(of.namespace)), **quotas}
+    return [quotas.get(kind, default) for kind in _TYPES]
 
 
 def quotas_of(value: object, namespace: NamespaceName) -> dict[str, Mapping[str, Any]]:
@@ -148,12 +190,9 @@ def _quota(given: Mapping[str, Any], of: NamespaceName | TopicName) -> Mapping[s
     return _body(size, given["limitTime"], given["policy"])
 
 
-def _defaults(own: EffectivePolicies) -> Mapping[str, Any]:
-    size, age = own.size_quota, own.age_quota
-    return {
-        SIZE_QUOTA: _body(size.limit, -1, size.action.value),
-        AGE_QUOTA: _body(-1, age.limit, age.action.value),
-    }
+def _default(policies: PolicyService) -> Mapping[str, Any]:
+    size, age = policies.defaults.size_quota, policies.defaults.age_quota
+    return _body(size.limit, age.limit, size.action.value)
 
 
 def _body(size: int, seconds: int, policy: str) -> Mapping[str, object]:

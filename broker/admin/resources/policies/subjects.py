@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from broker.admin.paths import Resource
 from broker.admin.requests import namespace_name, topic_name
 from broker.errors import RefusedError
+from broker.policies.documents import GLOBAL, scoped
+from broker.policies.policy import NO_NAMESPACE
 from broker.topics.rules import no_namespace, not_found
 from proto.names import NamespaceName
 from server.http import RestError
@@ -23,16 +25,23 @@ if TYPE_CHECKING:
 class PolicyResource(Resource):
     """The base class of handlers of admin requests about policies."""
 
-    def _kept(self, of: NamespaceName | TopicName) -> Mapping[str, Any]:
-        """Return the policies set for a namespace or topic itself, by policy key."""
-        return self._context.message_policies.document(of)
+    def _kept(self, of: NamespaceName | TopicName, *, globally: bool = False) -> Mapping[str, Any]:
+        """Return the policies set for a namespace or topic itself, by policy key.
 
-    async def _keep(self, of: NamespaceName | TopicName, key: str, value: object) -> None:
+        Args:
+            of: The namespace or topic.
+            globally: Whether the global policies of a topic are asked for, not its local ones.
+        """
+        return scoped(self._context.message_policies.document(of), globally=globally)
+
+    async def _keep(
+        self, of: NamespaceName | TopicName, key: str, value: object, *, globally: bool = False
+    ) -> None:
         """Set a policy of a namespace or topic; None removes the policy."""
-        await self._change(of, key, lambda _: value)
+        await self._change(of, key, lambda _: value, globally=globally)
 
     async def _change(
-        self, of: NamespaceName | TopicName, key: str, changed: Change
+        self, of: NamespaceName | TopicName, key: str, changed: Change, *, globally: bool = False
     ) -> Mapping[str, Any]:
         """Change a policy of a namespace or topic; see PolicyService.change.
 
@@ -40,7 +49,11 @@ class PolicyResource(Resource):
             RestError, RefusedError: The namespace or topic does not exist any more.
         """
         policies = self._context.message_policies
-        before = await policies.change(of, key, changed)
+        before = await policies.change(
+            of,
+            GLOBAL + key if globally else key,
+            lambda document: changed(scoped(document, globally=globally)),
+        )
         try:
             await self._check_there(of)
         except (RestError, RefusedError):
@@ -59,21 +72,22 @@ class PolicyResource(Resource):
         if not snapshot.contains(of):
             raise not_found(of)
 
-    async def _namespace(self, request: web.Request, *, by_policies: bool = False) -> NamespaceName:
+    async def _namespace(
+        self, request: web.Request, *, missing: str = NO_NAMESPACE
+    ) -> NamespaceName:
         """Return the existing namespace in the request's path.
 
         Args:
             request: A request with a namespace in the path.
-            by_policies: Whether the error text for a missing namespace is, as upstream, that its
-                policies do not exist.
+            missing: The error text if the namespace does not exist; empty in profile pulsar only.
 
         Raises:
             RestError: 412, the name is invalid; 404, the namespace does not exist.
         """
         namespace = namespace_name(request)
-        if by_policies and await self._context.store.policies(namespace) is None:
-            raise RestError(404, "Namespace policies does not exist")
-        await self._context.policies(namespace)
+        if await self._context.store.policies(namespace) is None:
+            unnamed = self._context.rules.leaves_reasons_out
+            raise RestError(404, missing if unnamed else missing or NO_NAMESPACE)
         return namespace
 
     async def _subject(self, request: web.Request) -> NamespaceName | TopicName:

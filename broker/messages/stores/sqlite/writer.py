@@ -176,13 +176,15 @@ class DatabaseWriter:
             if self._closing is None:
                 self._tell(self._on_full)
             self._hold_up(
+                batch,
                 f"there is no room for the message database {self._file.path}; free some room on "
-                "its disk: pending messages are stored then"
+                "its disk: pending messages are stored then",
             )
         elif is_locked(error):
             self._hold_up(
+                batch,
                 f"another process has locked the message database {self._file.path}; end it: "
-                "pending messages are stored then"
+                "pending messages are stored then",
             )
         else:
             self._fail(error)
@@ -209,8 +211,11 @@ class DatabaseWriter:
         except Exception:
             logger.exception("a callback of the message database %s failed", self._file.path)
 
-    def _hold_up(self, reason: str) -> None:
-        """Stop writing until a later retry, and log the reason."""
+    def _hold_up(self, batch: Batch, reason: str) -> None:
+        """Stop writing until a later retry of the batch, and log the reason.
+
+        While closing, only the writes that need no waiting entries are tried, and only once.
+        """
         error = MessageStoreError(reason)
         if self.held_up_by is None:
             logger.warning("%s", error)
@@ -219,21 +224,27 @@ class DatabaseWriter:
             for waiter in waiting.waiting:
                 _settle(waiter, error)
             waiting.waiting.clear()
-        if self._closing is not None:
-            self._give_up(error)
-        else:
+        if self._closing is None:
             self._retry = self._clock.call_at(self._clock.now() + RETRY_SECONDS, self._write_again)
+        elif batch is not self._ahead and self._goes_ahead():
+            self._jobs.put(self._ahead)
+        else:
+            self._give_up(error)
 
     def _write_again(self) -> None:
         """Retry the failed batch, after executing the statements that free disk space."""
         self._retry = None
+        self._jobs.put(self._ahead if self._goes_ahead() else self._written)
+
+    def _goes_ahead(self) -> bool:
+        """Collect the writes that need no waiting entries; return True if there are any."""
         assert self._written is not None  # Held up, therefore not None.
         if self._written.entries:
             batches = self._unwritten
             growing = {ledger.ledger_id for batch in batches for ledger in batch.added}
             for batch in batches[1:]:
                 self._ahead.take_states(batch, growing)
-        self._jobs.put(self._ahead if self._ahead else self._written)
+        return bool(self._ahead)
 
     def _fail(self, error: Exception) -> None:
         text = one_line(str(error) or type(error).__name__)

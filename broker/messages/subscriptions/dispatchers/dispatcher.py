@@ -265,7 +265,7 @@ class Dispatcher(ABC):
         topic = self._topic
         policies, name = topic.policies, self._cursor.name
         rate = policies.dispatch_rates.get(name, policies.subscription_dispatch_rate)
-        own = RateLimiter(rate, topic.clock)
+        own = RateLimiter(rate, topic.clock, published=lambda: topic.statistics.usual)
         self._rates = [one for one in (own, self._topic_rate) if one.limited]
         if self._rate_timer is not None:  # Set for the previous rate.
             self._rate_timer.cancel()

@@ -86,17 +86,22 @@ class HoldingDispatcher(Dispatcher):
         policies = self._topic.policies
         consumer.unacked += messages
         self.unacked += messages
-        if 0 < policies.max_unacked_per_consumer <= consumer.unacked:
+        if 0 < self._most_unacked <= consumer.unacked:
             consumer.blocked = True
         if 0 < policies.max_unacked_per_subscription <= self.unacked:
             self.blocked = True
+
+    @property
+    def _most_unacked(self) -> int:
+        """The largest number of a consumer's unacknowledged messages; 0 for no limit."""
+        return self._topic.policies.max_unacked_per_consumer if self._cursor.durable else 0
 
     def _has_less(self, consumer: Consumer, messages: int) -> None:
         policies = self._topic.policies
         consumer.unacked -= messages
         self.unacked -= messages
-        if consumer.blocked and consumer.unacked <= policies.max_unacked_per_consumer // 2:
-            consumer.blocked = False
+        if consumer.blocked and consumer.unacked <= self._most_unacked // 2:
+            consumer.unblock()
             self.wake()
         if self.blocked and self.unacked < max(1, policies.max_unacked_per_subscription // 2):
             self.blocked = False
@@ -142,9 +147,13 @@ class HoldingDispatcher(Dispatcher):
     def redeliver(
         self, consumer: Consumer, positions: Iterable[Place] | None, *, more: bool = False
     ) -> None:
-        """Redeliver a consumer's pending entries, and increase their redelivery counts."""
+        """Redeliver a consumer's pending entries, and increase their redelivery counts.
+
+        The consumer may receive messages again, however many it has not acknowledged.
+        """
         if consumer not in self.consumers:
             return  # Closed while the command was processed in steps.
+        consumer.unblock()
         if more:
             self._more_follow.add(consumer)
         else:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 STICKY = pb.STICKY
 HASHES_A_LOOK = 1_000
-"""The largest number of waiting messages' hashes checked to find the reason why a consumer
-waits."""
+"""The largest number of hashes (of waiting messages, and draining) checked to find the reason why a
+consumer waits."""
 _HASH_ZERO = 1 << 16
 """Replaces the hash 0 in mode STICKY, because 0 means no hash."""
 
@@ -58,17 +58,7 @@ class KeySharedDispatcher(SharedDispatcher):
         """
         return self.mode == pb.AUTO_SPLIT and not self.allows_disorder
 
-    def wake(self) -> None:
-        """Schedule a run that checks again whether consumers can receive waiting entries."""
-        self.replay.changed()
-        super().wake()
-
     # -- delivering ---------------------------------------------------------------------------
-
-    def _waiting_entries(self, most: int) -> list[Entry] | None:
-        """Return the first waiting entries whose consumer can receive them, or None."""
-        found = self._those_left(self.replay.search(most, self._may_go))
-        return [] if found is None and self.replay.searching else found
 
     def _may_go(self, sticky_hash: int) -> bool:
         consumer = self.ring.select(sticky_hash % _HASH_ZERO)
@@ -79,17 +69,11 @@ class KeySharedDispatcher(SharedDispatcher):
             return False
         return self.allows_disorder or not self.draining.blocks(consumer, sticky_hash)
 
-    @property
-    def _most_ahead(self) -> int:
-        """The most entries that may wait for their consumers while later entries are read."""
-        rules = self._topic.rules.dispatch
-        return min(rules.look_ahead, rules.look_ahead_per_consumer * len(self.consumers))
-
     def _waits_for_entries(self, consumer: Consumer) -> Waits | None:
         waiting = islice(self.replay.hashes(), HASHES_A_LOOK)
         owners = {one: self.ring.select(one % _HASH_ZERO) for one in waiting}
         own = [one for one, owner in owners.items() if owner is consumer]
-        if any(self.draining.source(one) not in (None, consumer) for one in own):
+        if self._waits_for_draining(consumer):
             return Waits.DRAINING
         if own or not self.replay:
             return None if own else super()._waits_for_entries(consumer)
@@ -98,8 +82,14 @@ class KeySharedDispatcher(SharedDispatcher):
         are_free = owners and all(owner is None for owner in owners.values())
         return self._waits_for_new(Waits.FREE_KEYS if are_free else Waits.OTHER_KEYS)
 
-    def _new_entries(self, most: int) -> list[Entry] | None:
-        return None if len(self.replay) >= self._most_ahead else super()._new_entries(most)
+    def _waits_for_draining(self, consumer: Consumer) -> bool:
+        """Return True if a waiting message has one of the consumer's hashes that still drain."""
+        return not self.allows_disorder and any(
+            self.draining.source(one) is not consumer
+            and self.ring.select(one % _HASH_ZERO) is consumer
+            and self.replay.contains_hash(one)
+            for one in islice(self.draining, HASHES_A_LOOK)
+        )
 
     def _share_out(self, entries: list[Entry]) -> None:
         """Deliver each entry to the consumer of its key, or queue it until that is possible.
@@ -110,9 +100,9 @@ class KeySharedDispatcher(SharedDispatcher):
         room: dict[Consumer, int] = {}
         for entry in entries:
             position = (entry.ledger_id, entry.entry_id)
-            sticky_hash = self.replay.hash_of(position) if self.replay else 0
-            waited = sticky_hash != 0
-            if not waited:
+            waited = position in self.replay
+            sticky_hash = self.replay.hash_of(position) if waited else 0
+            if not sticky_hash:
                 key = key_of(entry.data)
                 sticky_hash = self.ring.hash_of(key) or _HASH_ZERO
             consumer = self.ring.select(sticky_hash % _HASH_ZERO)
@@ -129,6 +119,8 @@ class KeySharedDispatcher(SharedDispatcher):
             room[consumer] -= 1
             self._send(consumer, entry, sticky_hash)
             self.draining.delivered(consumer, sticky_hash)
+        for consumer in room:
+            consumer.sent_together()
 
     def _let_go(self, consumer: Consumer, sticky_hash: int) -> None:
         if self.draining.settled(consumer, sticky_hash):

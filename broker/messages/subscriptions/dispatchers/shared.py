@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
+from broker.messages.metadata import chunk_of
 from broker.messages.subscriptions.context import Waits
 from broker.messages.subscriptions.delayed import DelayedMessages
+from broker.messages.subscriptions.dispatchers.chunks import ChunkOwners
 from broker.messages.subscriptions.dispatchers.dispatcher import READ_ENTRIES
 from broker.messages.subscriptions.dispatchers.holding import HoldingDispatcher
 
@@ -47,8 +50,9 @@ class SharedDispatcher(HoldingDispatcher):
         # None: to be rebuilt. With 1,000 consumers rebuilding takes time, and many arrive together.
         self._levels: dict[int, list[Consumer]] | None = None
         self._due_ms = 0
-        # The timer fired: the next run with permits takes the due messages.
-        self._is_time = False
+        self._chunks = ChunkOwners()
+        # A chunk waits for the first chunk of its message, as on a real broker; nothing else goes.
+        self._lacks_first_chunk = False
         self._next_in: dict[int, int] = {}
         super().__init__(subscription, topic_rate)
 
@@ -57,6 +61,11 @@ class SharedDispatcher(HoldingDispatcher):
         tick_ms = topic.policies.delayed_tick_ms
         return DelayedMessages(tick_ms, strict=topic.rules.strict_delivery_time)
 
+    def wake(self) -> None:
+        """Schedule a run that checks again whether consumers can receive waiting entries."""
+        self.replay.changed()
+        super().wake()
+
     # -- delivering ---------------------------------------------------------------------------
 
     def _deliver(self, most: int) -> int:
@@ -64,7 +73,7 @@ class SharedDispatcher(HoldingDispatcher):
         handled = self._let_leave()
         if self._leaving:
             return most
-        if self._more_follow:
+        if self._more_follow or self._lacks_first_chunk:
             return 0
         while handled < most:
             room = sum(one.permits for one in self.consumers if one.waits is None)
@@ -72,7 +81,6 @@ class SharedDispatcher(HoldingDispatcher):
             if not allowed:
                 break
             if self._is_time:  # Without permits due messages stay among the delayed (recorded).
-                self._is_time = False
                 self._take_due(allowed)
             entries = self._waiting_entries(allowed) if self.replay else None
             if entries is None:
@@ -88,12 +96,35 @@ class SharedDispatcher(HoldingDispatcher):
         return handled
 
     def _waiting_entries(self, most: int) -> list[Entry] | None:
-        """Return the entries at the start of the replay queue; None if the queue is empty.
+        """Return the first waiting entries whose consumer can receive them, or None.
 
         The list may be shorter than requested, or empty, if entries are acknowledged, dropped, or
-        being fetched.
+        being fetched, or the search is not over.
         """
-        return self._those_left(self.replay.first(most))
+        found = self._those_left(self.replay.search(most, self._may_go))
+        return [] if found is None and self.replay.searching else found
+
+    def _may_go(self, number: int) -> bool:
+        """Return True if a waiting chunk's consumer can receive it."""
+        owner = self._chunks.consumer(number)
+        return owner is None or owner.waits is None
+
+    @property
+    def _most_ahead(self) -> int:
+        """The most entries that may wait for their consumers while later entries are read.
+
+        The two keys limit it; without both, the limits of unacknowledged messages.
+        """
+        rules, policies, consumers = (
+            self._topic.rules.dispatch,
+            self._topic.policies,
+            len(self.consumers),
+        )
+        limits = (rules.look_ahead, rules.look_ahead_per_consumer * consumers)
+        if max(limits) <= 0:
+            most_unacked = policies.max_unacked_per_consumer * consumers
+            limits = (policies.max_unacked_per_subscription, most_unacked)
+        return min((each for each in limits if each > 0), default=sys.maxsize)
 
     def _those_left(self, positions: list[Position]) -> list[Entry] | None:
         """Return the unacknowledged entries at the given positions of the replay queue."""
@@ -118,7 +149,7 @@ class SharedDispatcher(HoldingDispatcher):
 
     def _new_entries(self, most: int) -> list[Entry] | None:
         cursor = self._cursor
-        if self.blocked or self._waits_for_delayed():
+        if self.blocked or self._waits_for_delayed() or len(self.replay) >= self._most_ahead:
             return None
         holes = cursor.acknowledged.count
         if holes and not self._waiting_for:
@@ -133,7 +164,7 @@ class SharedDispatcher(HoldingDispatcher):
         count = len(read)
         if holes:
             read = [entry for entry in read if not cursor.is_acknowledged(entry.position)]
-        if any(entry.deliver_at for entry in read):
+        if self.delayed or any(entry.deliver_at for entry in read):
             read = [entry for entry in read if not self._is_delayed(entry)]
         self._other_steps += count - len(read)
         return read
@@ -142,21 +173,29 @@ class SharedDispatcher(HoldingDispatcher):
         return None if self.replay else self._waits_for_new(Waits.NOTHING_LEFT)
 
     def _waits_for_new(self, at_end: Waits) -> Waits | None:
-        """Return why no new entry is delivered; ``at_end`` if all are read and none is delayed."""
+        """Return why no new entry is delivered; ``at_end`` if all are read.
+
+        If only delayed messages are left, that is the reason.
+        """
         if self._is_time:
             return None
         if self._cursor.at_end:
-            return Waits.DELAY if self.delayed else at_end
+            return Waits.DELAY if self.delayed and not self.replay else at_end
         if self.blocked:
             return Waits.SUBSCRIPTION
         return Waits.DELAY if self._waits_for_delayed() else None
+
+    @property
+    def _is_time(self) -> bool:
+        """True if a delayed message may be delivered now."""
+        return bool(self.delayed) and self.delayed.is_due(self._topic.clock.wall_ms())
 
     def _waits_for_delayed(self) -> bool:
         return bool(self.delayed) and self.delayed.pauses_reading(self._topic.clock.wall_ms())
 
     def _is_delayed(self, entry: Entry) -> bool:
         topic = self._topic
-        if not entry.deliver_at or not topic.policies.delayed_delivery:
+        if not topic.policies.delayed_delivery:
             return False
         now_ms = topic.clock.wall_ms()
         kept = self.delayed.add(entry.position, entry.deliver_at, now_ms)
@@ -174,11 +213,33 @@ class SharedDispatcher(HoldingDispatcher):
                 self.replay.add_all(entry.position for entry in entries[at:])
                 return
             for entry in entries[at : at + self._share_of(consumer, messages, mean)]:
-                self._send(consumer, entry)
+                self._send_to_owner(consumer, entry)
                 messages -= entry.message_count
                 at += 1
                 if not consumer.cnx.outbound.writable:
                     break
+            consumer.sent_together()
+
+    def _send_to_owner(self, consumer: Consumer, entry: Entry) -> None:
+        """Deliver an entry to a consumer or, for a chunk, to the consumer of the first chunk.
+
+        A chunk waits while that consumer cannot receive it.
+        """
+        chunk = chunk_of(entry.data)
+        if chunk is None:
+            self._send(consumer, entry)
+            return
+        rules = self._topic.rules
+        if rules.waits_for_first_chunk and chunk.number and not self._chunks.owns(chunk):
+            self._lacks_first_chunk = True
+            self.replay.add((entry.ledger_id, entry.entry_id))
+            return
+        owner = self._chunks.owner(chunk, consumer)
+        if owner.consumer.waits is None:
+            self._send(owner.consumer, entry)
+            self._chunks.delivered(chunk)
+        else:
+            self.replay.add((entry.ledger_id, entry.entry_id), owner.number)
 
     def _share_of(self, consumer: Consumer, messages: int, mean: int) -> int:
         """Return the number of entries that a consumer receives before the next one gets any.
@@ -192,9 +253,8 @@ class SharedDispatcher(HoldingDispatcher):
             mean: The mean number of messages of an entry.
         """
         messages = min(messages, consumer.permits)
-        most_unacked = self._topic.policies.max_unacked_per_consumer
-        if most_unacked > 0:
-            messages = min(messages, most_unacked - consumer.unacked)
+        if self._most_unacked > 0:
+            messages = min(messages, self._most_unacked - consumer.unacked)
         return max(1, min(self._topic.rules.dispatch.round_robin_messages, -(-messages // mean)))
 
     def _in_turn(self) -> Iterator[Consumer]:
@@ -242,7 +302,8 @@ class SharedDispatcher(HoldingDispatcher):
         policies = self._topic.policies
         self.delayed.change_tick(policies.delayed_tick_ms)
         for consumer in self.consumers:
-            consumer.blocked = 0 < policies.max_unacked_per_consumer <= consumer.unacked
+            consumer.unblock()
+            consumer.blocked = 0 < self._most_unacked <= consumer.unacked
         self.blocked = 0 < policies.max_unacked_per_subscription <= self.unacked
 
     # -- consumers ----------------------------------------------------------------------------
@@ -273,6 +334,7 @@ class SharedDispatcher(HoldingDispatcher):
         if not self.consumers:
             self._forget_all()
             return
+        self._chunks.left(consumer)
         self._begins_to_leave(consumer)
         self.wake()
 
@@ -286,14 +348,16 @@ class SharedDispatcher(HoldingDispatcher):
         """Reset the state, so that the next consumer starts at the first unacknowledged entry."""
         super()._forget_all()
         self._next_in.clear()
+        self._chunks.clear()
+        self._lacks_first_chunk = False
         self._waiting_for = 0
         self._disarm()
         self._forget_fetched()
-        self._is_time = False
         self._cursor.rewind()
 
     def cursor_moved(self, before: Position) -> None:
         """Forget the entries that the cursor has passed, and take them from their consumers."""
+        self._lacks_first_chunk = False
         if self.delayed:
             self.delayed.discard_through(self._cursor.mark_delete)
             if not self.delayed:
@@ -326,7 +390,6 @@ class SharedDispatcher(HoldingDispatcher):
         if now_ms < self._due_ms:
             self._arm(now_ms)
         else:
-            self._is_time = True
             self.wake()
 
     def _take_due(self, most: int) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right, insort
+from contextlib import suppress
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.errors import MessageStoreError
+from broker.messages.metadata import key_of
 from broker.messages.position import EARLIEST, Position
 from broker.messages.subscriptions.context import Waits
 from broker.messages.subscriptions.dispatchers.dispatcher import (
@@ -16,7 +18,7 @@ from broker.messages.subscriptions.dispatchers.dispatcher import (
     Dispatcher,
     Place,
 )
-from broker.messages.subscriptions.key_shared.ranges import murmur
+from broker.messages.subscriptions.key_shared.ranges import FixedRanges, murmur
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
@@ -77,6 +79,8 @@ class SingleActiveDispatcher(Dispatcher):
     def __init__(self, subscription: AnySubscription, topic_rate: RateLimiter) -> None:
         super().__init__(subscription, topic_rate)
         self.active: Consumer | None = None
+        # The key hashes that an Exclusive consumer requested; None: all.
+        self._ranges: FixedRanges[Consumer] | None = None
 
     def _deliver(self, most: int) -> int:
         active, cursor, handled = self.active, self._cursor, 0
@@ -92,6 +96,7 @@ class SingleActiveDispatcher(Dispatcher):
                     break
                 self._send(active, entry)
                 cursor.read_position = self._behind(entry.position)
+            active.sent_together()
         if active.permits > 0 and cursor.at_end:
             self._wait_at_end(active.permits)
         self._call_when_writable((active,))
@@ -175,13 +180,23 @@ class SingleActiveDispatcher(Dispatcher):
             words = cursor.batches.words(position)
             if words is not None:
                 count = cursor.batches.left(position, count)
-        active.deliver(entry, count, 0, words)
-        self._count(entry, count)
+        ranges = self._ranges
+        if ranges is None or ranges.select(ranges.hash_of(key_of(entry.data))) is active:
+            active.deliver(entry, count, 0, words)
+            self._count(entry, count)
 
     def add(self, consumer: Consumer) -> None:
-        """Add the subscription's only consumer; refuse any further consumer."""
+        """Add the subscription's only consumer; refuse any further consumer.
+
+        If the consumer requests ranges of key hashes, it receives only messages with such keys; the
+        others stay unacknowledged.
+        """
         if self.consumers:
             raise RequestError(pb.ConsumerBusy, "Exclusive consumer is already connected")
+        self._ranges = FixedRanges() if consumer.options.key_shared.hashRanges else None
+        if self._ranges is not None:
+            with suppress(RequestError):  # Then no message is delivered (recorded).
+                consumer.take_hashes(self._ranges)
         self.consumers.append(consumer)
         self.active = consumer
         self._rewind()

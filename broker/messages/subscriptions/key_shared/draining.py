@@ -48,6 +48,9 @@ class DrainingHashes(Generic[C]):
     def __len__(self) -> int:
         return len(self._draining)
 
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._draining)
+
     def delivered(self, consumer: C, sticky_hash: int) -> None:
         """Count an entry with a key hash as delivered to a consumer."""
         held = self._held.setdefault(sticky_hash, {})

@@ -74,6 +74,7 @@ class NonPersistentSubscription(AnySubscription):
             self.messages_dropped += entry.message_count
         else:
             consumer.deliver(entry, entry.message_count)
+            consumer.sent_together()
 
     # -- consumers ----------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 """Backlog quotas as recorded: by size and by age, with three policies."""
 
 from dataclasses import replace
+from math import inf
 
 import pytest
 
@@ -13,11 +14,19 @@ from broker.messages.backlog_quota import (
 )
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.metadata import digest_of, parse_metadata
+from broker.messages.resting import due_work
+from broker.messages.subscriptions.consumer import ConsumerOptions
 from broker.messages.topic import PersistentTopic
 from broker.policies.effective import DEFAULTS, BacklogQuota, EffectivePolicies, QuotaAction
 from server.connection.request_errors import RequestError
 from tests.support.clocks.settle import settle
-from tests.support.messages.producing import ProducingConnection, TopicOnHand, add, entry_bytes
+from tests.support.messages.producing import (
+    ProducingConnection,
+    TopicOnHand,
+    add,
+    entry_bytes,
+    publish,
+)
 
 HOLD, EXCEPTION, EVICT = QuotaAction.HOLD, QuotaAction.EXCEPTION, QuotaAction.EVICT
 ENTRY_BYTES = 522
@@ -108,6 +117,21 @@ async def test_a_message_in_the_open_ledger_has_no_age() -> None:
     assert exceeded_quotas(topic) == [policies.age_quota]
 
 
+async def test_a_check_finds_the_oldest_backlog_message_in_a_closed_ledger() -> None:
+    topic, _, hand = await with_backlog(DEFAULTS)
+    hand.store.now_ms = hand.clock.wall_ms
+    await enforce_quota(topic)
+    assert topic.oldest_backlog is None
+    topic.ledger.roll()
+    assert due_work(topic, 0)["enforce_quotas"] == -inf
+    await enforce_quota(topic)
+    assert topic.oldest_backlog == ("s", hand.clock.wall_ms())
+    assert due_work(topic, 0)["enforce_quotas"] == inf
+    topic.subscriptions.clear_backlogs(internal=True)
+    check_quota(topic)
+    assert topic.oldest_backlog is None
+
+
 async def test_a_precise_check_uses_the_publish_time_of_the_message() -> None:
     policies = replace(DEFAULTS, age_quota=BacklogQuota(60, HOLD))
     topic, _, _ = await with_backlog(policies, preciseTimeBasedBacklogQuotaCheck="true")
@@ -138,6 +162,22 @@ async def test_the_compaction_backlog_counts_but_is_not_evicted(by: str) -> None
     await enforce_quota(topic)
     assert compaction.cursor.backlog == 8
     assert sum(topic.evictions.values()) == (by == "age")
+
+
+async def test_an_eviction_for_a_full_store_leaves_the_messages_of_later_ledgers() -> None:
+    topic, cnx, _ = await with_backlog(size_quota(100_000, EVICT), entries=10)
+    (subscription,) = topic.subscriptions
+    consumer = subscription.add_consumer(cnx, ConsumerOptions(1, "c", pb.CommandSubscribe.Shared))
+    ledger_id = topic.ledger.ledgers[0].ledger_id
+    subscription.acknowledge(
+        consumer, [pb.MessageIdData(ledgerId=ledger_id, entryId=number) for number in range(1, 10)]
+    )
+    topic.ledger.roll()
+    for number in range(10, 15):
+        publish(topic, cnx.producers[1], number)
+    evict_oldest(topic)
+    assert subscription.cursor.backlog == 5
+    await settle()
 
 
 async def test_an_eviction_for_a_full_store_spares_the_compaction_backlog() -> None:

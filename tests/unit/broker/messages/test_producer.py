@@ -1,5 +1,7 @@
 """Producers: numbers of the wire are Java longs."""
 
+from types import SimpleNamespace
+
 import proto.PulsarApi_pb2 as pb
 from broker.messages.producer import Producer
 
@@ -13,5 +15,7 @@ def test_a_topic_epoch_of_all_bits_is_minus_one() -> None:
 
 
 class RecordingConnection:
+    publishes = SimpleNamespace(producer_opens=lambda: None)
+
     def send(self, command: pb.BaseCommand) -> None:
         assert command.producer_success.topic_epoch == 0

@@ -1,17 +1,25 @@
 """A topic's producers: names, access modes and waiting order, as recorded."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.errors import fenced
+from broker.messages.errors import MessageStoreError, fenced
 from broker.messages.producer import ProducerState
 from broker.messages.topic import PersistentTopic
 from broker.policies.effective import DEFAULTS
 from proto.commands import NO_REQUEST
 from server.connection.request_errors import RequestError
-from tests.support.messages.producing import ProducingConnection, TopicOnHand, add, publish
+from tests.support.clocks.settle import settle
+from tests.support.messages.producing import (
+    ProducingConnection,
+    TopicOnHand,
+    add,
+    limits,
+    publish,
+)
 
 Type = pb.BaseCommand
 PULSAR = {"floodgateProfile": "pulsar"}
@@ -100,6 +108,7 @@ async def test_fencing_removes_active_producers_without_a_command() -> None:
     assert cnx.take() == []
     assert cnx.producers == {}
     assert 1 not in cnx.closed_by_broker
+    await settle()
     (answer,) = other.take()
     assert answer.producer_success.topic_epoch == 0
 
@@ -129,11 +138,13 @@ async def test_waiting_producers_become_ready_in_order(profile: str) -> None:
         cnx.take()
     assert topic.producers.waiting == 2
     first.producers[1].connection_lost()
+    await settle()
     (answer,) = waiting[0].take()
     assert (answer.producer_success.request_id, answer.producer_success.topic_epoch) == (102, 1)
     assert answer.producer_success.producer_ready
     assert waiting[1].take() == []
     waiting[0].producers[2].close(7)
+    await settle()
     (answer,) = waiting[1].take()
     assert answer.producer_success.topic_epoch == 2
     assert topic.ledger.properties["topic_epoch"] == "2"
@@ -150,6 +161,7 @@ async def test_a_waiting_producer_becomes_ready_after_all_shared_producers_close
     assert waits.take() == []
     assert refusal(topic, cnx).endswith("Topic has an existing exclusive producer: null")
     cnx.producers[2].close(2)
+    await settle()
     (answer,) = waits.take()
     assert answer.producer_success.topic_epoch == 0
 
@@ -161,8 +173,10 @@ async def test_in_profile_pulsar_a_closed_waiting_producer_keeps_its_turn() -> N
     for number in (2, 3):
         add(topic, cnx.producer(number, producer_access_mode=pb.WaitForExclusive))
     cnx.producers[2].close(5)
+    await settle()
     cnx.take()
     cnx.producers[1].close(6)
+    await settle()
     closed, turn = cnx.take()
     assert closed.type == Type.SUCCESS
     assert (turn.producer_success.request_id, turn.producer_success.topic_epoch) == (103, 2)
@@ -211,6 +225,77 @@ async def test_the_epoch_survives_an_unload() -> None:
     assert again.producers.epoch == 1
 
 
+def holding_back(topic: PersistentTopic, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Return an event at which the topic's writes are stored."""
+    stored = asyncio.Event()
+    monkeypatch.setattr(topic.ledger, "flushed", stored.wait)
+    return stored
+
+
+async def test_an_exclusive_producer_opens_only_once_its_epoch_is_stored(monkeypatch) -> None:
+    topic, hand = await on_hand()
+    stored, cnx = holding_back(topic, monkeypatch), hand.connection()
+    add(topic, cnx.producer(1, producer_access_mode=pb.Exclusive))
+    await settle()
+    assert cnx.take() == []
+    stored.set()
+    await settle()
+    (answer,) = cnx.take()
+    assert answer.producer_success.topic_epoch == 0
+
+
+async def test_a_shared_producer_opens_without_waiting_for_the_store(monkeypatch) -> None:
+    topic, hand = await on_hand()
+    holding_back(topic, monkeypatch)
+    cnx = hand.connection()
+    add(topic, cnx.producer(1))
+    (answer,) = cnx.take()
+    assert answer.producer_success.producer_ready
+
+
+async def test_a_producer_that_opens_while_the_publish_buffer_is_full_is_not_read() -> None:
+    topic, hand = await on_hand()
+    of = limits(hand.clock, buffer_bytes=100)
+    full, cnx = hand.connection(of), hand.connection(of)
+    full.publishes.begun(101)
+    add(topic, cnx.producer(1))
+    assert not cnx.gate.open
+    full.publishes.ended(101)
+    assert cnx.gate.open
+
+
+async def test_a_producer_fenced_before_its_epoch_is_stored_is_refused(monkeypatch) -> None:
+    topic, hand = await on_hand()
+    stored, first, second = holding_back(topic, monkeypatch), hand.connection(), hand.connection()
+    for cnx in (first, second):
+        add(topic, cnx.producer(1, producer_access_mode=pb.ExclusiveWithFencing))
+    await settle()
+    (refused,) = first.take()
+    assert (refused.error.request_id, refused.error.error) == (101, pb.ProducerFenced)
+    stored.set()
+    await settle()
+    (answer,) = second.take()
+    assert (answer.producer_success.topic_epoch, first.take()) == (1, [])
+
+
+@pytest.mark.parametrize("why", ["failed", "unloaded"])
+async def test_a_producer_whose_epoch_is_not_stored_is_refused(why: str, monkeypatch) -> None:
+    async def no_room() -> None:
+        raise MessageStoreError("there is no room")
+
+    topic, hand = await on_hand()
+    cnx = hand.connection()
+    monkeypatch.setattr(topic.ledger, "flushed", no_room)
+    add(topic, cnx.producer(1, producer_access_mode=pb.Exclusive))
+    if why == "unloaded":
+        topic.producers.disconnect(fenced())
+    await settle()
+    (refused,) = cnx.take()
+    expected = pb.PersistenceError if why == "failed" else pb.ServiceNotReady
+    assert refused.error.error == expected
+    assert len(topic.producers) == len(cnx.producers) == 0
+
+
 async def test_a_maximum_of_zero_or_less_allows_any_number_of_producers() -> None:
     for unlimited in (0, -1):
         topic = await TopicOnHand(policies=replace(DEFAULTS, max_producers=unlimited)).topic()
@@ -245,6 +330,7 @@ async def test_a_disconnect_closes_active_and_refuses_waiting_producers() -> Non
     cnx, waits = hand.connection(), hand.connection()
     add(topic, cnx.producer(1, producer_access_mode=pb.Exclusive))
     add(topic, waits.producer(2, producer_access_mode=pb.WaitForExclusive))
+    await settle()
     cnx.take(), waits.take()
     topic.producers.disconnect(fenced())
     (closed,), (refused,) = cnx.take(), waits.take()

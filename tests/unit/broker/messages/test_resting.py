@@ -8,7 +8,7 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from broker.messages.subscriptions.consumer import ConsumerOptions
 from broker.messages.topic import PersistentTopic
-from broker.policies.effective import DEFAULTS, InactiveTopics
+from broker.policies.effective import DEFAULTS, InactiveTopics, Rate
 from tests.support.clocks.settle import settle
 from tests.support.messages.producing import ProducingConnection, publish
 from tests.support.subscriptions.recording_client import RecordingClient
@@ -64,6 +64,18 @@ async def test_any_change_of_a_topic_ends_its_rest(
     await settle()
     assert not topic.rests
     assert topic in watched.topics.resting.awake()
+
+
+async def test_a_topic_rests_only_once_a_relative_dispatch_rate_has_followed_it_to_zero() -> None:
+    watched = Watched()
+    topic = await publishing(watched)
+    topic.policies = replace(DEFAULTS, dispatch_rate=Rate(messages=1, relative=True))
+    topic.statistics.usual = (5.0, 5.0)
+    rests = []
+    for _ in range(4):
+        await watched.monitors.update_rates()
+        rests.append(topic.rests)
+    assert rests == [False, False, True, True]
 
 
 async def test_a_client_request_for_a_topic_ends_its_rest() -> None:

@@ -1,6 +1,11 @@
 import math
 
-from broker.messages.statistics import LATENCY_BUCKETS_MS, SIZE_BUCKETS, Histogram
+from broker.messages.statistics import (
+    LATENCY_BUCKETS_MS,
+    SIZE_BUCKETS,
+    Histogram,
+    PublishStatistics,
+)
 
 
 def observed(*millis: float) -> Histogram:
@@ -34,3 +39,13 @@ def test_the_values_of_another_histogram_are_added() -> None:
     latency.add_all(observed(0.1, 3))
     assert (latency.counts[0], latency.counts[2], latency.count) == (2, 1, 3)
     assert math.isclose(latency.total, 3.2)
+
+
+def test_the_usual_publish_rates_rise_at_once_and_fall_by_half() -> None:
+    statistics, usual = PublishStatistics(), []
+    for messages in (100, 0, 0, 300):
+        statistics.messages += messages
+        statistics.size_bytes += 10 * messages
+        statistics.period_ended(10)
+        usual.append(statistics.usual)
+    assert usual == [(10, 100), (5, 50), (2.5, 25), (30, 300)]

@@ -10,11 +10,18 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from broker.bundles import BundleRange
 from broker.ownership import tables
-from broker.ownership.handing_over import WAIT_SECONDS, hand_over, tell_new_owner
+from broker.ownership.handing_over import (
+    TELL_SECONDS,
+    WAIT_SECONDS,
+    hand_over,
+    have_forgotten,
+    tell_new_owner,
+)
 from broker.ownership.ownership import Bundle
 from proto.names import NamespaceName
 from server.configuration.addresses import ServerUrls
 from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle, started
 
 PLAIN, TLS = "pulsar://b:1", "pulsar+ssl://b:2"
 
@@ -52,6 +59,32 @@ async def test_handing_over_is_bounded_in_time_even_with_a_slow_database(monkeyp
     monkeypatch.setattr(tables, "owner_of", owner_of)
     owners = await hand_over(_no_database, bundles, clock, ["heir"])
     assert (owners, asked) == ({}, 7)
+
+
+async def test_a_deletion_is_repeated_to_a_peer_that_missed_its_notification(monkeypatch) -> None:
+    # An owner whose connection for notifications is broken at first
+    clock, told = ManualClock(), []
+
+    async def tell_deleted(*_: object) -> None:
+        told.append(clock.now())
+
+    async def owner_among(*_: object) -> str | None:
+        return PLAIN if len(told) < 3 else None
+
+    async def is_so(*_: object) -> bool:
+        return True
+
+    monkeypatch.setattr(tables, "tell_deleted", tell_deleted)
+    monkeypatch.setattr(tables, "owner_among", owner_among)
+    monkeypatch.setattr(tables, "are_remembered", is_so)
+    monkeypatch.setattr(tables, "namespaces_deleted", is_so)
+    namespaces = [NamespaceName("public", "default")]
+    waiting = await started(have_forgotten(_no_database, namespaces, "me", clock))
+    for _ in range(2):
+        assert not waiting.done()
+        clock.advance(TELL_SECONDS)
+        await settle()
+    assert (len(told), waiting.done()) == (3, True)
 
 
 def _bundle(low: int) -> Bundle:

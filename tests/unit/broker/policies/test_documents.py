@@ -58,6 +58,7 @@ AS_READ = Rate(10, 1_000, 2, relative=True)
         ),
         ("schema_compatibility_strategy", "BACKWARD", "schema_strategy", "BACKWARD"),
         ("schema_compatibility_strategy", "UNDEFINED", "schema_strategy", "FULL"),
+        ("schema_auto_update_compatibility_strategy", "Backward", "schema_strategy", "BACKWARD"),
         ("subscription_types_enabled", ["Shared"], "subscription_types", {"Shared"}),
         ("subscription_types_enabled", [], "subscription_types", ALL_TYPES),
     ],
@@ -95,3 +96,16 @@ def test_inactive_topics_without_a_delete_mode_are_not_deleted() -> None:
     found = in_force(DEFAULTS, document).inactive_topics
     # As in a real broker, which has no case for the value
     assert found == InactiveTopics(delete=False, after_seconds=5)
+
+
+def test_local_policies_of_a_topic_override_its_global_ones_one_by_one() -> None:
+    document = {
+        "max_producers_per_topic": 2,
+        "global:max_producers_per_topic": 3,
+        "global:max_consumers_per_topic": 4,
+        "dispatch_rates": {"s": RATE},
+        "global:dispatch_rates": {"other": RATE},
+    }
+    found = in_force(DEFAULTS, document)
+    assert (found.max_producers, found.max_consumers) == (2, 4)
+    assert found.dispatch_rates == {"s": AS_READ, "other": AS_READ}

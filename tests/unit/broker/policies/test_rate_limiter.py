@@ -46,6 +46,17 @@ def test_bytes_taken_beyond_the_limit_are_paid_back_before_more_are_available() 
     assert limiter.seconds_until_more() == 0
 
 
+def test_a_relative_limit_follows_the_publish_rates_with_the_tokens_left() -> None:
+    clock, published = ManualClock(0.0), [(0.0, 0.0)]
+    rate = Rate(messages=5, size_bytes=100, relative=True)
+    limiter = RateLimiter(rate, clock, published=lambda: published[-1])
+    assert limiter.available() == (5, 100)
+    published.append((20.9, 300.0))
+    assert limiter.available() == (5, 100)
+    clock.advance(10)
+    assert limiter.available() == (25, 400)
+
+
 def test_a_longer_period_refills_slower_and_never_above_the_limit() -> None:
     clock = ManualClock(0.0)
     limiter = RateLimiter(Rate(messages=6, period_seconds=60), clock)

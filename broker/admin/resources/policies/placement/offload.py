@@ -9,12 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker.admin.bodies import given_body, json_body
-from broker.admin.context import NO_NAMESPACE
 from broker.admin.paths import endpoint, given
 from broker.admin.requests import flag, namespace_name
 from broker.admin.resources.policies.placement import offload_values as values
 from broker.admin.resources.policies.subjects import PolicyResource
 from broker.authorization.operations import PolicyName
+from broker.policies.policy import NO_NAMESPACE
 from broker.policies.values import long_number, schema_of
 from server.http import RestError
 
@@ -133,27 +133,28 @@ class OffloadAdmin(PolicyResource):
 
     # -- of topics ----------------------------------------------------------------------------
 
-    @endpoint("GET {topic}/offloadPolicies?applied", PolicyName.OFFLOAD)
+    @endpoint("GET {topic}/offloadPolicies?applied&isGlobal", PolicyName.OFFLOAD)
     async def get_of_topic(self, request: web.Request) -> object:
         """Return a topic's offload policies; with ``applied``, the effective policies."""
         topic = await self._topic(request)
-        policies = self._kept(topic).get(values.POLICIES)
+        policies = self._kept(topic, globally=flag(request, "isGlobal")).get(values.POLICIES)
         if flag(request, "applied"):
             policies = values.merged(policies, self._kept(topic.namespace))
         return _shown(policies)
 
-    @endpoint("POST {topic}/offloadPolicies", PolicyName.OFFLOAD, body=values.BODY)
+    @endpoint("POST {topic}/offloadPolicies?isGlobal", PolicyName.OFFLOAD, body=values.BODY)
     async def set_of_topic(self, request: web.Request) -> None:
         """Store the offload policies of a topic."""
         body = await json_body(request)
         values.offload_of(body)
-        topic = await self._topic(request)
-        await self._keep(topic, values.POLICIES, values.checked(body))
+        topic, globally = await self._topic(request), flag(request, "isGlobal")
+        await self._keep(topic, values.POLICIES, values.checked(body), globally=globally)
 
-    @endpoint("DELETE {topic}/offloadPolicies", PolicyName.OFFLOAD)
+    @endpoint("DELETE {topic}/offloadPolicies?isGlobal", PolicyName.OFFLOAD)
     async def remove_of_topic(self, request: web.Request) -> None:
         """Remove a topic's offload policies, so that its namespace's apply again."""
-        await self._keep(await self._topic(request), values.POLICIES, None)
+        topic, globally = await self._topic(request), flag(request, "isGlobal")
+        await self._keep(topic, values.POLICIES, None, globally=globally)
 
 
 def _shown(policies: Mapping[str, Any] | None) -> object:

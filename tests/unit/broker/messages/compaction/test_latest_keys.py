@@ -4,6 +4,7 @@ from time import process_time
 
 import pytest
 
+import proto.PulsarApi_pb2 as pb
 from broker.messages.compaction.latest_keys import LatestKeys, TooManyKeysError
 from broker.messages.entry import Entry
 from broker.messages.metadata import digest_of, parse_metadata
@@ -64,6 +65,13 @@ def test_only_the_last_value_of_each_key_is_retained(
     data: list[bytes], expected: list[int]
 ) -> None:
     assert left(*data) == expected
+
+
+def test_a_batch_whose_metadata_lacks_a_required_field_is_retained_whole() -> None:
+    metadata = pb.MessageMetadata(sequence_id=1, publish_time=1, num_messages_in_batch=2)
+    head = metadata.SerializePartialToString()
+    batch = single(b"1", partition_key="a") + single(b"2", partition_key="a")
+    assert left(len(head).to_bytes(4, "big") + head + batch) == [0]
 
 
 def test_a_batch_retains_only_the_last_message_of_each_key() -> None:

@@ -323,6 +323,21 @@ async def test_a_full_store_fails_the_compaction_and_changes_nothing() -> None:
     assert len(client.messages) == 11
 
 
+async def test_an_unexpected_error_fails_the_compaction_but_not_the_unload(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def is_faulty(*_: object) -> None:
+        raise ValueError("a fault of the compactor")
+
+    topic = await stored()
+    monkeypatch.setattr(Compactor, "compact", is_faulty)
+    await topic.compact()
+    assert topic.compaction.status is CompactionStatus.ERROR
+    assert topic.compaction.last_error == "a fault of the compactor"
+    assert "persistent://t/n/x was not compacted" in caplog.text
+    await topic.unload()
+
+
 async def test_too_many_subscriptions_fail_the_compaction() -> None:
     topic = await stored()
     topic.subscriptions.create("s")

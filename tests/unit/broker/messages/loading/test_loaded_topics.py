@@ -14,6 +14,7 @@ from broker.messages.compaction.compactor import compacted_name
 from broker.messages.errors import MessageStoreError
 from broker.messages.loading.loaded_topics import CLOSED_AT_ONCE, LoadedTopics, TopicParts
 from broker.messages.loading.topic_deletion import TopicDeletion
+from broker.messages.metadata import MessageDigest
 from broker.messages.position import Position
 from broker.messages.stores.managed_ledger import ManagedLedger
 from broker.messages.stores.memory import MemoryMessageStore
@@ -170,6 +171,47 @@ async def test_closing_covers_more_topics_than_are_closed_simultaneously(loaded:
         await loaded.topics.get(TopicName.parse(f"t{number}"))
     await loaded.topics.close()
     assert len(loaded.topics) == 0
+
+
+async def test_an_unload_on_a_full_disk_stores_acknowledgements(loaded, monkeypatch) -> None:
+    topic = await loaded.topic()
+    subscription = topic.subscriptions.create("s", earliest=True)
+    topic.ledger.append(b"m", MessageDigest(1, 1, 0))
+    last = topic.ledger.last_confirmed
+    subscription.cursor.acknowledge(last)
+    ledger = topic.ledger
+
+    async def no_room() -> None:
+        raise MessageStoreError("there is no room")
+
+    monkeypatch.setattr(ledger, "flushed", no_room)
+    await loaded.topics.unload(NAME)
+    assert ledger.cursors["s"].mark_delete == last
+
+
+@pytest.mark.parametrize("how", ["shutdown", "lost bundle"])
+async def test_a_fault_in_a_topic_does_not_keep_others_open_or_its_publishes_pending(
+    how: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    loaded = Loaded(alone=False)
+    topic, cnx = await loaded.topic(), loaded.connection()
+    other = await loaded.topics.get(TopicName.parse("other"))
+    topic.ledger.__class__ = SlowLedger
+    add(topic, cnx.producer())
+    publish(topic, cnx.producers[1])
+
+    async def is_faulty() -> None:
+        raise ValueError("a fault of the compaction")
+
+    monkeypatch.setattr(topic.compaction, "close", is_faulty)
+    if how == "shutdown":
+        await loaded.topics.close()
+    else:
+        await loaded.topics.let_go(lambda _: True)
+    assert len(loaded.topics) == 0
+    assert other.closing
+    assert cnx.publishes.size_bytes == 0
+    assert "persistent://public/default/t was not unloaded as it should" in caplog.text
 
 
 async def test_an_unloaded_topic_closes_its_producers_and_keeps_stored_messages() -> None:

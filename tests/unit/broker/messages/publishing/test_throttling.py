@@ -45,6 +45,24 @@ def test_a_full_buffer_pauses_publishing_connections_until_half_empty() -> None:
     assert (one_gate.open, other_gate.open) == (True, True)
 
 
+def test_connections_that_come_and_go_do_not_overfill_the_buffer() -> None:
+    of, publishing = limits(ManualClock(), buffer_bytes=100), []
+    for _ in range(10):
+        publishes, gate = connection(of)
+        publishes.producer_opens()
+        if gate.open:
+            publishes.begun(90)
+            publishing.append(publishes)
+        publishes.lost()
+    assert of.buffer.size_bytes == 180
+    (waiting, gate), (first, second) = connection(of), publishing
+    waiting.producer_opens()
+    first.ended(90)
+    assert not gate.open
+    second.ended(90)
+    assert gate.open
+
+
 def test_a_connection_stays_paused_while_a_second_reason_holds() -> None:
     publishes, gate = connection(limits(ManualClock(), max_pending=1, buffer_bytes=10))
     publishes.begun(11)

@@ -8,6 +8,7 @@ import proto.PulsarApi_pb2 as pb
 from broker.messages.position import EARLIEST
 from broker.messages.subscriptions import delayed
 from broker.messages.subscriptions.context import SubscriptionRules, Waits
+from broker.messages.subscriptions.dispatchers import key_shared
 from broker.messages.subscriptions.key_shared.ranges import murmur
 from broker.policies.effective import DEFAULTS, Rate
 from tests.support.clocks.settle import settle
@@ -112,6 +113,37 @@ async def test_a_key_shared_consumer_waits_for_draining_keys_then_other_keys() -
     await settle()
     assert cnx.entries
     assert subscription.dispatcher.waits(new) is Waits.OTHER_KEYS
+
+
+async def test_a_key_shared_consumer_waits_for_a_draining_key_behind_many_other_keys(
+    monkeypatch,
+) -> None:
+    monkeypatch.setattr(key_shared, "HASHES_A_LOOK", 3)
+    topic, subscription = await subscribed_topic()
+    old, _ = consume(subscription, SubType.Key_Shared, 20, name="a")
+    positions = {key: topic.publish(key=key)[0] for key in KEYS}
+    await dispatched(subscription)
+    new, _ = consume(subscription, SubType.Key_Shared, 100, name="b")
+    ring = subscription.ring
+    kept = [key for key in KEYS if ring.select(ring.hash_of(key.encode())) is old]
+    drained = next(key for key in KEYS if key not in kept)
+    subscription.acknowledge(old, ids(*(at for key, at in positions.items() if key != drained)))
+    for key in (*kept, drained):
+        topic.publish(key=key)
+    await dispatched(subscription)
+    assert len(kept) > 3
+    assert subscription.dispatcher.waits(new) is Waits.DRAINING
+
+
+async def test_a_key_shared_consumer_waits_for_other_keys_although_a_message_is_delayed() -> None:
+    topic, subscription = await subscribed_topic()
+    low, high = (sticky(*ends) for ends in ((0, 32_767), (32_768, 65_535)))
+    consume(subscription, SubType.Key_Shared, key_shared=low)
+    consumer, _ = consume(subscription, SubType.Key_Shared, 10, key_shared=high)
+    topic.publish(key=next(key for key in KEYS if murmur(key.encode()) % 65_536 <= 32_767))
+    topic.publish(deliver_at=topic.clock.wall_ms() + 60_000)
+    await dispatched(subscription)
+    assert subscription.dispatcher.waits(consumer) is Waits.OTHER_KEYS
 
 
 async def test_the_unacknowledged_limit_precedes_waiting_messages_of_other_keys() -> None:

@@ -113,6 +113,15 @@ def test_reading_pauses_when_too_many_messages_have_the_same_fixed_delay() -> No
     assert not delayed.pauses_reading(100)
 
 
+def test_an_immediate_message_among_delayed_messages_keeps_reading_from_pausing() -> None:
+    delayed = DelayedMessages(1_000)
+    for entry in range(FIXED_DELAY_LOOK_AHEAD):
+        delayed.add(at(entry), 90_000, 100)
+    assert delayed.pauses_reading(100)
+    assert not delayed.add(at(FIXED_DELAY_LOOK_AHEAD), 0, 100)
+    assert not delayed.pauses_reading(100)
+
+
 def test_discarded_delayed_messages_are_not_taken() -> None:
     delayed = DelayedMessages()
     for entry in range(4):

@@ -8,6 +8,7 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from broker.admin.resources.messages.consumer_stats import (
     consumer_stats,
+    date,
     moment,
 )
 from broker.admin.resources.messages.topic_stats import _clients
@@ -38,6 +39,11 @@ def found(steps: Generator[None, None, T]) -> T:
 )
 def test_a_timestamp_is_formatted_as_in_java(milliseconds: int, text: str) -> None:
     assert moment(milliseconds) == text
+
+
+@pytest.mark.parametrize(("fraction", "text"), [(0, "20Z"), (20, "20.02Z"), (123, "20.123Z")])
+def test_a_date_has_no_zeros_at_the_end_of_its_fraction(fraction: int, text: str) -> None:
+    assert date(1_700_000_000_000 + fraction) == f"2023-11-14T22:13:{text}"
 
 
 @pytest.mark.parametrize("role", [None, "shop"])

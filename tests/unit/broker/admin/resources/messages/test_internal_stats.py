@@ -35,7 +35,9 @@ async def test_the_nth_unacknowledged_entry_is_found_whatever_was_acknowledged_b
         else:
             left.append(position)
     found = [cursor.nth_left(place) for place in range(1, len(left) + 3)]
-    body = await analyzed(cursor, ledger)
+    body = await analyzed(cursor, ledger, cursor.first_left)
     assert found == [*left, None, None]
     assert (body["entries"], body["messages"]) == (len(left), 2 * len(left))
+    assert body.get("firstMessageId") == (str(left[0]) if left else None)
+    assert body.get("lastMessageId") == (str(left[-1]) if left else None)
     await store.close()

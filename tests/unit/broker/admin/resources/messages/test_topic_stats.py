@@ -87,6 +87,16 @@ def test_partitioned_statistics_aggregate_the_figures_of_all_partitions() -> Non
     }
 
 
+def test_the_oldest_backlog_message_of_all_partitions_is_shown_with_its_subscription() -> None:
+    age, name = "oldestBacklogMessageAgeSeconds", "oldestBacklogMessageSubscriptionName"
+    ages = {"a": 3, "b": 5, "c": 0}
+    partitions = {one: partition(1, **{age: ages[one], name: one}, topicEpoch=1) for one in ages}
+    found = together(partitions, 3, one_by_one=False)
+    assert (found[age], found[name]) == (5, "b")
+    assert "topicEpoch" not in found
+    assert name not in together({"c": partitions["c"]}, 1, one_by_one=False)
+
+
 def test_a_subscription_of_only_some_partitions_is_included() -> None:
     without = partition(1, subscriptions={})
     found = together({"p-0": without, "p-1": partition(2)}, 2, one_by_one=True)

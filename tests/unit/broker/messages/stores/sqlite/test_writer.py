@@ -21,7 +21,7 @@ from broker.messages.stores.sqlite.writer import (
     DatabaseWriter,
 )
 from tests.support.clocks.manual_clock import ManualClock
-from tests.support.clocks.settle import settle
+from tests.support.clocks.settle import settle, started
 from tests.support.stores.held_connection import HeldConnection
 from tests.support.stores.message_stores import digest
 
@@ -371,6 +371,20 @@ async def test_closing_on_a_full_disk_gives_up_the_waiting_entries(world: World)
         assert "there is no room" in str(topic.error)
         assert topic.told == []
     assert world.entries() == []
+
+
+async def test_closing_during_a_write_on_a_full_disk_stores_cursors(world: World) -> None:
+    await world.writer.flushed()
+    world.fill()
+    world.connection.hold()
+    world.one.append(bytes(2 * PAGE))
+    await settle()
+    world.writer.batch().put("cursors", 1, "s", b"new")
+    closing = await started(world.writer.close())
+    world.connection.release()
+    await closing
+    assert world.cursors() == [b"new"]
+    assert "there is no room" in str(world.one.error)
 
 
 async def test_closing_once_there_is_room_again_loses_no_entry(world: World) -> None:

@@ -184,9 +184,9 @@ async def test_a_run_is_bounded_by_the_length_of_ack_sets() -> None:
     consumer.flowed(2 * READ_ENTRIES * MOST_MESSAGES)
     dispatcher_of(subscription).run()
     # Entries of one read are dispatched together
-    assert consumer.entries_out == READ_ENTRIES
+    assert consumer.messages_out == READ_ENTRIES * MOST_MESSAGES
     await settle()
-    assert consumer.entries_out == 2 * READ_ENTRIES
+    assert consumer.messages_out == 2 * READ_ENTRIES * MOST_MESSAGES
 
 
 async def test_no_message_is_redelivered_before_the_whole_command_is_processed() -> None:

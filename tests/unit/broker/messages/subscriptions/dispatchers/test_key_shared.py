@@ -194,3 +194,18 @@ async def test_a_new_consumer_after_all_were_closed_gets_all_keys_and_messages()
     newcomer, _ = consume(subscription, KEY_SHARED, 100, name="new")
     await settle()
     assert (len(newcomer.pending), newcomer.unacked) == (len(KEYS), len(KEYS))
+
+
+async def test_a_due_message_precedes_a_returned_later_message_of_its_key() -> None:
+    topic, subscription = await subscribed_topic()
+    consumer, cnx = consume(subscription, KEY_SHARED, 1)
+    await settle()
+    topic.publish(key="k", deliver_at=topic.clock.wall_ms() + 3_000)
+    (later,) = topic.publish(key="k")
+    await dispatched(subscription)
+    assert cnx.take_entries() == [1]
+    subscription.redeliver(consumer, ids(later), None)
+    topic.clock.advance(5.0)
+    subscription.flow(consumer, 10)
+    await settle()
+    assert cnx.entries == [0, 1]

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import proto.PulsarApi_pb2 as pb
+from broker.messages.subscriptions.context import SubscriptionRules
 from broker.messages.subscriptions.dispatchers import dispatcher, holding
 from broker.messages.subscriptions.dispatchers.holding import HASH_BITS, LEAVING_A_TURN
 from broker.messages.subscriptions.dispatchers.shared import LOOK_AGAIN_SECONDS, SharedDispatcher
@@ -568,3 +569,125 @@ async def test_skips_of_a_subscription_without_consumers_queue_no_work() -> None
     for _ in range(5):
         subscription.skip(1)
     assert not subscription.dispatcher._leaving
+
+
+async def test_all_chunks_of_a_message_go_to_one_consumer() -> None:
+    topic, subscription = await subscribed_topic()
+    _, first = consume(subscription, SHARED, 10)
+    _, second = consume(subscription, SHARED, 10)
+    await settle()
+    for number in range(3):
+        for uuid in ("a", "b"):
+            topic.publish_chunk(uuid, number, 3)
+            await dispatched(subscription)
+    assert (first.entries, second.entries) == ([0, 2, 4], [1, 3, 5])
+
+
+async def test_a_chunk_waits_for_the_consumer_of_the_first_chunk_other_messages_do_not() -> None:
+    topic, subscription = await subscribed_topic()
+    owner, first = consume(subscription, SHARED, 1)
+    await settle()
+    topic.publish_chunk("a", 0, 2)
+    await dispatched(subscription)
+    _, second = consume(subscription, SHARED, 10)
+    topic.publish_chunk("a", 1, 2)
+    topic.publish(2)
+    await dispatched(subscription)
+    assert (first.entries, second.entries) == ([0], [2, 3])
+    subscription.flow(owner, 1)
+    await settle()
+    assert first.entries == [0, 1]
+
+
+async def test_chunks_of_a_closed_consumer_go_to_another_consumer_together() -> None:
+    topic, subscription = await subscribed_topic()
+    owner, _ = consume(subscription, SHARED, 1)
+    await settle()
+    topic.publish_chunk("a", 0, 2)
+    await dispatched(subscription)
+    _, second = consume(subscription, SHARED, 10)
+    topic.publish_chunk("a", 1, 2)
+    await dispatched(subscription)
+    subscription.remove_consumer(owner)
+    await settle()
+    assert sorted(second.entries) == [0, 1]
+
+
+async def test_a_redelivery_unblocks_a_consumer_at_its_limit_of_unacknowledged_messages() -> None:
+    topic, subscription = await subscribed_topic(replace(DEFAULTS, max_unacked_per_consumer=4))
+    first, *_ = topic.publish(6)
+    consumer, cnx = consume(subscription, SHARED, 100)
+    await settle()
+    assert (cnx.take_entries(), consumer.blocked) == ([0, 1, 2, 3], True)
+    subscription.redeliver(consumer, ids(first), None)
+    await settle()
+    assert cnx.take_entries() == [0]
+
+
+async def test_permits_granted_to_a_blocked_consumer_count_once_it_is_unblocked() -> None:
+    topic, subscription = await subscribed_topic(replace(DEFAULTS, max_unacked_per_consumer=2))
+    stored = topic.publish(2)
+    consumer, _ = consume(subscription, SHARED, 2)
+    await settle()
+    subscription.flow(consumer, 10)
+    assert consumer.permits == 0
+    subscription.acknowledge(consumer, ids(*stored))
+    assert consumer.permits == 10
+
+
+async def test_a_non_durable_subscription_has_no_limit_of_unacknowledged_messages() -> None:
+    topic = await kept_topic(replace(DEFAULTS, max_unacked_per_consumer=2))
+    subscription = topic.subscriptions().create("s", durable=False)
+    topic.publish(5)
+    _, cnx = consume(subscription, SHARED, 10)
+    await dispatched(subscription)
+    assert len(cnx.entries) == 5
+
+
+async def test_due_messages_are_delivered_with_the_next_permits_before_the_timer() -> None:
+    topic, subscription = await subscribed_topic(replace(DEFAULTS, delayed_tick_ms=1_000))
+    consumer, cnx = consume(subscription, SHARED, 1)
+    await settle()
+    topic.publish(deliver_at=topic.clock.wall_ms() + 1_500)
+    await dispatched(subscription)
+    assert cnx.entries == []
+    topic.clock.advance(0.6)  # Within a tick of the delivery time.
+    subscription.flow(consumer, 1)
+    await settle()
+    assert cnx.entries == [0]
+
+
+async def test_the_mean_batch_gives_a_tenth_of_the_weight_to_each_later_delivery() -> None:
+    topic, subscription = await subscribed_topic()
+    consumer, _ = consume(subscription, SHARED, 100)
+    await settle()
+    for batch in (10, 0):
+        topic.publish(batch=batch)
+        await dispatched(subscription)
+    assert consumer.mean_batch == pytest.approx(9.1)
+
+
+async def test_a_redelivered_batch_counts_as_a_whole_in_the_messages_sent() -> None:
+    topic, subscription = await subscribed_topic()
+    consumer, _ = consume(subscription, SHARED, 100)
+    (batch,) = topic.publish(batch=10)
+    await dispatched(subscription)
+    subscription.acknowledge(consumer, ids(batch, ack_set=[0b1111110000]))
+    subscription.redeliver(consumer, ids(batch), None)
+    await settle()
+    assert (consumer.messages_out, consumer.messages_acked) == (20, 4)
+
+
+async def test_a_chunk_without_its_first_chunk_stops_the_subscription_of_a_real_broker() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions(SubscriptionRules(waits_for_first_chunk=True)).create("s")
+    _, cnx = consume(subscription, SHARED, 100)
+    orphan = topic.publish_chunk("a", 1, 2)
+    topic.publish()
+    await dispatched(subscription)
+    topic.publish()
+    await dispatched(subscription)
+    assert cnx.entries == [1]  # Read together with the chunk.
+    subscription.skip_through(orphan)
+    await settle()
+    assert cnx.entries == [1, 2]

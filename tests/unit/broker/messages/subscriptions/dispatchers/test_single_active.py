@@ -8,6 +8,7 @@ import proto.PulsarApi_pb2 as pb
 from broker.messages.subscriptions.consumer import Consumer
 from broker.messages.subscriptions.dispatchers import single_active
 from broker.messages.subscriptions.dispatchers.single_active import FailoverDispatcher, active_of
+from broker.messages.subscriptions.key_shared.ranges import FixedRanges
 from proto.names import TopicName
 from server.connection.request_errors import RequestError
 from tests.support.clocks.settle import settle
@@ -182,3 +183,29 @@ async def test_a_seek_closes_only_the_active_consumer_and_waits_for_its_return()
     topic.clock.advance(1.0)
     await settle()
     assert again.entries == [1]
+
+
+async def test_an_exclusive_consumer_with_hash_ranges_gets_only_messages_of_their_keys() -> None:
+    topic, subscription = await subscribed_topic()
+    keys = [f"k{number}" for number in range(10)]
+    for key in keys:
+        topic.publish(key=key)
+    half = pb.KeySharedMeta(keySharedMode=pb.STICKY)
+    half.hashRanges.add(start=0, end=32_767)
+    consumer, cnx = consume(subscription, EXCLUSIVE, 10, key_shared=half)
+    await settle()
+    mine = [at for at, key in enumerate(keys) if FixedRanges.hash_of(key.encode()) < 32_768]
+    assert 0 < len(mine) < 10
+    assert (cnx.entries, consumer.permits) == (mine, 10 - len(mine))
+
+
+async def test_the_next_exclusive_consumer_without_ranges_gets_all_messages() -> None:
+    topic, subscription = await subscribed_topic()
+    none = pb.KeySharedMeta(keySharedMode=pb.STICKY)
+    none.hashRanges.add(start=1, end=1)
+    consumer, _ = consume(subscription, EXCLUSIVE, 10, key_shared=none)
+    subscription.remove_consumer(consumer)
+    topic.publish(3)
+    _, cnx = consume(subscription, EXCLUSIVE, 10)
+    await settle()
+    assert cnx.entries == [0, 1, 2]
