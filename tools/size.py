@@ -22,12 +22,12 @@ MOST_CODE_LINES = {
     "proto": 1_950,
     "server": 6_790,
     "client": 11_610,
-    "broker": 26_640,
+    "broker": 27_060,
     "proxy": 2_450,
     "loadgen": 14_400,
 }
-MOST_TEST_LINES = 147_420
-MOST_WORDS_OF_DOCS = 40_000
+MOST_TEST_LINES = 148_700
+MOST_WORDS_OF_DOCS = 40_200
 _NO_STATEMENT = {
     tokenize.COMMENT,
     tokenize.NL,
