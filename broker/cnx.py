@@ -205,7 +205,7 @@ class ServerCnx(ServedConnection):
             self.turn_writer.add(encode_command(command))
 
     def _lacks(self, kind: int) -> bool:
-        lacks = self.protocol_version < _SINCE.get(kind, 0)
+        lacks = kind in _SINCE and self.protocol_version < _SINCE[kind]
         if lacks and kind in _CLOSES:
             self.close()
         return lacks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import binascii
 import struct
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto
@@ -121,13 +122,14 @@ _KeyFields = _class_with(
 )
 _ChunkFields = _class_with("uuid", "num_chunks_from_msg", "chunk_id")
 _UUID_TAG = b"\xd2\x01"
+_UUID_BYTES = 16
 
 
 class Chunk(NamedTuple):
     """An entry's place in a chunked message.
 
     Attributes:
-        uuid: The message's id.
+        uuid: A hash of the message's id, which may be as long as its client likes.
         number: The chunk's number; 0 for the first.
         is_last: True for the message's last chunk.
     """
@@ -147,7 +149,8 @@ def chunk_of(data: bytes) -> Chunk | None:
         return None
     if not all(map(found.HasField, ("uuid", "chunk_id", "num_chunks_from_msg"))):
         return None
-    return Chunk(found.uuid, found.chunk_id, found.chunk_id == found.num_chunks_from_msg - 1)
+    uuid = blake2b(found.uuid, digest_size=_UUID_BYTES).digest()
+    return Chunk(uuid, found.chunk_id, found.chunk_id == found.num_chunks_from_msg - 1)
 
 
 def key_of(data: bytes) -> bytes:

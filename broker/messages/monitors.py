@@ -130,6 +130,11 @@ class TopicMonitors:
         """For each topic that exceeds a backlog quota, close its producers or skip old messages."""
         await self._each(enforce_quota)
 
+    async def check_quotas(self) -> None:
+        """Enforce the backlog quotas of all topics, also of those at rest."""
+        self._topics.resting.wake_all()
+        await self.enforce_quotas()
+
     async def compact(self) -> None:
         """Start compacting the topics whose uncompacted data exceeds the policies' threshold."""
         await self._each(lambda topic: topic.compaction.start_if_due())

@@ -73,6 +73,11 @@ class RestingTopics:
             topic.touched()
         return tuple(self._awake)
 
+    def wake_all(self) -> None:
+        """Make periodic work visit all topics again."""
+        for topic in list(self._resting):
+            topic.touched()
+
     def rest(self, topic: Topic, until: float) -> None:
         """Let periodic work skip an awake topic until the given time of the clock.
 

@@ -82,7 +82,7 @@ class BrokerAdmin(Resource):
     async def enforce_quotas(self, request: web.Request) -> None:
         """Enforce backlog quotas now instead of at the next periodic check."""
         check_change(request)
-        await self._context.messaging.monitors.enforce_quotas()
+        await self._context.messaging.monitors.check_quotas()
         tell_change(request)
 
     # -- configuration ------------------------------------------------------------------------

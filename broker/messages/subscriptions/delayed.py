@@ -109,7 +109,7 @@ class DelayedMessages:
                 break
             heapq.heappop(self._queue)
         due = self._first_due
-        if self._more_due or due <= now_ms:
+        if due <= now_ms or (self._more_due and self.is_due(now_ms)):
             return 0
         return (due // self.tick_ms + 1) * self.tick_ms - now_ms
 

@@ -9,7 +9,7 @@ from broker.messages.metadata import chunk_of
 from broker.messages.subscriptions.context import Waits
 from broker.messages.subscriptions.delayed import DelayedMessages
 from broker.messages.subscriptions.dispatchers.chunks import ChunkOwners
-from broker.messages.subscriptions.dispatchers.dispatcher import READ_ENTRIES
+from broker.messages.subscriptions.dispatchers.dispatcher import READ_ENTRIES, Place
 from broker.messages.subscriptions.dispatchers.holding import HoldingDispatcher
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class SharedDispatcher(HoldingDispatcher):
             allowed = self._allowed(min(READ_ENTRIES, room)) if room > 0 else 0
             if not allowed:
                 break
-            if self._is_time:  # Without permits due messages stay among the delayed (recorded).
+            if self.delayed:  # Without permits due messages stay among the delayed (recorded).
                 self._take_due(allowed)
             entries = self._waiting_entries(allowed) if self.replay else None
             if entries is None:
@@ -238,8 +238,11 @@ class SharedDispatcher(HoldingDispatcher):
         if owner.consumer.waits is None:
             self._send(owner.consumer, entry)
             self._chunks.delivered(chunk)
+            owner.consumer.sent_together()
         else:
-            self.replay.add((entry.ledger_id, entry.entry_id), owner.number)
+            place = (entry.ledger_id, entry.entry_id)
+            self.replay.remove(place)  # It may wait for an earlier owner.
+            self.replay.add(place, owner.number)
 
     def _share_of(self, consumer: Consumer, messages: int, mean: int) -> int:
         """Return the number of entries that a consumer receives before the next one gets any.
@@ -296,6 +299,22 @@ class SharedDispatcher(HoldingDispatcher):
         self._gets(consumer, place, count, sticky_hash)
         return count
 
+    def redeliver(
+        self, consumer: Consumer, positions: Iterable[Place] | None, *, more: bool = False
+    ) -> None:
+        """Redeliver a consumer's pending entries, among which may be a lacking first chunk."""
+        self._lacks_first_chunk = False
+        super().redeliver(consumer, positions, more=more)
+
+    def acknowledged(
+        self, consumer: Consumer, position: Position, newly: int, *, done: bool
+    ) -> None:
+        """Update the state after an acknowledgement, maybe of the chunk that stops delivery."""
+        super().acknowledged(consumer, position, newly, done=done)
+        if self._lacks_first_chunk and position in self.replay:
+            self._lacks_first_chunk = False
+            self.wake()
+
     def policies_changed(self) -> None:
         """Apply the topic's changed dispatch rates and limits of unacknowledged messages."""
         super().policies_changed()
@@ -335,6 +354,7 @@ class SharedDispatcher(HoldingDispatcher):
             self._forget_all()
             return
         self._chunks.left(consumer)
+        self._lacks_first_chunk = False
         self._begins_to_leave(consumer)
         self.wake()
 
@@ -394,7 +414,10 @@ class SharedDispatcher(HoldingDispatcher):
 
     def _take_due(self, most: int) -> None:
         now_ms = self._topic.clock.wall_ms()
-        self.replay.add_all(self.delayed.take_due(now_ms, most))
+        if self.delayed.is_due(now_ms):
+            self.replay.add_all(self.delayed.take_due(now_ms, most))
+        elif self._timer is not None:
+            return
         self._arm(now_ms)
 
     def _disarm(self) -> None:

@@ -9,7 +9,9 @@ from tests.support.processes.commands import Wire
 from tests.unit.broker.commands.test_table import START, parts, wire
 
 
-@pytest.mark.parametrize(("offered", "spoken"), [(0, 0), (9, 9), (20, 20), (21, 21), (99, 21)])
+@pytest.mark.parametrize(
+    ("offered", "spoken"), [(-1, -1), (0, 0), (9, 9), (20, 20), (21, 21), (99, 21)]
+)
 async def test_the_lower_protocol_version_of_client_and_broker_is_used(
     offered: int, spoken: int
 ) -> None:

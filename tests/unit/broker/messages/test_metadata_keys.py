@@ -1,4 +1,4 @@
-"""The key of a message."""
+"""The key of a message, and its place in a chunked message."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import struct
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.metadata import key_of
+from broker.messages.metadata import chunk_of, key_of
 from tests.support.messages.producing import entry_bytes
 
 
@@ -36,3 +36,15 @@ def test_unreadable_properties_do_not_hide_the_key() -> None:
     odd = pb.MessageMetadata(producer_name="p", sequence_id=7, publish_time=1, partition_key="k")
     head = odd.SerializeToString() + b"\x22\x02\x0a\xff"
     assert key_of(struct.pack(">I", len(head)) + head) == b"k"
+
+
+def test_the_place_of_a_chunk_has_a_short_hash_of_its_message_id() -> None:
+    for number in (0, 1):
+        chunk = chunk_of(entry_bytes(uuid="u" * 10_000, chunk_id=number, num_chunks_from_msg=2))
+        assert chunk is not None
+        assert (len(chunk.uuid), chunk.number, chunk.is_last) == (16, number, number == 1)
+
+
+@pytest.mark.parametrize("data", [b"", b"\x0e\x01", b"\xff" * 20, b"\x00\x00\x00\x02\xd2\x01"])
+def test_an_entry_without_readable_chunk_fields_is_no_chunk(data: bytes) -> None:
+    assert chunk_of(data) is None

@@ -147,3 +147,10 @@ async def test_superseded_ends_of_rests_are_dropped_before_their_time() -> None:
     assert len(rests._ends) <= 1_010
     watched.clock.advance(31 * DAY)
     assert topic in rests.awake()
+
+
+async def test_waking_all_topics_ends_every_rest() -> None:
+    watched = Watched()
+    topic, _ = await resting(watched)
+    watched.topics.resting.wake_all()
+    assert watched.topics.resting.awake() == (topic,)

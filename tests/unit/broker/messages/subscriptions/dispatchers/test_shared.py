@@ -691,3 +691,56 @@ async def test_a_chunk_without_its_first_chunk_stops_the_subscription_of_a_real_
     subscription.skip_through(orphan)
     await settle()
     assert cnx.entries == [1, 2]
+
+
+async def test_later_delayed_messages_keep_a_timer_after_an_early_delivery() -> None:
+    topic, subscription = await subscribed_topic(replace(DEFAULTS, delayed_tick_ms=1_000))
+    consumer, cnx = consume(subscription, SHARED, 1)
+    await settle()
+    for seconds in (3, 60):
+        topic.publish(deliver_at=topic.clock.wall_ms() + 1_000 * seconds)
+    await dispatched(subscription)
+    topic.clock.advance(2.25)
+    subscription.flow(consumer, 10)
+    await settle()
+    assert cnx.entries == [0]
+    for _ in range(70):
+        topic.clock.advance(1.0)
+        await settle()
+    assert cnx.entries == [0, 1]
+
+
+async def test_a_chunk_of_a_closed_owner_waits_for_the_next_owner_without_stopping_others() -> None:
+    topic, subscription = await subscribed_topic()
+    first, _ = consume(subscription, SHARED, 1)
+    await settle()
+    for number in range(3):
+        topic.publish_chunk("a", number, 3)
+    await dispatched(subscription)
+    other, cnx = consume(subscription, SHARED)
+    owner, chunks = consume(subscription, SHARED, 2)
+    await settle()
+    subscription.remove_consumer(first)
+    await settle()
+    assert chunks.entries == [0, 1]
+    subscription.flow(other, 10)
+    topic.publish(2)
+    await dispatched(subscription)
+    assert cnx.entries == [3, 4]
+    subscription.flow(owner, 1)
+    await settle()
+    assert chunks.entries == [0, 1, 2]
+
+
+async def test_an_acknowledged_chunk_without_its_first_chunk_no_longer_stops_delivery() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions(SubscriptionRules(waits_for_first_chunk=True)).create("s")
+    consumer, cnx = consume(subscription, SHARED, 100)
+    orphan = topic.publish_chunk("a", 1, 2)
+    await dispatched(subscription)
+    topic.publish()
+    await dispatched(subscription)
+    assert cnx.entries == []
+    subscription.acknowledge(consumer, ids(orphan))
+    await settle()
+    assert cnx.entries == [1]
