@@ -240,6 +240,7 @@ class Consumer:
     Attributes:
         permits: The number of messages that the client permits; negative after a batch with more
             messages than permits.
+        held_permits: The permits granted while the consumer is blocked, added when it is not.
         number: The consumer's number, unique in the dispatcher.
         pending: For Shared and Key_Shared only: the unacknowledged entries, each with the remaining
             messages and the hash of the key (see ``dispatchers.holding.HASH_BITS``).
@@ -272,7 +273,7 @@ class Consumer:
         self.pending = PlaceMap()
         self.unacked = 0
         self.blocked = False
-        self._held_permits = 0
+        self.held_permits = 0
         self.epoch = options.epoch
         self.messages_out = 0
         self.bytes_out = 0
@@ -311,7 +312,7 @@ class Consumer:
     def flowed(self, permits: int) -> None:
         """Add permits that the client has granted; a blocked consumer gets them when unblocked."""
         if self.blocked:
-            self._held_permits += permits
+            self.held_permits += permits
         else:
             self.permits += permits
         self.last_flow_at = self._wall_ms()
@@ -321,8 +322,8 @@ class Consumer:
     def unblock(self) -> None:
         """Let the consumer receive messages again, with the permits granted meanwhile."""
         self.blocked = False
-        self.permits += self._held_permits
-        self._held_permits = 0
+        self.permits += self.held_permits
+        self.held_permits = 0
 
     def update_rates(self, seconds: float) -> None:
         """Compute the consumer's message rates for the statistics period that ends now."""

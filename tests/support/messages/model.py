@@ -32,6 +32,7 @@ class Member:
         permits: Available permits, in messages.
         had: Received entries, in order.
         last: Of a single active consumer: the last entry since its new beginning.
+        requested_again: True once the consumer sent a REDELIVER.
     """
 
     consumer: Consumer
@@ -39,6 +40,7 @@ class Member:
     permits: int = 0
     had: list[Position] = field(default_factory=list)
     last: Position | None = None
+    requested_again: bool = False
 
 
 class Model:
