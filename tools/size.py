@@ -24,10 +24,10 @@ MOST_CODE_LINES = {
     "client": 11_610,
     "broker": 27_090,
     "proxy": 2_450,
-    "loadgen": 14_400,
+    "loadgen": 14_410,
 }
-MOST_TEST_LINES = 148_700
-MOST_WORDS_OF_DOCS = 40_200
+MOST_TEST_LINES = 148_760
+MOST_WORDS_OF_DOCS = 40_220
 _NO_STATEMENT = {
     tokenize.COMMENT,
     tokenize.NL,

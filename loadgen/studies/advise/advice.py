@@ -197,7 +197,7 @@ def advise(
     except OutOfTimeError:
         if not tries.done:
             raise UsageError(said("no-time-at-all", question=question)) from None
-        found, most = replace(found, obstacles=(said("no-time-for-more"),)), None
+        found, most = replace(found, obstacles=(said("no-time-for-more"),), complete=False), None
     if most is None:
         why = found.obstacles or tuple(_widest_misses(question, tries))
         found = replace(found, obstacles=why)
@@ -213,7 +213,8 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
     found = replace(found, setting=setting)
     try:
         holds = all(tries.bears(each, question.today, most) for each in tried[:2])
-        found = replace(found, shaky=not holds and found.passes_today)
+        lucky = found.passes_today and any(tries.known_miss(e, question.today) for e in tried[:2])
+        found = replace(found, shaky=lucky)
         setting = _first(found, tries, setting, sure=holds)
         found = replace(found, setting=setting)
         setting = tries.climb(setting, most, tried[:3])
@@ -273,9 +274,14 @@ def _first(found: Advice, tries: Tries, setting: Setting, *, sure: bool) -> Sett
 def _as_far_as_tried(
     found: Advice, tries: Tries, tried: Sequence[Question], most: Setting
 ) -> Advice:
-    """Complete an advice after time ran out, with the smallest limits that no storm refuted."""
-    start, knobs = found.setting, memory_knobs(most)
-    assert start is not None
+    """Complete an advice after time ran out, with the smallest passed limits that none refuted.
+
+    They are not below the operator's present limits, if these are to be kept.
+    """
+    floor, knobs = found.setting, memory_knobs(most)
+    assert floor is not None
+    if found.passes_today and _may_be_kept(found.question):
+        floor = found.question.today
 
     def may_hold(setting: Setting) -> bool:
         return room_for_grants(found.question, setting) == setting and all(
@@ -287,11 +293,13 @@ def _as_far_as_tried(
         for question, each in tries.done
         if question is tried[0]
         and not tries.known_miss(question, each)
-        and all(knob.value(each) >= knob.value(start) for knob in knobs)
+        and all(knob.value(each) >= knob.value(floor) for knob in knobs)
     ]
     passed.sort(key=lambda each: sum(knob.value(each) for knob in knobs))
-    setting = next(filter(may_hold, (start, *passed)), most)
-    outcome, promised = tries.done.get((tried[0], setting)), not tries.known_miss(tried[1], setting)
+    setting = next(filter(may_hold, passed), most)
+    outcome = tries.done.get((tried[0], setting))
+    slow = (tried[1], setting)
+    promised = slow in tries.done and not tries.known_miss(*slow)
     return replace(found, setting=setting, outcome=outcome, promised=promised)
 
 

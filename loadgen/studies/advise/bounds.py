@@ -144,9 +144,10 @@ def _setting(question: Question, heap_mb: int, direct_mb: int) -> Setting:
     # read immediately hold direct memory for milliseconds: almost all of the wait is for heap.
     for_direct = 2 / 3 if flow else 1 / 2 if reading else 1 / 10
 
-    def limits(share: float) -> Limits:
+    def limits(share: float, today: Limits) -> Limits:
         """Return the limits of a server whose waits may take ``share`` of the clients' timeout."""
-        return Limits(
+        return replace(
+            today,
             heap_mb=max(1, heap_mb),
             direct_mb=max(1, direct_mb),
             heap_timeout_millis=_millis((1 - for_direct) * share * total),
@@ -158,7 +159,10 @@ def _setting(question: Question, heap_mb: int, direct_mb: int) -> Setting:
 
     # Requests wait at the proxy, which holds them while the broker answers, and the proxy admits
     # fewer requests than the broker takes.
-    return Setting(limits(1 / 3), limits(2 / 3)) if question.proxy else Setting(limits(1.0))
+    broker, proxy = question.today.broker, question.today.proxy
+    if proxy is not None and question.proxy:
+        return Setting(limits(1 / 3, broker), limits(2 / 3, proxy))
+    return Setting(limits(1.0, broker))
 
 
 def _millis(seconds: float) -> int:

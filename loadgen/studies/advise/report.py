@@ -178,7 +178,8 @@ def _markdown(advice: Advice) -> Iterator[str]:
     yield f"**Load**: {load}\n"
     yield "\n\n".join((*verdict(advice), *sure(advice))) + "\n"
     if advice.obstacles:
-        yield from _listed("## Nothing helps", advice.obstacles)
+        heading = "## Nothing helps" if advice.complete else "## Cut"
+        yield from _listed(heading, advice.obstacles)
     for warning in advice.warnings:
         yield f"> **Warning.** {warning}\n"
     for server in advice.setting.servers if advice.setting else ():
@@ -200,12 +201,13 @@ def verdict(advice: Advice) -> list[str]:
         luck = said("shaky", band=question.times.band) if advice.shaky else ""
         found.append(said("today", told=told(advice.today), luck=luck))
     if advice.setting is None:
-        return [*found, said("nothing-found")]
+        return [*found, said("nothing-found")] if advice.complete else found
     outcome = "not tried" if advice.outcome is None else told(advice.outcome)
     kept = advice.setting == question.today
     found.append(said("kept") if kept else said("found", told=outcome))
     if not advice.promised:
-        found.append(said("unsure", band=question.times.band))
+        kind = "unsure" if advice.complete else "unsure-yet"
+        found.append(said(kind, band=question.times.band))
     return found
 
 
