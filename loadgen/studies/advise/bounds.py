@@ -79,7 +79,7 @@ def room_for_grants(question: Question, setting: Setting) -> Setting:
     are refused together (seen: 19 of 552 clients, 48 MB of heap, 3 MB of direct memory).
     """
     mean, times, broker = question.mean, question.times, setting.broker
-    lists = broker.heap_mb * MB_BYTES / max(1, mean.charged_bytes)
+    lists = min(question.clients, broker.heap_mb * MB_BYTES / max(1, mean.charged_bytes))
     each = (times.match_name + times.answer_name) * mean.name_bytes / 100
     if times.band * lists * each * 1000 <= broker.direct_timeout_millis:
         return setting

@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from loadgen.studies.advise.limits import capped, memory_knobs, scaled
+from loadgen.studies.advise.limits import capped, memory_knobs, raised, scaled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -148,7 +148,8 @@ class Tries:
         def all_borne(setting: Setting) -> bool:
             return all(self.bears(each, setting, most) for each in strains)
 
-        found = next(filter(all_borne, self._steps(start, most)), most)
+        steps = list(self._steps(start, most))
+        found = next(filter(all_borne, steps), most if capped(start, most) == start else steps[-1])
         for knob in memory_knobs(found):  # A single limit may have been too small.
             smaller = knob.set(found, min(knob.value(found), knob.value(start)))
             if smaller != found and all_borne(smaller):
@@ -180,11 +181,15 @@ class Tries:
 
     @staticmethod
     def _steps(start: Setting, most: Setting) -> Iterator[Setting]:
-        """Yield ever larger limits, up to those of ``most``."""
-        setting = start
+        """Yield ever larger limits, up to those of ``most``.
+
+        If one of the first limits is larger already, the others get the rest of the memory.
+        """
+        setting, fits = start, capped(start, most) == start
         for _ in range(_STEPS):
             yield setting
             larger = capped(scaled(setting, STEP, setting), most)
+            larger = larger if fits else raised(setting, STEP, most.broker.accounted_mb)
             if larger == setting:
                 return
             setting = larger

@@ -156,6 +156,19 @@ def test_new_limits_keep_the_current_water_marks() -> None:
     assert advice.setting.broker.low_water_mark == 2_048
 
 
+def test_raising_one_limit_does_not_lower_the_other_current_limit() -> None:
+    def storm(asked: Question, setting: Setting) -> Outcome:
+        slow = asked.times != QUESTION.times
+        return needs(5, 150 if slow else 5)(asked, setting)
+
+    goal = Goal(back_within_seconds=65, accounted_mb=512)
+    today = Setting(Limits(heap_mb=300, direct_mb=100))
+    advice = advise(question(goal=goal, today=today), storm)
+    assert advice.setting is not None
+    assert advice.setting.broker.heap_mb >= 300
+    assert 150 <= advice.setting.broker.direct_mb <= 212
+
+
 @pytest.mark.parametrize("slow_only", [False, True])
 def test_a_cut_search_does_not_advise_limits_that_missed_the_goal(slow_only) -> None:
     tried: list[Setting] = []

@@ -72,6 +72,14 @@ def test_direct_memory_fits_all_lists_granted_in_a_row_if_this_takes_longer_than
     assert room_for_grants(asked, Setting(limits)).broker.direct_mb == direct_mb
 
 
+def test_direct_memory_holds_no_more_lists_than_clients_request() -> None:
+    limits = Limits(heap_mb=48, direct_mb=1, direct_timeout_millis=100)
+    few = question(clients(3, "java-poll"), goal=Goal(accounted_mb=512))
+    many = question(clients(100, "java-poll"), goal=Goal(accounted_mb=512))
+    rooms = [room_for_grants(each, Setting(limits)).broker.direct_mb for each in (few, many)]
+    assert rooms == [12, 37]
+
+
 def test_direct_memory_for_empty_namespaces_stays_as_it_is() -> None:
     asked, setting = question(shapes=(NamespaceShape("acme/none", 0, 0),)), Setting(Limits())
     assert room_for_grants(asked, setting) == setting
