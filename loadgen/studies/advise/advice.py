@@ -116,6 +116,12 @@ class Advice:
         """True if the operator's present limits meet the goal under the stated load."""
         return self.today is not None and not self.question.goal.misses(self.today)
 
+    def raised_to(self, setting: Setting) -> Advice:
+        """Return the advice with raised limits, of which no storm in virtual time is known."""
+        if setting == self.setting:
+            return self
+        return replace(self, setting=setting, outcome=None, bears=(), breaks=())
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings if the operator's broker pauses reading by PIP-434."""
@@ -387,4 +393,5 @@ def confirm(
         why = said("no-time-for-a-storm", longest=longest, left=max(0.0, seconds))
         return replace(advice, not_confirmed=limited or why)
     setting, where = storms[-1].setting, at.service_url
-    return replace(advice, confirmations=tuple(storms), setting=setting, stormed=where)
+    found = advice.raised_to(setting)
+    return replace(found, confirmations=tuple(storms), stormed=where)

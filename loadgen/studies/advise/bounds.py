@@ -61,7 +61,7 @@ def start(question: Question) -> Setting:
     With them there is no growth stall, and direct memory holds the answers of slow readers.
     """
     safe, budget = safe_limits(question), question.goal.accounted_mb
-    heap_mb = min(safe.heap_mb, budget - 1)
+    heap_mb = max(1, min(safe.heap_mb, budget - least_limits(question.largest).direct_mb))
     direct_mb = min(max(safe.direct_mb, _pinned_mb(question)), budget - heap_mb)
     found = _setting(question, heap_mb, direct_mb)
     if question.proxy:  # The broker's reader is the proxy, which is fast.

@@ -130,3 +130,10 @@ def test_the_heap_timeout_of_immediate_readers_is_almost_the_clients_timeout() -
 @pytest.mark.parametrize(("burst", "places"), [(40, 10_000), (10_001, 11_000), (123_456, 124_000)])
 def test_the_queue_holds_the_whole_burst_of_requests(burst: int, places: int) -> None:
     assert needed_queue(burst) == places
+
+
+def test_a_search_begins_with_direct_memory_for_the_largest_answer_however_many_clients() -> None:
+    crowd = question(clients(20_000, "java-poll"), goal=Goal(accounted_mb=128))
+    begun, least = start(crowd).broker, least_limits(crowd.largest)
+    assert begun.direct_mb >= least.direct_mb
+    assert begun.accounted_mb <= 128
