@@ -266,15 +266,16 @@ def _first(found: Advice, tries: Tries, setting: Setting, *, sure: bool) -> Sett
     question, searched = found.question, setting
     if found.passes_today and _may_be_kept(question):
         setting = larger_of(setting, question.today, question.goal.accounted_mb)
-        # The switch of PIP-434 is on if the profile can bear it.
-        pause = question.profile == "floodgate"
-        setting = replace(setting, broker=replace(setting.broker, pause=pause))
+        setting = _switched(question, setting)
         setting = setting if sure else with_waits(setting, searched)
     # Clients refused after a short wait retry, which may cost more than a long wait.
     patient = with_waits(setting, question.today)
-    if found.passes_today and tries.misses(question, setting):
-        return setting if tries.misses(question, patient) else patient
-    return setting
+    if not found.passes_today or not tries.misses(question, setting):
+        return setting
+    if not tries.misses(question, patient):
+        return patient
+    # Raising one limit has lowered the other too far.
+    return _switched(question, question.today) if _may_be_kept(question) else setting
 
 
 def _as_far_as_tried(
@@ -284,10 +285,10 @@ def _as_far_as_tried(
 
     They are not below the operator's present limits, if these are to be kept.
     """
-    floor, knobs = found.setting, memory_knobs(most)
+    today, floor, knobs = found.question.today, found.setting, memory_knobs(most)
     assert floor is not None
-    if found.passes_today and _may_be_kept(found.question):
-        floor = found.question.today
+    kept = found.passes_today and _may_be_kept(found.question)
+    floor = today if kept else floor
 
     def may_hold(setting: Setting) -> bool:
         return room_for_grants(found.question, setting) == setting and all(
@@ -298,15 +299,22 @@ def _as_far_as_tried(
         each
         for question, each in tries.done
         if question is tried[0]
+        and (kept or each != today)
         and not tries.known_miss(question, each)
         and all(knob.value(each) >= knob.value(floor) for knob in knobs)
     ]
     passed.sort(key=lambda each: sum(knob.value(each) for knob in knobs))
-    setting = next(filter(may_hold, passed), most)
+    setting = _switched(found.question, next(filter(may_hold, passed), most))
     outcome = tries.done.get((tried[0], setting))
     slow = (tried[1], setting)
     promised = slow in tries.done and not tries.known_miss(*slow)
     return replace(found, setting=setting, outcome=outcome, promised=promised)
+
+
+def _switched(question: Question, setting: Setting) -> Setting:
+    """Return limits with the switch of PIP-434 on if the profile can bear it, else off."""
+    pause = question.profile == "floodgate"
+    return replace(setting, broker=replace(setting.broker, pause=pause))
 
 
 def _may_be_kept(question: Question) -> bool:

@@ -126,6 +126,21 @@ def test_a_cut_search_keeps_current_limits_that_met_the_goal() -> None:
     assert (advice.setting, advice.promised, advice.met) == (kept.today, False, False)
 
 
+def test_a_cut_search_of_a_pulsar_advises_the_switch_off() -> None:
+    tried: list[Setting] = []
+
+    def storm(asked: Question, setting: Setting) -> Outcome:
+        tried.append(setting)
+        if len(tried) > 2:
+            raise OutOfTimeError
+        return needs(5, 19)(asked, setting)
+
+    on = Setting(Limits(heap_mb=100, direct_mb=100, pause=True))
+    advice = advise(question(goal=GOAL, today=on), storm)
+    assert advice.setting is not None
+    assert (advice.setting.broker.heap_mb, advice.setting.broker.pause) == (100, False)
+
+
 def test_a_search_cut_before_all_memory_was_tried_finds_nothing_impossible() -> None:
     tried: list[Setting] = []
 
@@ -154,6 +169,15 @@ def test_new_limits_keep_the_current_water_marks() -> None:
     assert advice.setting is not None
     assert advice.setting.broker.high_water_mark == 4_096
     assert advice.setting.broker.low_water_mark == 2_048
+
+
+def test_current_limits_are_kept_if_raising_one_lowers_the_other_too_far() -> None:
+    goal, today = Goal(65, accounted_mb=128), Setting(Limits(heap_mb=5, direct_mb=120))
+    crowd = question(clients(1_000, "java-poll"), goal=goal, today=today)
+    advice = advise(crowd, needs(5, 110))
+    assert advice.setting is not None
+    assert advice.setting.broker.direct_mb >= 110
+    assert advice.met
 
 
 def test_raising_one_limit_does_not_lower_the_other_current_limit() -> None:
