@@ -2,10 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from inspect import iscoroutinefunction
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from broker.messages.monitors import TopicMonitors
+from broker.messages.resting import due_work
 from broker.messages.subscriptions.consumer import ConsumerOptions
 from broker.messages.topic import PersistentTopic
 from broker.policies.effective import DEFAULTS, InactiveTopics, Rate
@@ -154,3 +157,11 @@ async def test_waking_all_topics_ends_every_rest() -> None:
     topic, _ = await resting(watched)
     watched.topics.resting.wake_all()
     assert watched.topics.resting.awake() == (topic,)
+
+
+async def test_due_work_names_the_monitors_of_topics() -> None:
+    policies = replace(DEFAULTS, ttl_seconds=10, subscription_expiration_minutes=1)
+    topic = await Watched(policies).topic()
+    named = [vars(TopicMonitors).get(name) for name in due_work(topic, 60)]
+    assert len(named) >= 5
+    assert all(map(iscoroutinefunction, named))

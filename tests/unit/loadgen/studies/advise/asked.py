@@ -9,6 +9,7 @@ from loadgen.plan.group import Group
 from loadgen.studies.advise.goal import Goal, Outcome
 from loadgen.studies.advise.limits import Limits, Setting
 from loadgen.studies.advise.question import NamespaceShape, Question
+from loadgen.studies.advise.search import OutOfTimeError
 
 BIG = NamespaceShape("acme/big", 40_000, 40_000 * 95)
 
@@ -39,3 +40,22 @@ def needs(heap_mb: int, direct_mb: int) -> Callable[[Question, Setting], Outcome
         return Outcome(100, 100, 1.0, 100, 0) if met else Outcome(100, 0, None, 100, 100)
 
     return storm
+
+
+class CutAfter:
+    """A storm of which the time is over after a number of calls.
+
+    Attributes:
+        tried: The limits of each call, also of the one that is cut.
+    """
+
+    def __init__(self, storms: int, storm: Callable[[Question, Setting], Outcome]) -> None:
+        self._storms = storms
+        self._storm = storm
+        self.tried: list[Setting] = []
+
+    def __call__(self, asked: Question, setting: Setting) -> Outcome:
+        self.tried.append(setting)
+        if len(self.tried) > self._storms:
+            raise OutOfTimeError
+        return self._storm(asked, setting)

@@ -16,7 +16,7 @@ from loadgen.studies.advise.report import rows, sure, verdict
 from loadgen.studies.advise.search import OutOfTimeError
 from proxy.errors import TOO_MANY_LOOKUPS as PROXY_LOOKUPS
 from tests.support.runs.recorded_run import event, record_run, request
-from tests.unit.loadgen.studies.advise.asked import clients, needs, question
+from tests.unit.loadgen.studies.advise.asked import CutAfter, clients, needs, question
 
 GOAL = Goal(back_within_seconds=65)
 TIGHT = Setting(Limits(heap_mb=5, direct_mb=5))
@@ -84,57 +84,33 @@ def test_current_timeouts_are_kept_if_shorter_timeouts_miss_the_goal() -> None:
 
 
 def test_limits_that_were_not_tried_in_time_do_not_count_as_meeting_the_goal() -> None:
-    tries = iter([1, 2])
-
-    def storm(asked: Question, setting: Setting) -> Outcome:
-        if next(tries, None) is None:
-            raise OutOfTimeError
-        return needs(5, 5)(asked, setting)
-
-    advice = advise(QUESTION, storm)
+    advice = advise(QUESTION, CutAfter(2, needs(5, 5)))
     assert advice.setting is not None
     assert not advice.met
 
 
 def test_a_cut_search_only_advises_direct_memory_for_all_lists_in_the_heap() -> None:
-    tried: list[Setting] = []
-
-    def storm(asked: Question, setting: Setting) -> Outcome:
-        tried.append(setting)
-        if len(tried) > 11:
-            raise OutOfTimeError
-        return needs(60, 4)(asked, setting)
-
+    storm = CutAfter(11, needs(60, 4))
     advice = advise(question(clients(40, timeout=30), goal=GOAL, today=TIGHT), storm)
     assert not advice.complete
     assert advice.setting is not None
-    assert min(each.broker.direct_mb for each in tried[2:]) < 40 < advice.setting.broker.direct_mb
+    assert (
+        min(each.broker.direct_mb for each in storm.tried[2:])
+        < 40
+        < advice.setting.broker.direct_mb
+    )
     assert advice.met
 
 
 def test_a_cut_search_keeps_current_limits_that_met_the_goal() -> None:
-    tried: list[Setting] = []
-
-    def storm(asked: Question, setting: Setting) -> Outcome:
-        tried.append(setting)
-        if len(tried) > 2:
-            raise OutOfTimeError
-        return needs(5, 19)(asked, setting)
-
+    storm = CutAfter(2, needs(5, 19))
     kept = question(goal=GOAL)
     advice = advise(kept, storm)
     assert (advice.setting, advice.promised, advice.met) == (kept.today, False, False)
 
 
 def test_a_cut_search_of_a_pulsar_advises_the_switch_off() -> None:
-    tried: list[Setting] = []
-
-    def storm(asked: Question, setting: Setting) -> Outcome:
-        tried.append(setting)
-        if len(tried) > 2:
-            raise OutOfTimeError
-        return needs(5, 19)(asked, setting)
-
+    storm = CutAfter(2, needs(5, 19))
     on = Setting(Limits(heap_mb=100, direct_mb=100, pause=True))
     advice = advise(question(goal=GOAL, today=on), storm)
     assert advice.setting is not None
@@ -142,14 +118,7 @@ def test_a_cut_search_of_a_pulsar_advises_the_switch_off() -> None:
 
 
 def test_a_search_cut_before_all_memory_was_tried_finds_nothing_impossible() -> None:
-    tried: list[Setting] = []
-
-    def storm(asked: Question, setting: Setting) -> Outcome:
-        tried.append(setting)
-        if len(tried) > 1:
-            raise OutOfTimeError
-        return needs(5, 5)(asked, setting)
-
+    storm = CutAfter(1, needs(5, 5))
     advice = advise(QUESTION, storm)
     assert (advice.setting, advice.complete) == (None, False)
     assert not any("No setting" in each for each in verdict(advice))
@@ -212,18 +181,11 @@ def test_a_cut_search_does_not_advise_limits_that_missed_the_goal(slow_only) -> 
 
 
 def test_a_cut_search_advises_the_smallest_limits_that_passed_its_storms() -> None:
-    tried: list[Setting] = []
-
-    def storm(asked: Question, setting: Setting) -> Outcome:
-        tried.append(setting)
-        if len(tried) > 11:
-            raise OutOfTimeError
-        return needs(30, 30)(asked, setting)
-
+    storm = CutAfter(11, needs(30, 30))
     advice = advise(QUESTION, storm)
     assert not advice.complete
     assert advice.setting is not None
-    assert advice.setting in tried[:-1]
+    assert advice.setting in storm.tried[:-1]
     assert 30 <= advice.setting.broker.heap_mb < GOAL.accounted_mb // 8
 
 
@@ -322,14 +284,7 @@ def test_a_storm_without_time_is_cut() -> None:
 
 
 def test_a_cut_search_reports_the_cut_beside_its_advice() -> None:
-    tried: list[Setting] = []
-
-    def engine(asked: Question, setting: Setting) -> Outcome:
-        tried.append(setting)
-        if len(tried) > 6:
-            raise OutOfTimeError
-        return needs(5, 19)(asked, setting)
-
+    engine = CutAfter(6, needs(5, 19))
     advice = advise(QUESTION, engine)
     assert advice.met
     assert "before all was tried: --minutes gives it more" in " ".join(sure(advice))
