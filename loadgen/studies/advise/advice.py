@@ -256,6 +256,8 @@ def _all_memory(found: Advice) -> Iterator[Setting]:
     yield from splits(found.question)
     if found.passes_today:
         yield from (with_waits(each, found.question.today) for each in splits(found.question))
+        if _may_be_kept(found.question):
+            yield _switched(found.question, found.question.today)
 
 
 def _first(found: Advice, tries: Tries, setting: Setting, *, sure: bool) -> Setting:

@@ -140,6 +140,12 @@ def test_new_limits_keep_the_current_water_marks() -> None:
     assert advice.setting.broker.low_water_mark == 2_048
 
 
+def test_current_limits_that_pass_are_kept_where_no_other_division_of_the_memory_does() -> None:
+    goal, today = Goal(65, accounted_mb=512), Setting(Limits(heap_mb=300, direct_mb=200))
+    advice = advise(question(goal=goal, today=today), needs(290, 190))
+    assert (advice.setting, advice.met) == (today, True)
+
+
 def test_current_limits_are_kept_if_raising_one_lowers_the_other_too_far() -> None:
     goal, today = Goal(65, accounted_mb=128), Setting(Limits(heap_mb=5, direct_mb=120))
     crowd = question(clients(1_000, "java-poll"), goal=goal, today=today)
