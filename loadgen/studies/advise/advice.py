@@ -224,7 +224,7 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
         setting = _first(found, tries, setting, sure=holds)
         found = replace(found, setting=setting)
         setting = tries.climb(setting, most, tried[:3])
-        met = [each for each in tried[:2] if not tries.misses(each, most)]
+        met = [e for e in tried[:2] if not tries.misses(e, most) and not tries.misses(e, setting)]
         edge = tries.edge(met, setting, least_setting(question), most)
         # Slow servers justify more memory, but not any amount.
         roomy = scaled(edge, MOST_ROOM, setting)

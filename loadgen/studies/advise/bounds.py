@@ -18,6 +18,8 @@ from loadgen.studies.advise.search import GROWTH, MORE_CLIENTS, larger, more_cli
 from loadgen.units import MB_BYTES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from loadgen.studies.advise.question import NamespaceShape, Question
 
 SERVED_PER_SECOND = 50.0
@@ -27,9 +29,14 @@ _MARGIN_SECONDS = 1.0
 _QUEUE_AS_SHIPPED = 10_000
 
 
-def least_limits(shape: NamespaceShape) -> Least:
-    """Return the smallest limits, in MB, with which a given namespace can be listed at all."""
-    return Least(_megabytes(shape.charged_bytes), _megabytes(shape.answer_bytes))
+def least_limits(shapes: Iterable[NamespaceShape]) -> Least:
+    """Return the smallest limits, in MB, with which each given namespace can be listed at all.
+
+    The largest answer may be another namespace's than the largest list: long names have less
+    overhead in the heap.
+    """
+    heap, direct = zip(*((each.charged_bytes, each.answer_bytes) for each in shapes), strict=True)
+    return Least(_megabytes(max(heap)), _megabytes(max(direct)))
 
 
 class Least(NamedTuple):
@@ -52,7 +59,8 @@ def safe_limits(question: Question) -> Least:
     under_way = min(harder.clients, question.lookups)
     first = min(FIRST_ESTIMATE_BYTES, harder.largest.charged_bytes)
     heap_bytes = under_way * first + harder.largest.charged_bytes
-    return Least(_megabytes(heap_bytes), _megabytes(2 * harder.largest.answer_bytes))
+    largest_answer = max(each.answer_bytes for each in harder.listed)
+    return Least(_megabytes(heap_bytes), _megabytes(2 * largest_answer))
 
 
 def start(question: Question) -> Setting:
@@ -61,7 +69,7 @@ def start(question: Question) -> Setting:
     With them there is no growth stall, and direct memory holds the answers of slow readers.
     """
     safe, budget = safe_limits(question), question.goal.accounted_mb
-    heap_mb = max(1, min(safe.heap_mb, budget - least_limits(question.largest).direct_mb))
+    heap_mb = max(1, min(safe.heap_mb, budget - least_limits(question.listed).direct_mb))
     direct_mb = min(max(safe.direct_mb, _pinned_mb(question)), budget - heap_mb)
     found = _setting(question, heap_mb, direct_mb)
     if question.proxy:  # The broker's reader is the proxy, which is fast.
@@ -93,7 +101,7 @@ def splits(question: Question) -> list[Setting]:
 
     They divide the memory differently between heap and direct memory.
     """
-    budget, least = question.goal.accounted_mb, least_limits(question.largest)
+    budget, least = question.goal.accounted_mb, least_limits(question.listed)
     shares = (budget // 4, budget // 2, budget // 8, 3 * budget // 4)
     most = budget - least.direct_mb
     heaps = dict.fromkeys(min(max(heap_mb, least.heap_mb), most) for heap_mb in shares)
@@ -102,7 +110,7 @@ def splits(question: Question) -> list[Setting]:
 
 def least_setting(question: Question) -> Setting:
     """Return each server's smallest limits with which the largest namespace can be listed."""
-    return _setting(question, *least_limits(question.largest))
+    return _setting(question, *least_limits(question.listed))
 
 
 def needed_queue(clients: int) -> int:

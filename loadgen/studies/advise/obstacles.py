@@ -40,7 +40,7 @@ def _too_large_for_frames(question: Question) -> Iterator[str]:
         return
     more = f" and {len(large) - 1} more" if len(large) > 1 else ""
     largest = max(large, key=lambda each: each.answer_bytes)
-    least = least_limits(largest)
+    least = least_limits([largest])
     fate = said("fate-behind-a-proxy" if question.proxy else "fate-behind-a-broker")
     yield said(
         "above-frames", named=largest.name + more, largest=largest, question=question, fate=fate
@@ -51,9 +51,11 @@ def _too_large_for_frames(question: Question) -> Iterator[str]:
 
 
 def _too_large_for_goal(question: Question) -> Iterator[str]:
-    least, goal = least_limits(question.largest), question.goal
+    goal = question.goal
+    largest = max(question.listed, key=lambda each: sum(least_limits([each])))
+    least = least_limits([largest])
     if sum(least) > goal.accounted_mb:
-        yield said("above-goal", goal=goal, least=least, largest=question.largest)
+        yield said("above-goal", goal=goal, least=least, largest=largest)
 
 
 def latest_polite_seconds(groups: Sequence[Group]) -> float:
@@ -108,7 +110,7 @@ def _too_many_slow(question: Question) -> Iterator[str]:
         for each in question.groups
         if question.held_seconds(each.read, answer) >= goal.back_within_seconds
     )
-    direct = (goal.accounted_mb - least_limits(question.largest).heap_mb) * MB_BYTES
+    direct = (goal.accounted_mb - least_limits(question.listed).heap_mb) * MB_BYTES
     pinned, others = slow * answer, question.clients - slow
     if question.profile == "pulsar" and slow and others and pinned + answer > direct:
         yield said(

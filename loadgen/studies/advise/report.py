@@ -84,7 +84,7 @@ def _why(advice: Advice, knob: Knob, *, same: bool) -> str:
         kind = "queue" if knob.name.endswith("queue") else "timeout"
         return said(f"why-{kind}", question=question)
     assert advice.setting is not None
-    safe = knob.value(advice.setting) <= getattr(safe_limits(question), knob.name)
+    safe = knob.value(advice.setting) == getattr(safe_limits(question), knob.name)
     kind = knob.name.removesuffix("_mb")
     if not safe and advice.setting.of(knob.server).accounted_mb >= question.goal.accounted_mb:
         return said("why-accounted")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from loadgen.studies.advise.limits import capped, memory_knobs, raised, scaled
@@ -143,18 +144,27 @@ class Tries:
         return bool(self.goal.misses(largest)) and outcome.as_good_as(largest)
 
     def climb(self, start: Setting, most: Setting, strains: Sequence[Question]) -> Setting:
-        """Raise limits, step by step, until they meet the goal under all given loads."""
+        """Raise limits, step by step, until they meet the goal under all given loads.
+
+        If none do, return the largest limits that meet the goal under the most of these loads, in
+        order; ``start`` or ``most`` where raising one limit took memory from the other.
+        """
 
         def all_borne(setting: Setting) -> bool:
             return all(self.bears(each, setting, most) for each in strains)
 
         steps = list(self._steps(start, most))
-        found = next(filter(all_borne, steps), most if capped(start, most) == start else steps[-1])
+        found = next(filter(all_borne, steps), None)
+        found = found or max((steps[-1], start, most), key=lambda each: self._met(strains, each))
         for knob in memory_knobs(found):  # A single limit may have been too small.
             smaller = knob.set(found, min(knob.value(found), knob.value(start)))
             if smaller != found and all_borne(smaller):
                 found = smaller
         return found
+
+    def _met(self, strains: Sequence[Question], setting: Setting) -> int:
+        """Return how many loads limits meet the goal under, before the first that they miss."""
+        return sum(1 for _ in takewhile(lambda each: not self.misses(each, setting), strains))
 
     def edge(
         self, strains: Sequence[Question], passing: Setting, least: Setting, most: Setting

@@ -37,9 +37,20 @@ def test_the_computed_size_of_a_listing_equals_the_charge_of_the_servers(length:
 
 
 def test_no_limit_is_below_the_largest_answer() -> None:
-    least = least_limits(question(shapes=(SMALL, BIG)).largest)
+    least = least_limits((SMALL, BIG))
     assert (least.heap_mb, least.direct_mb) == (5, 4)
     assert least.heap_mb * MB_BYTES >= BIG.charged_bytes > (least.heap_mb - 1) * MB_BYTES
+
+
+def test_direct_memory_holds_the_largest_answer_though_another_list_has_more_heap() -> None:
+    many, long = (
+        NamespaceShape("acme/many", 100_000, 5_000_000),
+        NamespaceShape("acme/long", 30_000, 7_000_000),
+    )
+    asked = question(shapes=(many, long))
+    assert asked.largest == many
+    assert least_limits(asked.listed).direct_mb * MB_BYTES >= long.answer_bytes
+    assert safe_limits(asked).direct_mb * MB_BYTES >= 2 * long.answer_bytes
 
 
 def test_the_first_direct_memory_limit_serves_readers_in_whole_rounds() -> None:
@@ -134,6 +145,6 @@ def test_the_queue_holds_the_whole_burst_of_requests(burst: int, places: int) ->
 
 def test_a_search_begins_with_direct_memory_for_the_largest_answer_however_many_clients() -> None:
     crowd = question(clients(20_000, "java-poll"), goal=Goal(accounted_mb=128))
-    begun, least = start(crowd).broker, least_limits(crowd.largest)
+    begun, least = start(crowd).broker, least_limits(crowd.listed)
     assert begun.direct_mb >= least.direct_mb
     assert begun.accounted_mb <= 128
