@@ -199,6 +199,10 @@ class Topic(ProducedTopic):
         self.subscriptions.update_rates(seconds)
 
     def _count(self, producer: Producer, size: int, messages: int) -> None:
+        """Count a message that arrived, also if it turns out to be a duplicate.
+
+        Source: upstream AbstractTopic.incrementPublishCount.
+        """
         for counted in (self.statistics, producer.statistics):
             counted.messages += messages
             counted.size_bytes += size
@@ -328,6 +332,7 @@ class PersistentTopic(Topic):
         whole: bool = True,
     ) -> None:
         """Store a message; the producer gets a receipt once the message is stored."""
+        self._count(producer, len(data), digest.message_count)
         deduplicated = whole and self.deduplication.enabled
         if deduplicated and not self._is_new(producer, sequence_id, highest_sequence_id):
             return
@@ -356,7 +361,6 @@ class PersistentTopic(Topic):
             self._pending.append(pending)
             self._settle()
         self.publish_times.last = published
-        self._count(producer, size, digest.message_count)
 
     def _append(self, data: bytes, digest: MessageDigest) -> Position | None:
         """Store an entry, and return its position; on failure, notify producers and return None."""
