@@ -24,9 +24,9 @@ MOST_CODE_LINES = {
     "client": 11_610,
     "broker": 27_090,
     "proxy": 2_450,
-    "loadgen": 14_430,
+    "loadgen": 14_460,
 }
-MOST_TEST_LINES = 148_800
+MOST_TEST_LINES = 148_890
 MOST_WORDS_OF_DOCS = 40_220
 _NO_STATEMENT = {
     tokenize.COMMENT,

@@ -186,10 +186,12 @@ def _unmet(advice: Advice) -> str:
     """Return the reason why the advised limits may miss the goal."""
     if not advice.complete:
         return "the time was over before limits were sure to meet the goal: use more --minutes"
+    if advice.setting is None and advice.passes_today:
+        return "no limits within --accounted meet the goal, as today's do; the report says why"
     if advice.setting is None:
         return "no setting meets the goal; the report says why, and what would help"
     if not advice.promised:
-        return "no limits are sure to meet the goal; the report says why, and what would help"
+        return "the advised limits are not sure to meet the goal; the report says what would help"
     if advice.confirmations and not advice.confirmations[-1].met:
         return "a real storm with the advised limits missed the goal; the report has its figures"
     return "the advised limits miss the goal; the report has the figures"

@@ -33,7 +33,7 @@ from loadgen.studies.advise.limits import (
     scaled,
     with_waits,
 )
-from loadgen.studies.advise.obstacles import obstacles, switch_warnings
+from loadgen.studies.advise.obstacles import obstacles, switch_warnings, too_many_slow
 from loadgen.studies.advise.question import LOOKUP_KEYS, LOOKUP_REFUSALS, document_text
 from loadgen.studies.advise.search import STEP, OutOfTimeError, Tries, directions, strains
 from loadgen.studies.advise.sentences import said
@@ -218,27 +218,25 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
     setting, tried = with_waits(start(question), most), strains(question)
     found = replace(found, setting=setting)
     try:
+        most = next((each for each in _all_memory(found) if tries.meets(tried[:2], each)), most)
+        setting = with_waits(start(question), most)
+        found = replace(found, setting=setting)
         holds = all(tries.bears(each, question.today, most) for each in tried[:2])
-        lucky = found.passes_today and any(tries.known_miss(e, question.today) for e in tried[:2])
+        lucky = found.passes_today and not tries.meets(tried[:2], question.today)
         found = replace(found, shaky=lucky)
-        setting = _first(found, tries, setting, sure=holds)
+        setting = _first(found, tries, setting, tried[:2], sure=holds)
         found = replace(found, setting=setting)
         setting = tries.climb(setting, most, tried[:3])
-        met = [e for e in tried[:2] if not tries.misses(e, most) and not tries.misses(e, setting)]
+        met = [each for each in tried[:2] if all(tries.meets([each], e) for e in (most, setting))]
         edge = tries.edge(met, setting, least_setting(question), most)
         # Slow servers justify more memory, but not any amount.
-        roomy = scaled(edge, MOST_ROOM, setting)
-        setting = tries.climb(setting, capped(roomy, most), tried)
+        roomy = capped(scaled(edge, MOST_ROOM, setting), most)
+        setting = tries.climb(setting, larger_of(roomy, setting, question.goal.accounted_mb), tried)
         setting = room_for_grants(question, setting)
         outcome = tries.outcome(question, setting)
         promised = not tries.misses(tried[1], setting)
         found = replace(found, setting=setting, outcome=outcome, edge=edge, promised=promised)
-        for harder in (*([each] for each in tried[1:]), *directions(question)):
-            broken = next((each for each in harder if tries.misses(each, setting)), None)
-            if broken is None:
-                borne.append(harder[-1].strain)
-            else:
-                breaks.setdefault(broken.strain, tries.outcome(broken, setting))
+        _try_harder(tries, setting, tried, borne, breaks)
     except OutOfTimeError:
         found = replace(found, complete=False)
         if found.outcome is None:
@@ -246,6 +244,22 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
     # With several seeds a strain may hold once and break once: it breaks.
     bears = tuple(each for each in dict.fromkeys(borne) if each not in breaks)
     return replace(found, breaks=tuple(breaks.items()), bears=bears)
+
+
+def _try_harder(
+    tries: Tries,
+    setting: Setting,
+    tried: Sequence[Question],
+    borne: list[str],
+    breaks: dict[str, Outcome],
+) -> None:
+    """Try limits under ever harder loads; add each kind that they meet or miss to the results."""
+    for harder in (*([each] for each in tried[1:]), *directions(tried[0])):
+        broken = next((each for each in harder if tries.misses(each, setting)), None)
+        if broken is None:
+            borne.append(harder[-1].strain)
+        else:
+            breaks.setdefault(broken.strain, tries.outcome(broken, setting))
 
 
 def _all_memory(found: Advice) -> Iterator[Setting]:
@@ -260,22 +274,26 @@ def _all_memory(found: Advice) -> Iterator[Setting]:
             yield _switched(found.question, found.question.today)
 
 
-def _first(found: Advice, tries: Tries, setting: Setting, *, sure: bool) -> Setting:
+def _first(
+    found: Advice, tries: Tries, setting: Setting, loads: Sequence[Question], *, sure: bool
+) -> Setting:
     """Return the limits with which a search begins.
 
-    If the operator's present limits are to be ``kept``, the result is not below them.
+    If the operator's present limits are to be kept, the result is not below them, and meets the
+    goal under each of the loads under which they do.
     """
     question, searched = found.question, setting
     if found.passes_today and _may_be_kept(question):
         setting = larger_of(setting, question.today, question.goal.accounted_mb)
         setting = _switched(question, setting)
         setting = setting if sure else with_waits(setting, searched)
-    # Clients refused after a short wait retry, which may cost more than a long wait.
-    patient = with_waits(setting, question.today)
-    if not found.passes_today or not tries.misses(question, setting):
+    if not found.passes_today:
         return setting
-    if not tries.misses(question, patient):
-        return patient
+    borne = [each for each in loads if tries.meets([each], question.today)]
+    # Clients refused after a short wait retry, which may cost more than a long wait.
+    for each in (setting, with_waits(setting, question.today)):
+        if tries.meets(borne, each):
+            return each
     # Raising one limit has lowered the other too far.
     return _switched(question, question.today) if _may_be_kept(question) else setting
 
@@ -334,6 +352,7 @@ def _widest_misses(question: Question, tries: Tries) -> Iterator[str]:
     missed = ", ".join(tries.goal.misses(outcome))
     missed += f" ({'; '.join(reasons)})" if reasons else ""
     yield said("widest-misses", goal=tries.goal, limits=limits, missed=missed)
+    yield from too_many_slow(question)
     for server, words in LOOKUP_REFUSALS.items():
         refused = sum(n for reason, n in outcome.reasons.items() if words in reason)
         if refused:

@@ -110,6 +110,11 @@ class Setting:
         """The roles of the servers, in the order in which a request passes the servers."""
         return ("broker",) if self.proxy is None else ("proxy", "broker")
 
+    def with_server(self, server: Role, other: Setting) -> Setting:
+        """Return a setting with the limits of one server taken from another setting."""
+        limits: Any = {server: other.of(server)}
+        return replace(self, **limits)
+
     def keys(self) -> dict[str, dict[str, str]]:
         """Return each server's limits as configuration keys, each with its value."""
         return {server: self.of(server).keys() for server in self.servers}

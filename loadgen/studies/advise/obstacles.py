@@ -30,7 +30,6 @@ def obstacles(question: Question) -> tuple[str, ...]:
         *_too_large_for_goal(question),
         *_too_polite(question),
         *_too_slow(question),
-        *_too_many_slow(question),
     )
 
 
@@ -54,7 +53,10 @@ def _too_large_for_goal(question: Question) -> Iterator[str]:
     goal = question.goal
     largest = max(question.listed, key=lambda each: sum(least_limits([each])))
     least = least_limits([largest])
-    if sum(least) > goal.accounted_mb:
+    above = [each for each in question.listed if sum(least_limits([each])) > goal.accounted_mb]
+    # Clients list the namespaces in turn.
+    clients = sum(each.count * len(above) // len(question.listed) for each in question.groups)
+    if clients > question.clients * goal.refused_share:
         yield said("above-goal", goal=goal, least=least, largest=largest)
 
 
@@ -102,8 +104,8 @@ def _too_slow(question: Question) -> Iterator[str]:
                 break
 
 
-def _too_many_slow(question: Question) -> Iterator[str]:
-    """Yield a sentence if slow readers can occupy all memory during all of the goal's time."""
+def too_many_slow(question: Question) -> Iterator[str]:
+    """Yield the reason of missed goals if slow readers can occupy all memory all of the time."""
     goal, answer = question.goal, question.mean.answer_bytes
     slow = sum(
         each.count

@@ -89,7 +89,7 @@ def _why(advice: Advice, knob: Knob, *, same: bool) -> str:
     if not safe and advice.setting.of(knob.server).accounted_mb >= question.goal.accounted_mb:
         return said("why-accounted")
     room = room_for_grants(question, knob.set(advice.setting, 1))
-    fits_heap = kind == "direct" and knob.value(room) == knob.value(advice.setting)
+    fits_heap = kind == "direct" and 1 < knob.value(room) == knob.value(advice.setting)
     reason = "why-grants-direct" if fits_heap else f"why-strains-{kind}"
     return said(f"why-safe-{kind}" if safe else reason)
 
@@ -178,7 +178,7 @@ def _markdown(advice: Advice) -> Iterator[str]:
     yield f"**Load**: {load}\n"
     yield "\n\n".join((*verdict(advice), *sure(advice))) + "\n"
     if advice.obstacles:
-        heading = "## Nothing helps" if advice.complete else "## Cut"
+        heading = "## Why" if advice.complete else "## Cut"
         yield from _listed(heading, advice.obstacles)
     for warning in advice.warnings:
         yield f"> **Warning.** {warning}\n"
@@ -201,7 +201,8 @@ def verdict(advice: Advice) -> list[str]:
         luck = said("shaky", band=question.times.band) if advice.shaky else ""
         found.append(said("today", told=told(advice.today), luck=luck))
     if advice.setting is None:
-        return [*found, said("nothing-found")] if advice.complete else found
+        kind = "nothing-divided" if advice.passes_today else "nothing-found"
+        return [*found, said(kind, goal=question.goal)] if advice.complete else found
     outcome = "not tried" if advice.outcome is None else told(advice.outcome)
     kept = advice.setting == question.today
     found.append(said("kept") if kept else said("found", told=outcome))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from loadgen.studies.advise.limits import capped, memory_knobs, raised, scaled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from loadgen.studies.advise.goal import Goal, Outcome
     from loadgen.studies.advise.limits import Setting
@@ -130,6 +130,10 @@ class Tries:
         """Return words on how limits miss the goal under a load; empty if they meet it."""
         return self.goal.misses(self.outcome(question, setting))
 
+    def meets(self, loads: Iterable[Question], setting: Setting) -> bool:
+        """Return True if limits meet the goal under each of some loads."""
+        return not any(self.misses(each, setting) for each in loads)
+
     def known_miss(self, question: Question, setting: Setting) -> bool:
         """Return True if limits were already run under a load, and missed the goal."""
         outcome = self.done.get((question, setting))
@@ -156,6 +160,10 @@ class Tries:
         steps = list(self._steps(start, most))
         found = next(filter(all_borne, steps), None)
         found = found or max((steps[-1], start, most), key=lambda each: self._met(strains, each))
+        for server in found.servers:  # Only one of the servers may have had too small limits.
+            smaller = found.with_server(server, start)
+            if smaller != found and all_borne(smaller):
+                found = smaller
         for knob in memory_knobs(found):  # A single limit may have been too small.
             smaller = knob.set(found, min(knob.value(found), knob.value(start)))
             if smaller != found and all_borne(smaller):

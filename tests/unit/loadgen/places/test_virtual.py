@@ -117,6 +117,11 @@ def test_a_simulation_keeps_a_disabled_garbage_collector_off() -> None:
             {"topics": {"namespaces": 11, "per_namespace": 2_000_000}},
             "22,000,000 topics; .* at most 20,000,000 in memory",
         ),
+        (
+            [{"name": "all", "do": "list", "count": 200_000}],
+            {},
+            "200,000 clients; virtual time keeps at most 100,000",
+        ),
         (STORM, {"expect": ["broker.resident.max < 1GB"]}, "needs a process, which virtual time"),
     ],
 )

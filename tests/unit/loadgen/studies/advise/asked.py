@@ -42,6 +42,18 @@ def needs(heap_mb: int, direct_mb: int) -> Callable[[Question, Setting], Outcome
     return storm
 
 
+def needs_by_speed(
+    stated: tuple[int, int], slow: tuple[int, int]
+) -> Callable[[Question, Setting], Outcome]:
+    """Return a storm that needs other limits (heap and direct MB) under slower brokers."""
+    accept = question().times.accept
+
+    def storm(asked: Question, setting: Setting) -> Outcome:
+        return needs(*(slow if asked.times.accept > accept else stated))(asked, setting)
+
+    return storm
+
+
 class CutAfter:
     """A storm of which the time is over after a number of calls.
 

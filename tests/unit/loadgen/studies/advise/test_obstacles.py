@@ -6,7 +6,7 @@ import pytest
 
 from loadgen.studies.advise.goal import Goal
 from loadgen.studies.advise.limits import Limits, Setting
-from loadgen.studies.advise.obstacles import obstacles, switch_warnings
+from loadgen.studies.advise.obstacles import obstacles, switch_warnings, too_many_slow
 from loadgen.studies.advise.question import NamespaceShape, Question
 from tests.unit.loadgen.studies.advise.asked import clients, question
 
@@ -54,6 +54,14 @@ def test_a_budget_below_a_single_answer_is_an_obstacle() -> None:
     assert "2 MB hold no single answer for acme/orders: it takes 2 MB of heap and 1 MB" in found[0]
 
 
+def test_a_namespace_above_the_goals_memory_is_no_obstacle_if_its_clients_may_be_refused() -> None:
+    small = tuple(NamespaceShape(f"acme/s{number}", 100, 9_500) for number in range(99))
+    huge = NamespaceShape("acme/huge", 40_000, 3_800_000)
+    asked = load(huge, *small, goal=Goal(accounted_mb=8))
+    assert "8 MB hold no single answer for acme/huge" in obstacles(asked)[0]
+    assert obstacles(replace(asked, goal=Goal(accounted_mb=8, refused_share=0.05))) == ()
+
+
 @pytest.mark.parametrize(
     ("rate", "against"), [(10_000, "60 s the goal gives them"), (25_000, "30 s they wait")]
 )
@@ -77,10 +85,10 @@ def test_slow_readers_that_pin_more_than_the_direct_memory_block_a_pulsar() -> N
     # 100 of 100,000 never read 1 MB each
     goal = Goal(refused_share=0.001, accounted_mb=64)
     crowd = load(count=100_000, slow=100, goal=goal)
-    (found,) = obstacles(crowd)
+    (found,) = too_many_slow(crowd)
     assert "100 slow readers pin 95 MB" in found
     assert "64 MB accounted leave 62 MB" in found
-    assert obstacles(replace(crowd, profile="floodgate")) == ()
+    assert not [*too_many_slow(replace(crowd, profile="floodgate"))]
 
 
 def test_clients_that_never_read_are_an_obstacle() -> None:
