@@ -26,7 +26,7 @@ MOST_CODE_LINES = {
     "proxy": 2_450,
     "loadgen": 14_460,
 }
-MOST_TEST_LINES = 148_890
+MOST_TEST_LINES = 148_900
 MOST_WORDS_OF_DOCS = 40_220
 _NO_STATEMENT = {
     tokenize.COMMENT,

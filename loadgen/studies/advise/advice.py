@@ -215,16 +215,15 @@ def advise(
 def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
     """Search for limits that also meet the goal under harder loads, as far as time permits."""
     question, borne, breaks = found.question, list[str](), dict[str, Outcome]()
-    setting, tried = with_waits(start(question), most), strains(question)
-    found = replace(found, setting=setting)
+    first, tried = start(question), strains(question)
+    found = replace(found, setting=first)
     try:
         most = next((each for each in _all_memory(found) if tries.meets(tried[:2], each)), most)
-        setting = with_waits(start(question), most)
-        found = replace(found, setting=setting)
         holds = all(tries.bears(each, question.today, most) for each in tried[:2])
         lucky = found.passes_today and not tries.meets(tried[:2], question.today)
         found = replace(found, shaky=lucky)
-        setting = _first(found, tries, setting, tried[:2], sure=holds)
+        first = with_waits(first, most)
+        setting = _first(found, tries, first, tried[:2], sure=holds)
         found = replace(found, setting=setting)
         setting = tries.climb(setting, most, tried[:3])
         met = [each for each in tried[:2] if all(tries.meets([each], e) for e in (most, setting))]

@@ -103,7 +103,7 @@ def splits(question: Question) -> list[Setting]:
     """
     budget, least = question.goal.accounted_mb, least_limits(question.listed)
     shares = (budget // 4, budget // 2, budget // 8, 3 * budget // 4)
-    most = budget - least.direct_mb
+    most = max(1, budget - least.direct_mb)
     heaps = dict.fromkeys(min(max(heap_mb, least.heap_mb), most) for heap_mb in shares)
     return [_setting(question, heap_mb, budget - heap_mb) for heap_mb in heaps]
 

@@ -118,6 +118,12 @@ def test_the_accounted_memory_is_split_into_heap_and_direct_in_several_ways() ->
     }
 
 
+def test_splits_stay_within_the_accounted_memory_though_one_namespace_does_not() -> None:
+    asked = question(shapes=(BIG, SMALL), goal=Goal(accounted_mb=3, refused_share=0.6))
+    assert {each.broker.accounted_mb for each in splits(asked)} == {3}
+    assert start(asked).broker.accounted_mb == 3
+
+
 @pytest.mark.parametrize("proxy", [None, Limits()])
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
 def test_all_timeouts_of_a_request_end_before_its_client_gives_up(proxy, profile) -> None:
