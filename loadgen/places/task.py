@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict
 from limiter.clock import clock_sleep, deadline
 from loadgen.documents.model import Document, Topics
 from loadgen.engine.client import ON_TIME_SECONDS, LoadClient
+from loadgen.engine.connecting import CONNECTING_AT_ONCE
 from loadgen.engine.context import TaskContext
 from loadgen.engine.control import REPORT_SECONDS, Control, ControlAddress
 from loadgen.engine.task_watch import TaskWatch
@@ -241,8 +242,15 @@ class Task:
         # The task's most simultaneous connections, if the server is a proxy.
         connections = -(-plan.document.connections // plan.tasks)
         await self.context.connector.resolve(plan.service_url, connections)
-        early = [each for each in self._clients if each.plan.start is not None]
-        await asyncio.gather(*(each.group.ready(each) for each in early))
+        early = iter([each for each in self._clients if each.plan.start is not None])
+
+        async def connect() -> None:
+            for client in early:
+                await client.group.ready(client)
+
+        # A task for each client would wait for one of the connector's places: ending 50,000 such
+        # waits takes many seconds, and a cut run has one.
+        await asyncio.gather(*(connect() for _ in range(CONNECTING_AT_ONCE)))
         # Events of connecting are no events of the run.
         self.context.rows.events.clear()
 
