@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from loadgen.engine.totals import Totals
     from loadgen.places.task import TaskFacts
 
-MOST_TOPICS, MOST_CLIENTS = 20_000_000, 100_000
+MOST_TOPICS, MOST_SIMULATED = 20_000_000, 100_000
 LONGEST_INTERVAL_SECONDS = 4_096 * SAMPLE_SECONDS
 _SAMPLES_AT_ONE_PACE = 2_000
 _REMEDY = "measure over sockets, with --place processes"
@@ -78,8 +78,8 @@ def require_virtual(document: Document) -> None:
 
 def _of_clients(document: Document) -> Iterator[str]:
     clients = sum(group.count for group in document.clients)
-    if clients > MOST_CLIENTS:
-        yield f"{clients:,} clients; virtual time keeps at most {MOST_CLIENTS:,}: use fewer"
+    if clients > MOST_SIMULATED:
+        yield f"{clients:,} clients; virtual time keeps at most {MOST_SIMULATED:,}: use fewer"
     for group in document.clients:
         if not group.virtual:
             yield f"group {group.name}: {group.do} does not run in virtual time: {_REMEDY}"

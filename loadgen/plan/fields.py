@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pydantic_core import CoreSchema
 
 MOST_SECONDS = 86_400
-MOST_CLIENTS = 1_000_000
+MOST_OF_A_GROUP = 1_000_000
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _PLAIN = re.compile(r"[-+]?\d[\d_]*(?:\.\d*)?(?:[eE][-+]?\d+)?")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
@@ -144,7 +144,7 @@ RateOrNone = Annotated[float, Field(ge=0, le=1_000_000), _RATE]
 Share = Annotated[float, Field(ge=0, le=1), _SHARE]
 Bytes = Annotated[int, Field(ge=0, le=1 << 30), _size("a size such as 64KiB or 100kB")]
 Speed = Annotated[float, Field(ge=0), _size("a speed such as 100kB/s", "/s")]
-Count = Annotated[Whole, Field(ge=1, le=MOST_CLIENTS)]
+Count = Annotated[Whole, Field(ge=1, le=MOST_OF_A_GROUP)]
 Name = Annotated[str, AfterValidator(_word)]
 NamespaceName = Annotated[str, AfterValidator(_in_tenant)]
 Pattern = Annotated[str, AfterValidator(_expression)]

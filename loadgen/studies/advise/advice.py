@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from loadgen.studies.advise.search import OnTry, Storm
     from loadgen.studies.points import Experiment
 
-MOST_CLIENTS = 20_000
+MOST_SOCKETS = 20_000
 """Most sockets of a storm on one machine, beside the servers'."""
 _STORMS, _NAMED = 3, 3
 HERE = RunOptions()
@@ -269,8 +269,8 @@ def _all_memory(found: Advice) -> Iterator[Setting]:
     yield from splits(found.question)
     if found.passes_today:
         yield from (with_waits(each, found.question.today) for each in splits(found.question))
-        if _may_be_kept(found.question):
-            yield _switched(found.question, found.question.today)
+        if (kept := _in_force(found.question, splits(found.question)[0])) is not None:
+            yield _switched(found.question, kept)
 
 
 def _first(
@@ -282,8 +282,9 @@ def _first(
     goal under each of the loads under which they do.
     """
     question, searched = found.question, setting
-    if found.passes_today and _may_be_kept(question):
-        setting = larger_of(setting, question.today, question.goal.accounted_mb)
+    kept = _in_force(question, setting) if found.passes_today else None
+    if kept is not None:
+        setting = larger_of(setting, kept, question.goal.accounted_mb)
         setting = _switched(question, setting)
         setting = setting if sure else with_waits(setting, searched)
     if not found.passes_today:
@@ -294,7 +295,7 @@ def _first(
         if tries.meets(borne, each):
             return each
     # Raising one limit has lowered the other too far.
-    return _switched(question, question.today) if _may_be_kept(question) else setting
+    return setting if kept is None else _switched(question, kept)
 
 
 def _as_far_as_tried(
@@ -304,10 +305,10 @@ def _as_far_as_tried(
 
     They are not below the operator's present limits, if these are to be kept.
     """
-    today, floor, knobs = found.question.today, found.setting, memory_knobs(most)
-    assert floor is not None
-    kept = found.passes_today and _may_be_kept(found.question)
-    floor = today if kept else floor
+    today, first, knobs = found.question.today, found.setting, memory_knobs(most)
+    assert first is not None
+    kept = _in_force(found.question, first) if found.passes_today else None
+    floor = kept or first
 
     def may_hold(setting: Setting) -> bool:
         return room_for_grants(found.question, setting) == setting and all(
@@ -336,11 +337,17 @@ def _switched(question: Question, setting: Setting) -> Setting:
     return replace(setting, broker=replace(setting.broker, pause=pause))
 
 
-def _may_be_kept(question: Question) -> bool:
-    """Return True if the operator's present limits are finite and within the goal's memory."""
+def _in_force(question: Question, setting: Setting) -> Setting | None:
+    """Return the operator's present limits; None if they exceed the goal's memory.
+
+    Memory without a limit today is limited as in ``setting``.
+    """
     today, budget = question.today, question.goal.accounted_mb
-    limited = all(knob.value(today) > 0 for knob in memory_knobs(today))
-    return limited and all(today.of(each).accounted_mb <= budget for each in today.servers)
+    for knob in memory_knobs(today):
+        if knob.value(today) <= 0:
+            today = knob.set(today, knob.value(setting))
+    fits = all(today.of(each).accounted_mb <= budget for each in today.servers)
+    return today if fits else None
 
 
 def _widest_misses(question: Question, tries: Tries) -> Iterator[str]:
@@ -394,7 +401,7 @@ def confirm(
     until = time.perf_counter() + seconds
     question, setting = advice.question, advice.setting
     assert setting is not None
-    if question.clients > MOST_CLIENTS:
+    if question.clients > MOST_SOCKETS:
         why = said("too-many-sockets", clients=question.clients)
         return replace(advice, not_confirmed=why)
     longest = question.storm_seconds + _AROUND_SECONDS

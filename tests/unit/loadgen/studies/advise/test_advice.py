@@ -201,6 +201,19 @@ def test_limits_of_a_proxy_stay_if_only_those_of_its_broker_have_to_rise() -> No
     assert [knob.value(advice.setting) for knob in PROXY_KNOBS] == [344, 168]
 
 
+@pytest.mark.parametrize("unlimited", [0, -1])
+def test_finite_limits_of_one_server_stay_if_the_other_has_none_today(unlimited: int) -> None:
+    def storm(asked: Question, setting: Setting) -> Outcome:
+        return needs(5, 5)(asked, Setting(setting.broker))
+
+    none = Limits(heap_mb=unlimited, direct_mb=unlimited)
+    asked = question(goal=GOAL, today=Setting(Limits(heap_mb=200, direct_mb=200), none))
+    advice = advise(asked, storm)
+    assert advice.setting is not None
+    assert (advice.setting.broker.heap_mb, advice.setting.broker.direct_mb) == (200, 200)
+    assert all(0 < knob.value(advice.setting) < 200 for knob in PROXY_KNOBS)
+
+
 def test_current_limits_above_the_accounted_memory_that_pass_are_said_to_pass() -> None:
     def storm(asked: Question, setting: Setting) -> Outcome:
         return needs(*((-1, 1) if setting.broker.heap_mb <= 0 else (600, 1)))(asked, setting)
