@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +30,7 @@ from loadgen.documents.reading import parse_document
 from loadgen.documents.server_keys import known_keys
 from loadgen.documents.service_times import KEY as SERVICE_TIMES_KEY
 from loadgen.documents.service_times import SERVICE_TIMES
-from loadgen.errors import ExitCode, LoadgenError, UsageError
+from loadgen.errors import ExitCode, LoadgenError, UsageError, writing
 from loadgen.jvm_options import parse_jvm_options
 from loadgen.loopback import require_own_cluster
 from loadgen.places.options import RunOptions
@@ -144,7 +145,7 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         minutes: Time limit of the whole command.
         out (DIR): Directory for the report, the fragments and the scenario.
     """
-    _require_possible(minutes, confirm_at, no_confirm=no_confirm)
+    _require_possible(minutes, confirm_at, out, no_confirm=no_confirm)
     begun, seconds = time.monotonic(), 60 * minutes
     if target and family:
         raise UsageError(f"--family excludes a scenario: leave it or {target[:80]} out")
@@ -197,13 +198,15 @@ def _unmet(advice: Advice) -> str:
     return "the advised limits miss the goal; the report has the figures"
 
 
-def _require_possible(minutes: float, confirm_at: str, *, no_confirm: bool) -> None:
+def _require_possible(minutes: float, confirm_at: str, out: Path, *, no_confirm: bool) -> None:
     if not minutes > 0:
         raise UsageError(f"--minutes {minutes:g}: must be above 0")
     if confirm_at and no_confirm:
         raise UsageError("--confirm-at and --no-confirm exclude each other: leave one out")
     if confirm_at and not confirm_at.startswith(("pulsar://", "pulsar+ssl://")):
         raise UsageError(f"--confirm-at {confirm_at[:80]}: write it as pulsar://host:6650")
+    with writing(out), tempfile.TemporaryFile(dir=out):
+        pass  # A search takes minutes, and its advice must not be lost.
 
 
 def _back_within(text: str, groups: Sequence[Group]) -> float:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +24,7 @@ from loadgen.places.experiment import experiment
 from loadgen.places.options import RunOptions
 from loadgen.results.results import read_run
 from loadgen.studies.advise.bounds import least_setting, room_for_grants, splits, start
-from loadgen.studies.advise.goal import Outcome, outcome_of
+from loadgen.studies.advise.goal import Goal, Outcome, outcome_of
 from loadgen.studies.advise.limits import (
     Setting,
     capped,
@@ -35,7 +36,14 @@ from loadgen.studies.advise.limits import (
 )
 from loadgen.studies.advise.obstacles import obstacles, switch_warnings, too_many_slow
 from loadgen.studies.advise.question import LOOKUP_KEYS, LOOKUP_REFUSALS, document_text
-from loadgen.studies.advise.search import STEP, OutOfTimeError, Tries, directions, strains
+from loadgen.studies.advise.search import (
+    STEP,
+    OutOfTimeError,
+    Tries,
+    directions,
+    slow_brokers,
+    strains,
+)
 from loadgen.studies.advise.sentences import said
 from loadgen.virtual.loop import CutError
 
@@ -74,7 +82,7 @@ class Advice:
         outcome: The outcome of the advised limits in virtual time.
         today: The outcome of the operator's present limits; None if they were not tried.
         shaky: True if the present limits meet the goal as stated, but not with a slow broker.
-        promised: True if the advised limits also meet the goal with a slow broker.
+        promised: True if the advised limits also meet the goal with a slow broker, with two seeds.
         edge: The smallest limits that just meet the goal as stated; None if not searched for.
         breaks: Harder loads with which the advised limits miss the goal, with the outcomes.
         bears: Harder loads with which the advised limits meet the goal.
@@ -218,7 +226,7 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
     first, tried = start(question), strains(question)
     found = replace(found, setting=first)
     try:
-        most = next((each for each in _all_memory(found) if tries.meets(tried[:2], each)), most)
+        most = _sure_division(found, tries, tried) or most
         holds = all(tries.bears(each, question.today, most) for each in tried[:2])
         lucky = found.passes_today and not tries.meets(tried[:2], question.today)
         found = replace(found, shaky=lucky)
@@ -231,9 +239,11 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
         # Slow servers justify more memory, but not any amount.
         roomy = capped(scaled(edge, MOST_ROOM, setting), most)
         setting = tries.climb(setting, larger_of(roomy, setting, question.goal.accounted_mb), tried)
-        setting = room_for_grants(question, setting)
+        setting = _made_sure(found, tries, setting, most, tried)
         outcome = tries.outcome(question, setting)
-        promised = not tries.misses(tried[1], setting)
+        if capped(edge, setting) != edge:  # The last climb divided the memory differently.
+            edge = tries.edge(met, setting, capped(least_setting(question), setting), most)
+        promised = tries.meets(slow_brokers(tried), setting)
         found = replace(found, setting=setting, outcome=outcome, edge=edge, promised=promised)
         _try_harder(tries, setting, tried, borne, breaks)
     except OutOfTimeError:
@@ -253,7 +263,10 @@ def _try_harder(
     breaks: dict[str, Outcome],
 ) -> None:
     """Try limits under ever harder loads; add each kind that they meet or miss to the results."""
-    for harder in (*([each] for each in tried[1:]), *directions(tried[0])):
+    more, larger, slower = directions(tried[0])
+    # A single seed of even slower brokers says nothing if the limits miss with another seed.
+    slower = slower if tries.meets(slow_brokers(tried), setting) else []
+    for harder in filter(None, (*([each] for each in tried[1:]), more, larger, slower)):
         broken = next((each for each in harder if tries.misses(each, setting)), None)
         if broken is None:
             borne.append(harder[-1].strain)
@@ -271,6 +284,39 @@ def _all_memory(found: Advice) -> Iterator[Setting]:
         yield from (with_waits(each, found.question.today) for each in splits(found.question))
         if (kept := _in_force(found.question, splits(found.question)[0])) is not None:
             yield _switched(found.question, kept)
+
+
+def _sure_division(found: Advice, tries: Tries, tried: Sequence[Question]) -> Setting | None:
+    """Return limits with all memory that meet the goal with a slow broker; with two seeds, if any.
+
+    The result is None if no division of the memory does with even one seed.
+    """
+    loads, with_one = (tried[0], *slow_brokers(tried)), None
+    for each in _all_memory(found):
+        if tries.meets(loads, each):
+            return each
+        if with_one is None and tries.meets(loads[:2], each):
+            with_one = each
+    return with_one
+
+
+def _made_sure(
+    found: Advice, tries: Tries, setting: Setting, most: Setting, tried: Sequence[Question]
+) -> Setting:
+    """Return limits raised for slow brokers if ``most`` bears these, and for granted answers.
+
+    The operator's present limits are returned if they are to be kept, and bear more: raising one
+    limit may have lowered another one below today's.
+    """
+    if tries.meets(slow_brokers(tried), most):
+        setting = tries.climb(setting, most, (tried[0], *slow_brokers(tried)))
+    setting = room_for_grants(found.question, setting)
+    kept = _in_force(found.question, setting) if found.passes_today else None
+    if kept is None or capped(kept, setting) == kept:
+        return setting
+    kept = _switched(found.question, kept)
+    borne = [each for each in tried if tries.meets([each], kept)]
+    return kept if len(borne) == len(tried) or not tries.meets(borne, setting) else setting
 
 
 def _first(
@@ -326,8 +372,8 @@ def _as_far_as_tried(
     passed.sort(key=lambda each: sum(knob.value(each) for knob in knobs))
     setting = _switched(found.question, next(filter(may_hold, passed), most))
     outcome = tries.done.get((tried[0], setting))
-    slow = (tried[1], setting)
-    promised = slow in tries.done and not tries.known_miss(*slow)
+    slow = [(each, setting) for each in slow_brokers(tried)]
+    promised = all(each in tries.done and not tries.known_miss(*each) for each in slow)
     return replace(found, setting=setting, outcome=outcome, promised=promised)
 
 
@@ -357,7 +403,9 @@ def _widest_misses(question: Question, tries: Tries) -> Iterator[str]:
     reasons = [f"{n:,} x {reason}" for reason, n in outcome.reasons.items()][:_NAMED]
     missed = ", ".join(tries.goal.misses(outcome))
     missed += f" ({'; '.join(reasons)})" if reasons else ""
-    yield said("widest-misses", goal=tries.goal, limits=limits, missed=missed)
+    more = _more_memory(question, tries)
+    helps = "" if more is None else said("more-memory", goal=more)
+    yield said("widest-misses", goal=tries.goal, limits=limits, missed=missed, helps=helps)
     yield from too_many_slow(question)
     for server, words in LOOKUP_REFUSALS.items():
         refused = sum(n for reason, n in outcome.reasons.items() if words in reason)
@@ -365,6 +413,21 @@ def _widest_misses(question: Question, tries: Tries) -> Iterator[str]:
             key = LOOKUP_KEYS[server]
             places = question.more.get(server, {}).get(key, question.lookups)
             yield said("few-lookups", refused=refused, server=server, key=key, places=places)
+
+
+def _more_memory(question: Question, tries: Tries) -> Goal | None:
+    """Return the goal with the least of 2, 4, 8 or 16 times the memory that a storm meets."""
+    budget = question.goal.accounted_mb
+    larger = [replace(question.goal, accounted_mb=factor * budget) for factor in (2, 4, 8, 16)]
+
+    def meets(goal: Goal) -> bool:
+        setting = splits(replace(question, goal=goal))[0]
+        return not goal.misses(tries.outcome(question, setting))
+
+    with suppress(OutOfTimeError):
+        if meets(larger[-1]):
+            return next(filter(meets, larger))
+    return None
 
 
 # -- real storms ----------------------------------------------------------------------------------

@@ -51,6 +51,11 @@ def strains(question: Question) -> tuple[Question, ...]:
     )
 
 
+def slow_brokers(strains: Sequence[Question]) -> tuple[Question, ...]:
+    """Return those of a question's strains that sure limits have to bear: two seeds of one kind."""
+    return strains[1], strains[3]
+
+
 def directions(question: Question) -> list[list[Question]]:
     """Return three series of ever harder loads: more clients, larger namespaces, slower servers."""
     kinds = (more_clients, larger, slower)

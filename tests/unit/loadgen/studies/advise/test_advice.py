@@ -106,7 +106,7 @@ def test_a_cut_search_only_advises_direct_memory_for_all_lists_in_the_heap() -> 
         < 40
         < advice.setting.broker.direct_mb
     )
-    assert advice.met
+    assert advice.outcome is None or not GOAL.misses(advice.outcome)
 
 
 def test_a_cut_search_keeps_current_limits_that_met_the_goal() -> None:
@@ -266,7 +266,7 @@ def test_a_cut_search_does_not_advise_limits_that_missed_the_goal(slow_only) -> 
 
     def storm(asked: Question, setting: Setting) -> Outcome:
         tried.append(setting)
-        if asked.clients > QUESTION.clients or len(tried) > 6:
+        if asked.clients > QUESTION.clients or len(tried) > 9:
             raise OutOfTimeError
         few = slow_only and asked.times == QUESTION.times
         return needs(*((5, 5) if few else (100, 100)))(asked, setting)
@@ -275,7 +275,6 @@ def test_a_cut_search_does_not_advise_limits_that_missed_the_goal(slow_only) -> 
     assert not advice.complete
     assert advice.setting is not None
     assert advice.setting.broker.accounted_mb == GOAL.accounted_mb
-    assert advice.met
 
 
 def test_a_cut_search_advises_the_smallest_limits_that_passed_its_storms() -> None:
@@ -332,10 +331,11 @@ def test_advised_limits_do_not_exceed_the_accounted_memory() -> None:
 
 
 def test_a_current_limit_is_lowered_to_make_room_for_a_raised_limit() -> None:
-    # The limits pass, and fit the accountable memory, but direct memory is too small
+    # The limits pass, and fit the accountable memory, but direct memory is too small if slow
     goal = Goal(back_within_seconds=65, accounted_mb=30)
     today = Setting(Limits(heap_mb=26, direct_mb=4))
-    advice = advise(question(clients(40, timeout=90), goal=goal, today=today), needs(5, 4))
+    asked = question(clients(40, timeout=90), goal=goal, today=today)
+    advice = advise(asked, needs_by_speed((5, 4), (5, 10)))
     assert advice.setting is not None
     assert advice.setting.broker.direct_mb > 4
     assert advice.setting.broker.accounted_mb == 30
@@ -382,10 +382,72 @@ def test_a_storm_without_time_is_cut() -> None:
 
 
 def test_a_cut_search_reports_the_cut_beside_its_advice() -> None:
-    engine = CutAfter(6, needs(5, 19))
-    advice = advise(QUESTION, engine)
+    advice = advise(QUESTION, CutAfter(12, needs(5, 19)))
     assert advice.met
     assert "before all was tried: --minutes gives it more" in " ".join(sure(advice))
+
+
+def test_a_cut_search_is_not_sure_until_both_seeds_of_a_slow_broker_were_tried() -> None:
+    advice = advise(QUESTION, CutAfter(10, needs(5, 19)))
+    assert not advice.met
+    assert "Not sure yet" in verdict(advice)[-1]
+
+
+def slow_seed_fails(asked: Question, setting: Setting) -> Outcome:
+    """Return the outcome of a storm that misses any goal with one seed of slow brokers."""
+    fails = asked.times == QUESTION.times.scaled(3) and asked.seed == QUESTION.seed + 1
+    return needs(*((10_000,) * 2 if fails else (5, 5)))(asked, setting)
+
+
+def test_limits_are_not_sure_if_a_slow_broker_misses_the_goal_with_either_seed() -> None:
+    advice = advise(QUESTION, slow_seed_fails)
+    assert not advice.met
+    assert "not sure to meet the goal" in verdict(advice)[-1]
+    told = " ".join(sure(advice))
+    assert "5x as slow" not in told
+    assert "Breaks with a broker 3x as slow" in told
+
+
+def test_current_limits_that_bear_all_strains_are_not_traded_for_others() -> None:
+    goal, today = Goal(65, accounted_mb=30), Setting(Limits(heap_mb=26, direct_mb=4))
+    advice = advise(question(clients(40, timeout=90), goal=goal, today=today), needs(5, 4))
+    assert advice.setting is not None
+    assert (advice.setting.broker.heap_mb, advice.setting.broker.direct_mb) == (26, 4)
+    assert advice.met
+
+
+def test_limits_rise_until_a_slow_broker_meets_the_goal_with_both_seeds() -> None:
+    def storm(asked: Question, setting: Setting) -> Outcome:
+        slow = asked.times.accept > QUESTION.times.accept
+        return needs(*((200 if asked.seed != QUESTION.seed else 50,) * 2 if slow else (5, 5)))(
+            asked, setting
+        )
+
+    assert advise(QUESTION, storm).met
+
+
+def test_no_advised_limit_is_below_the_edge() -> None:
+    goal, today = Goal(65, accounted_mb=256), Setting(Limits(heap_mb=232, direct_mb=13))
+    crowd = question(clients(20_000, "java-poll"), goal=goal, today=today)
+
+    def storm(asked: Question, setting: Setting) -> Outcome:
+        slow = asked.times.accept > crowd.times.accept
+        grown = asked.clients > crowd.clients
+        return needs(*((88, 40) if grown else (48, 20) if slow else (44, 10)))(asked, setting)
+
+    advice = advise(crowd, storm)
+    assert advice.setting is not None
+    assert advice.edge is not None
+    assert advice.setting.broker.heap_mb < 232
+    assert all(knob.value(advice.edge) <= knob.value(advice.setting) for knob in KNOBS)
+
+
+@pytest.mark.parametrize(("needed", "told"), [(600, "--accounted 1024MB meets"), (10**6, "")])
+def test_a_goal_that_only_more_memory_meets_is_told_to_need_it(needed: int, told: str) -> None:
+    advice = advise(question(goal=GOAL, today=TIGHT), needs(5, needed))
+    assert advice.setting is None
+    assert told in advice.obstacles[0]
+    assert ("more memory" in advice.obstacles[0]) is bool(told)
 
 
 def test_without_time_for_a_single_storm_an_advice_is_refused() -> None:
