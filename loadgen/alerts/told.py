@@ -22,6 +22,15 @@ _GO_ON = (
     f"Rules are evaluated for {QUIET_SECONDS / 60:.0f} minutes after the run: timeouts count for 2 "
     f"of them, waits for {QUANTILE_SECONDS / 60:.0f}."
 )
+_GAPS = f"""WITH samples_of AS (
+  SELECT process, seconds FROM samples WHERE figure = 'heap.used' AND seconds BETWEEN 0 AND :ended
+  UNION SELECT process, unnest([0.0, :ended]) FROM (SELECT DISTINCT process FROM samples)
+), gaps AS (
+  SELECT process, seconds - lag(seconds) OVER (PARTITION BY process ORDER BY seconds) AS gap
+  FROM samples_of
+)
+SELECT process, max(gap) AS longest FROM gaps GROUP BY process
+HAVING longest > {2 * SCRAPE_SECONDS} ORDER BY process"""
 _SEEN = f"""WITH told AS ({QUERIES["servers"].sql}), placed AS (
   SELECT process, figure, value, row_number() OVER (PARTITION BY process, figure,
       floor(seconds / :every) ORDER BY seconds DESC) AS place FROM samples
@@ -41,6 +50,18 @@ ORDER BY t.process, split_part(t.figure, '.', 1) DESC, t.figure"""
 def seen_by_scrapes(run: Results) -> list[dict[str, Any]]:
     """Return the real and the scraped peak of each server's memory and waiting requests."""
     return run.sql(_SEEN, every=SCRAPE_SECONDS)
+
+
+def gap_sentences(run: Results) -> list[str]:
+    """Return a sentence for each server of a running cluster that seldom answered a scrape."""
+    if not run.run.get("service_url"):
+        return []  # A server of the run's own is away while it is restarted.
+    return [
+        f"Between two samples of the {row['process']} lie up to {format_seconds(row['longest'])}: "
+        "its /metrics/ takes long (exposeTopicLevelMetricsInPrometheus?), so that peaks and alerts "
+        "between them are not shown."
+        for row in run.sql(_GAPS, ended=run.ended)
+    ]
 
 
 def seen_rows(seen: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, str]]:
@@ -71,7 +92,7 @@ def alert_rows(alerts: Alerts) -> Iterator[dict[str, str]]:
             "alert": each.alert,
             "fires": "never" if each.fires is None else format_seconds(each.fires),
             "true from": format_seconds(each.since),
-            "for": f"{lasted / 60:.1f} min" if lasted >= _MINUTES else format_seconds(lasted),
+            "true for": f"{lasted / 60:.1f} min" if lasted >= _MINUTES else format_seconds(lasted),
             "severity": each.severity,
             "server": each.server,
         }
@@ -85,7 +106,7 @@ def alert_sentences(alerts: Alerts) -> list[str]:
     fired = {each.alert for each in alerts.found if each.fires is not None}
     found = [f"Alerts that fire: {len(fired) or 'none'} of {alerts.rules}."]
     if any(each.fires is None for each in alerts.found):
-        found.append("A rule that is true for less than its own `for` never fires.")
+        found.append("A rule fires once it was true for its own time; never: it was true shorter.")
     if any(each.until is None or each.until > alerts.ended for each in alerts.found):
         found.append(_GO_ON)
     if alerts.not_evaluated:

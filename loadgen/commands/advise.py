@@ -156,7 +156,9 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
     within = _back_within(back_within, listing_groups(asked))
     goal = Goal(within, parsed("--refused", refused, Share), _megabytes(accounted))
     question = replace(
-        question_of(asked, shapes, goal, profile, own_files(broker_conf, proxy_conf)),
+        question_of(
+            asked, shapes, goal, profile, own_files(broker_conf, proxy_conf, as_json=as_json)
+        ),
         network_bytes=int(parsed("--network", network, Bytes)),
         jvm=parse_jvm_options("--pulsar-mem", pulsar_mem) if pulsar_mem else None,
         seconds=seconds * (_ALONE_SHARE if no_confirm else _SEARCH_SHARE),
@@ -241,7 +243,8 @@ def families_document(families: Sequence[str] | None, settings: Sequence[str]) -
         name, _, count = text.partition("=")
         if name not in FAMILIES:
             known = ", ".join(FAMILIES)
-            raise UsageError(f"{option} {name[:40]!r} is no family; families are {known}")
+            form = "cpp is Python and Node.js, too; write NAME=COUNT, as cpp=400"
+            raise UsageError(f"{option} {name[:40]!r} is no family; families are {known}: {form}")
         groups.append(f"{{name: {name}, do: discover, library: {name}, count: {count or '?'}}}")
     text = f"name: families\nclients: [{', '.join(groups)}]\n"
     try:

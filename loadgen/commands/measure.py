@@ -43,7 +43,7 @@ def measure(  # noqa: PLR0913 (each parameter is an option of the command)
 
     Makes namespaces of 100 to 10,000 names in a tenant of its own,
     loadgen-measure, and deletes them; or reads those of --namespace and makes
-    no namespaces. Takes about a minute, in which the broker is busy. Writes
+    no namespaces. Takes one to three minutes, in which the broker is busy. Writes
     service-times.yaml, for scenarios in virtual time:
     --set servers.service_times=out/measure/service-times.yaml
 
@@ -83,6 +83,7 @@ def measure(  # noqa: PLR0913 (each parameter is an option of the command)
             sizes = {f"n{size}": size for size in _SIZES}
             own = sizes | {f"empty{number}": 0 for number in range(_FRESH)}
             every = stack.enter_context(own_namespaces(admin_url, own, name_bytes))
+            stack.callback(note, f"deleting the tenant {TENANT}: some minutes on a busy broker")
             sized, fresh = every[: len(sizes)], every[len(sizes) :]
         found = measured(options, sized, fresh, seconds, note)
     file = out / FILE_NAME

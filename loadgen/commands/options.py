@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic import TypeAdapter, ValidationError
 
+from loadgen.commands.shown import say
 from loadgen.documents.faults import fault_of
 from loadgen.documents.reading import read_document, shipped
 from loadgen.documents.server_keys import known_keys
@@ -160,10 +161,17 @@ def parse_admin_urls(texts: Sequence[str]) -> tuple[dict[str, str], dict[str, in
     return urls, pids
 
 
-def own_files(broker_conf: Path | None, proxy_conf: Path | None) -> ServerFiles:
-    """Read the configuration keys from an operator's broker.conf and proxy.conf.
+def own_files(
+    broker_conf: Path | None, proxy_conf: Path | None, *, as_json: bool = False
+) -> ServerFiles:
+    """Read an operator's broker.conf and proxy.conf; warn about keys that have no effect.
 
     Raises:
         UsageError: A file cannot be read, or has wrong values.
     """
-    return ServerFiles(read_own_server("broker", broker_conf), read_own_server("proxy", proxy_conf))
+    files = ServerFiles(
+        read_own_server("broker", broker_conf), read_own_server("proxy", proxy_conf)
+    )
+    for each in files.warnings():
+        say(each, as_json=as_json, kind="warning")
+    return files

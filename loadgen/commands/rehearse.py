@@ -117,7 +117,7 @@ def rehearse(  # noqa: PLR0913 (each parameter is an option of the command)
         require_own_cluster(admin_url, confirmed=is_own)
     asked = families_document(family, settings or ())
     shapes = namespaces_of(topics, admin_url, namespace or ())
-    files = own_files(broker_conf, proxy_conf)
+    files = own_files(broker_conf, proxy_conf, as_json=as_json)
     goal = Goal(parsed("--back-within", back_within, Duration), parsed("--refused", refused, Share))
     question = question_of(asked, shapes, goal, profile, files)
     notes = tuple(files.notes())
@@ -165,7 +165,7 @@ def _show(rehearsal: Rehearsal, found: Rehearsed) -> None:
             "due within": in_words(Unit.SECONDS, row["due_seconds"]),
             "half back after": in_words(Unit.SECONDS, row["half_seconds"]),
             "last back after": in_words(Unit.SECONDS, row["last_seconds"]),
-            "lists refused": f"{row['refused']:,} of {row['asked']:,}",
+            "lists, watches refused": f"{row['refused']:,} of {row['asked']:,}",
         }
         for row in found.back
     )
@@ -179,7 +179,7 @@ def _show(rehearsal: Rehearsal, found: Rehearsed) -> None:
     )
     _table(seen_rows(found.seen))
     at = ", ".join(f"{each:g} s" for each in rehearsal.moments)
-    print_sentences([*alert_sentences(found.alerts), f"Times are since the start; event: {at}."])
+    print_sentences([*alert_sentences(found.alerts), f"Times count from 0 s; event: {at}."])
     _table(alert_rows(found.alerts))
     print_sentences([*rehearsal.told()])
 

@@ -122,7 +122,7 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
         service_url=service_url,
         admin_urls=urls,
         pids=pids,
-        files=own_files(broker_conf, proxy_conf),
+        files=own_files(broker_conf, proxy_conf, as_json=as_json),
         tasks=tasks,
         place=place,
         master=master,

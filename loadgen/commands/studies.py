@@ -98,7 +98,7 @@ def run_sweep(  # noqa: PLR0913 (each parameter is an option of the command)
     varied = [parse_varied(each) for each in vary or ()]
     if grid is not None:
         varied += parse_grid(read_text("--grid", grid), grid)
-    files = own_files(broker_conf, proxy_conf)
+    files = own_files(broker_conf, proxy_conf, as_json=as_json)
     options = SweepOptions(
         target, settings or (), out, place, files, varied, repeats=repeats, workers=workers
     )
@@ -176,7 +176,9 @@ def run_find_limit(  # noqa: PLR0913 (each parameter is an option of the command
     if not 0.001 <= precision <= 50:
         raise UsageError(f"--precision {precision:g}: must be 0.001 to 50 percent")
     wanted = parse_range(vary)
-    study = Study(target, settings or (), out, place, own_files(broker_conf, proxy_conf))
+    study = Study(
+        target, settings or (), out, place, own_files(broker_conf, proxy_conf, as_json=as_json)
+    )
 
     def show(point: Point) -> None:
         if not as_json:

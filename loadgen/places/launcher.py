@@ -62,9 +62,19 @@ class ServerFiles:
             if aside := each.set_aside():
                 what = ", ".join(aside)
                 found.append(f"Set aside from {each.file}, as all is local here: {what}.")
-        for each in (self.broker, self.proxy):
-            found += [f"{each.file}: {notice.sentence}" for notice in each.checked().notices]
-        return found
+        return [*found, *self._notices("info")]
+
+    def warnings(self) -> list[str]:
+        """Return sentences on keys of the files that have no effect, such as misspelt ones."""
+        return self._notices("warning")
+
+    def _notices(self, level: str) -> list[str]:
+        return [
+            f"{each.file}: {notice.sentence}"
+            for each in (self.broker, self.proxy)
+            for notice in each.checked().notices
+            if notice.level == level
+        ]
 
 
 @dataclass(frozen=True)

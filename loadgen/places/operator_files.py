@@ -155,6 +155,7 @@ def read_own_server(role: str, file: Path | None) -> OwnServer:
     except ConfigError as error:
         raise UsageError(f"--{role}-conf {error.problems[0]}") from None
     if server.keys and all(known_keys(role).refusal(key) for key in server.keys):
-        raise UsageError(f"--{role}-conf {file}: the {role} knows none of its keys")
+        found = "; ".join(notice.sentence for notice in server.checked().notices)
+        raise UsageError(f"--{role}-conf {file}: the {role} knows none of its keys ({found})")
     server.require(server.checked().problems)
     return server

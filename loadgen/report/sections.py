@@ -14,7 +14,13 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from loadgen.alerts.rules import SHIPPED_RULES, alerts_of
-from loadgen.alerts.told import alert_rows, alert_sentences, seen_by_scrapes, seen_rows
+from loadgen.alerts.told import (
+    alert_rows,
+    alert_sentences,
+    gap_sentences,
+    seen_by_scrapes,
+    seen_rows,
+)
 from loadgen.engine.rows import Outcome
 from loadgen.report.drawing import render
 from loadgen.report.run_charts import CHARTS, QUESTIONS
@@ -104,7 +110,7 @@ def _prometheus(run: Results) -> str:
     if not seen or not SHIPPED_RULES.exists():
         return ""
     alerts = alerts_of(run)
-    told = f"<p>{escape(' '.join(alert_sentences(alerts)))}</p>"
+    told = f"<p>{escape(' '.join((*gap_sentences(run), *alert_sentences(alerts))))}</p>"
     if alerts.found:
         told += table([*alert_rows(alerts)])
     return told + table(seen)

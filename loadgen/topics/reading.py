@@ -118,7 +118,7 @@ def read_own_topics(path: Path, names: Sequence[str] = ()) -> dict[str, Namespac
             size.topics += topics
             size.name_bytes += name_bytes
     if invalid.count:
-        raise UsageError(f"--topics {invalid.refusal}")
+        raise UsageError(f"--topics {invalid}\ncorrect the file: one full topic name a line")
     if not sizes:
         rule = "one full name a line, such as persistent://my-tenant/my-namespace/my-topic"
         raise UsageError(f"--topics {path} names no persistent topic: {rule}")

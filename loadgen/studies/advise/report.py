@@ -206,6 +206,8 @@ def verdict(advice: Advice) -> list[str]:
     outcome = "not tried" if advice.outcome is None else told(advice.outcome)
     kept = advice.setting == question.today
     found.append(said("kept") if kept else said("found", told=outcome))
+    if advice.passes_today and not (kept or advice.shaky) and advice.promised:
+        found.append(said("more-room"))
     if not advice.promised:
         kind = "unsure" if advice.complete else "unsure-yet"
         found.append(said(kind, band=question.times.band))

@@ -1,7 +1,17 @@
+from pathlib import Path
+
+import pytest
+
 from loadgen.alerts.rules import Alert, Alerts
-from loadgen.alerts.told import alert_rows, alert_sentences, seen_by_scrapes, seen_rows
+from loadgen.alerts.told import (
+    alert_rows,
+    alert_sentences,
+    gap_sentences,
+    seen_by_scrapes,
+    seen_rows,
+)
 from loadgen.results.results import Results
-from tests.support.runs.recorded_run import record_run, sample
+from tests.support.runs.recorded_run import record_run, request, sample
 
 
 def test_a_memory_peak_between_two_scrapes_is_missing_from_the_scraped_values(tmp_path) -> None:
@@ -38,8 +48,17 @@ def test_an_alert_reports_how_long_its_rule_was_true_and_when_the_alert_fired() 
         ["never", "5.00 s", "10.0 s"],
     ]
     told = " ".join(alert_sentences(alerts))
-    assert told.startswith("Alerts that fire: 2 of 3. A rule that is true for less than its own")
+    assert told.startswith("Alerts that fire: 2 of 3. A rule fires once it was true for its own")
     assert "evaluated for 15 minutes after the run" in told
+
+
+@pytest.mark.parametrize(("url", "longest"), [("pulsar://127.0.0.1:6650", ["45.0 s"]), ("", [])])
+def test_a_cluster_that_seldom_answers_scrapes_is_named(url, longest, tmp_path: Path) -> None:
+    samples = [sample("heap.used", second, 1.0) for second in (-2, 1, 46)]
+    told = [request(done=46.0)]
+    with Results.open(record_run(tmp_path / "r", told, samples=samples, service_url=url)) as run:
+        found = gap_sentences(run)
+    assert [each.partition("up to ")[2].partition(":")[0] for each in found] == longest
 
 
 def test_a_run_without_alerts_reports_only_that_no_alert_fires() -> None:
