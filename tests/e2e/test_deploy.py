@@ -322,7 +322,9 @@ def expressions() -> list[tuple[str, str]]:
         dashboard = json.loads(path.read_text(encoding="utf-8"))
         for panel in dashboard["panels"]:
             found += [(panel["title"], each["expr"]) for each in panel.get("targets", [])]
-        found += [("variable", each["query"]["query"]) for each in dashboard["templating"]["list"]]
+        source, *variables = dashboard["templating"]["list"]
+        assert (source["name"], source["type"]) == ("datasource", "datasource")
+        found += [("variable", each["query"]["query"]) for each in variables]
     return found
 
 
