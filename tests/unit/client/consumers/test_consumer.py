@@ -14,11 +14,6 @@ from tests.support.peers.model_broker import TOPIC, ModelBroker
 from tests.support.peers.model_consumers import numbers, opened, topic_of
 
 
-@pytest.fixture
-async def broker() -> ModelBroker:
-    return ModelBroker()
-
-
 async def test_an_arrived_message_is_received_without_suspending(broker: ModelBroker) -> None:
     broker.publish(3)
     consumer = await opened(broker)
@@ -170,8 +165,7 @@ async def test_a_listener_continues_after_a_cancelled_await(broker: ModelBroker)
     await consumer.close()
 
 
-async def test_a_listener_continues_with_messages_after_the_end_of_its_topic() -> None:
-    broker = ModelBroker()
+async def test_a_listener_continues_with_messages_after_the_end_of_its_topic(broker) -> None:
     got: list[bytes] = []
     consumer = await opened(broker, message_listener=lambda _, message: got.append(message.data()))
     topic_of(consumer).end_of_topic_reached()

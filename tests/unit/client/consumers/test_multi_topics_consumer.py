@@ -218,8 +218,7 @@ async def test_a_topic_removed_and_added_again_during_a_partition_update_is_cons
     assert broker.memory.statistics().reservations == 0
 
 
-async def test_a_receive_waits_for_a_topic_added_after_the_end_of_every_other_topic() -> None:
-    broker = ModelBroker()
+async def test_a_receive_waits_for_a_topic_added_after_the_end_of_every_other_topic(broker) -> None:
     topics = topics_consumer(broker.context, "s", ConsumerOptions())
     consumer = Consumer(broker.context, topics, TOPIC)
     await topics.add_topic(TOPIC)
@@ -234,8 +233,7 @@ async def test_a_receive_waits_for_a_topic_added_after_the_end_of_every_other_to
         await receiving
 
 
-async def test_an_endless_consumer_keeps_waiting_after_the_end_of_every_topic() -> None:
-    broker = ModelBroker()
+async def test_an_endless_consumer_keeps_waiting_after_the_end_of_every_topic(broker) -> None:
     topics = topics_consumer(broker.context, "s", ConsumerOptions())
     topics.endless = True
     consumer = Consumer(broker.context, topics, TOPIC)
@@ -250,8 +248,7 @@ async def test_an_endless_consumer_keeps_waiting_after_the_end_of_every_topic() 
         await receiving
 
 
-async def test_removing_the_last_topic_with_more_messages_ends_a_waiting_receive() -> None:
-    broker = ModelBroker()
+async def test_removing_the_last_topic_with_more_messages_ends_a_waiting_receive(broker) -> None:
     topics = topics_consumer(broker.context, "s", ConsumerOptions())
     consumer = Consumer(broker.context, topics, TOPIC)
     await topics.add_topic(TOPIC)
@@ -263,8 +260,7 @@ async def test_removing_the_last_topic_with_more_messages_ends_a_waiting_receive
         await receiving
 
 
-async def test_a_receive_fails_when_every_topic_has_ended_or_failed() -> None:
-    broker = ModelBroker()
+async def test_a_receive_fails_when_every_topic_has_ended_or_failed(broker: ModelBroker) -> None:
     topics = topics_consumer(broker.context, "s", ConsumerOptions())
     consumer = Consumer(broker.context, topics, TOPIC)
     await topics.add_topic(TOPIC)
@@ -276,8 +272,7 @@ async def test_a_receive_fails_when_every_topic_has_ended_or_failed() -> None:
         await receiving
 
 
-async def test_a_second_close_waits_for_the_first() -> None:
-    broker = ModelBroker()
+async def test_a_second_close_waits_for_the_first(broker: ModelBroker) -> None:
     consumer = await opened(broker)
     broker.hold = asyncio.Event()
     first, second = await started(consumer.close()), await started(consumer.close())

@@ -43,13 +43,7 @@ async def rest(reader: Reader) -> list[bytes]:
     return payloads
 
 
-@pytest.fixture
-async def broker() -> ModelBroker:
-    return ModelBroker()
-
-
-async def test_a_reader_has_its_own_non_durable_subscription() -> None:
-    broker = ModelBroker()
+async def test_a_reader_has_its_own_non_durable_subscription(broker: ModelBroker) -> None:
     await opened(broker, reader_name="me", subscription_role_prefix="role")
     asked = broker.subscribed
     assert asked is not None
@@ -293,8 +287,7 @@ async def test_a_repeated_seek_to_a_time_is_retried_until_accepted(broker: Model
     assert [command.type for command in broker.commands] == expected
 
 
-async def test_an_expired_incomplete_chunked_message_is_no_longer_available() -> None:
-    broker = ModelBroker()
+async def test_an_expired_incomplete_chunked_message_is_no_longer_available(broker) -> None:
     large = ChunkedMessage(OutgoingMessage(bytes(1_000), 1), PRODUCER, NOW, 300)
     broker.store(large.entry(0))
     reader = await opened(broker)

@@ -30,11 +30,6 @@ from tests.support.peers.model_consumers import after, kinds, numbers, opened
 Type = pb.BaseCommand
 
 
-@pytest.fixture
-async def broker() -> ModelBroker:
-    return ModelBroker()
-
-
 async def test_subscribe_carries_every_option_of_the_consumer(broker: ModelBroker) -> None:
     await opened(
         broker,
@@ -352,9 +347,8 @@ async def test_unsubscribe_deletes_the_subscription_and_closes_the_consumer(
         await consumer.receive()
 
 
-async def test_unsubscribe_after_a_timeout_is_retried_by_a_resubscribed_consumer() -> None:
+async def test_unsubscribe_after_a_timeout_is_retried_by_a_resubscribed_consumer(broker) -> None:
     # Given a broker that seeks, but answers too late
-    broker = ModelBroker()
     consumer = await opened(broker)
     broker.hold = asyncio.Event()
     unsubscribing = await started(consumer.unsubscribe())
@@ -463,8 +457,7 @@ async def test_acknowledgements_after_a_cancelled_seek_are_sent(broker: ModelBro
     assert broker.left == []
 
 
-async def test_a_seek_and_its_resubscription_share_the_operation_timeout() -> None:
-    broker = ModelBroker()
+async def test_a_seek_and_its_resubscription_share_the_operation_timeout(broker) -> None:
     consumer = await opened(broker)
     hold = broker.hold = asyncio.Event()
     seeking = await started(consumer.seek(MessageId.earliest))

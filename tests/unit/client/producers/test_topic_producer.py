@@ -33,11 +33,6 @@ from tests.support.clocks.settle import settle, started
 from tests.support.peers.scripted_broker import TOPIC, ScriptedBroker, refusal
 
 
-@pytest.fixture
-async def broker() -> ScriptedBroker:
-    return ScriptedBroker()
-
-
 async def test_the_producer_command_carries_the_options_of_the_producer(
     broker: ScriptedBroker,
 ) -> None:
@@ -119,8 +114,7 @@ async def test_initial_and_explicit_sequence_ids_are_used() -> None:
     assert producer.last_sequence_id() == 500
 
 
-async def test_the_receipt_of_a_timed_out_message_is_ignored() -> None:
-    broker = ScriptedBroker()
+async def test_the_receipt_of_a_timed_out_message_is_ignored(broker: ScriptedBroker) -> None:
     producer = await broker.producer(send_timeout_millis=1_000)
     late = producer.send_nowait(b"late")
     broker.clock.advance(1.0)
@@ -277,8 +271,7 @@ async def test_a_cancelled_wait_for_exclusive_access_closes_the_producer_at_the_
     assert not broker.cnx.attached.producers
 
 
-async def test_closing_sends_open_batches_and_waits_for_receipts() -> None:
-    broker = ScriptedBroker()
+async def test_closing_sends_open_batches_and_waits_for_receipts(broker: ScriptedBroker) -> None:
     producer = await broker.producer(batching_enabled=True)
     result = producer.send_nowait(b"last")
     closing = await started(producer.close())
@@ -292,8 +285,7 @@ async def test_closing_sends_open_batches_and_waits_for_receipts() -> None:
     assert len(closes) == 1
 
 
-async def test_closing_fails_waiting_sends_and_messages_without_a_receipt_in_time() -> None:
-    broker = ScriptedBroker()
+async def test_closing_fails_waiting_sends_and_messages_without_a_receipt_in_time(broker) -> None:
     producer = await broker.producer(max_pending_messages=1)
     pending = producer.send_nowait(b"pending")
     waiting = await started(producer.send(b"waiting"))
@@ -311,8 +303,7 @@ def closes(broker: ScriptedBroker) -> int:
     return sum(one.type == pb.BaseCommand.CLOSE_PRODUCER for one in commands)
 
 
-async def test_closing_at_a_silent_broker_still_sends_close_producer() -> None:
-    broker = ScriptedBroker()
+async def test_closing_at_a_silent_broker_still_sends_close_producer(broker) -> None:
     producer = await broker.producer()
     producer.send_nowait(b"x")
     closing = await started(producer.close())
@@ -322,8 +313,7 @@ async def test_closing_at_a_silent_broker_still_sends_close_producer() -> None:
     assert not broker.cnx.attached.producers
 
 
-async def test_a_cancelled_close_ends_immediately_and_closes_at_the_broker() -> None:
-    broker = ScriptedBroker()
+async def test_a_cancelled_close_ends_immediately_and_closes_at_the_broker(broker) -> None:
     producer = await broker.producer()
     result = producer.send_nowait(b"x")
     closing = await started(producer.close())
@@ -336,8 +326,7 @@ async def test_a_cancelled_close_ends_immediately_and_closes_at_the_broker() -> 
     assert closes(broker) == 1
 
 
-async def test_a_second_close_waits_for_the_first_and_loses_no_message() -> None:
-    broker = ScriptedBroker()
+async def test_a_second_close_waits_for_the_first_and_loses_no_message(broker) -> None:
     context = broker.context()
     producer = await broker.producer()
     context.parts.add(producer)
@@ -497,8 +486,7 @@ async def test_a_send_cancelled_while_waiting_holds_no_memory() -> None:
     assert not behind.done()
 
 
-async def test_a_send_cancelled_in_flight_holds_memory_until_its_receipt() -> None:
-    broker = ScriptedBroker()
+async def test_a_send_cancelled_in_flight_holds_memory_until_its_receipt(broker) -> None:
     producer = await broker.producer()
     send = await started(producer.send(b"x"))
     send.cancel()
@@ -554,8 +542,7 @@ async def test_message_metadata_carries_every_argument_of_send() -> None:
     assert list(other.replicate_to) == ["__local__"]
 
 
-async def test_a_delayed_message_is_not_batched() -> None:
-    broker = ScriptedBroker()
+async def test_a_delayed_message_is_not_batched(broker: ScriptedBroker) -> None:
     producer = await broker.producer(batching_enabled=True)
     for content, later in ((b"0", None), (b"1", 99), (b"2", None)):
         producer.send_nowait(content, deliver_at=later)

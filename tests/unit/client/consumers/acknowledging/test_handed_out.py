@@ -31,11 +31,6 @@ REDELIVER = Type.REDELIVER_UNACKNOWLEDGED_MESSAGES
 SHARED = ConsumerType.Shared
 
 
-@pytest.fixture
-async def broker() -> ModelBroker:
-    return ModelBroker()
-
-
 async def test_acknowledgements_are_grouped_for_100_ms_into_a_single_command(
     broker: ModelBroker,
 ) -> None:
@@ -323,8 +318,7 @@ async def test_a_batch_completed_by_a_cumulative_acknowledgement_is_fully_releas
     assert broker.left == []
 
 
-async def test_cumulatively_acknowledged_batches_are_not_kept() -> None:
-    broker = ModelBroker()
+async def test_cumulatively_acknowledged_batches_are_not_kept(broker: ModelBroker) -> None:
     for _ in range(4):
         broker.publish(2)
     consumer = await opened(broker)
@@ -351,8 +345,7 @@ async def test_a_batch_redelivered_by_timeout_is_not_redelivered_for_its_refusal
     assert kinds(broker).count(REDELIVER) == 1
 
 
-async def test_a_chunked_message_is_fully_acknowledged_after_a_reconnection() -> None:
-    broker = ModelBroker()
+async def test_a_chunked_message_is_fully_acknowledged_after_a_reconnection(broker) -> None:
     large = ChunkedMessage(OutgoingMessage(bytes(1_000), 1), PRODUCER, NOW, 300)
     for number in range(large.chunk_count):
         broker.store(large.entry(number))
