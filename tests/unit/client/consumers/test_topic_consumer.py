@@ -7,9 +7,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from client.consumers.acknowledging.acknowledgements import Acknowledgements
-from client.consumers.options import (
-    ConsumerKeySharedPolicy,
-)
+from client.consumers.options import ConsumerKeySharedPolicy
 from client.exceptions import (
     AlreadyClosed,
     ConsumerBusy,
@@ -348,7 +346,7 @@ async def test_unsubscribe_deletes_the_subscription_and_closes_the_consumer(
 
 
 async def test_unsubscribe_after_a_timeout_is_retried_by_a_resubscribed_consumer(broker) -> None:
-    # Given a broker that seeks, but answers too late
+    # Given a broker that unsubscribes, but answers too late
     consumer = await opened(broker)
     broker.hold = asyncio.Event()
     unsubscribing = await started(consumer.unsubscribe())

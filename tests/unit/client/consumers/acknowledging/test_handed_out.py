@@ -6,10 +6,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from client.consumers.consumer import open_consumer
-from client.consumers.options import (
-    ConsumerOptions,
-    NegativeAckBackoff,
-)
+from client.consumers.options import ConsumerOptions, NegativeAckBackoff
 from client.exceptions import (
     AlreadyClosed,
     CumulativeAcknowledgementNotAllowedError,
