@@ -68,8 +68,7 @@ async def test_a_request_without_a_connection_waits_for_the_next_connection(brok
     assert (await asking).entry_id() == 0
 
 
-async def test_a_request_is_retried_after_a_lost_connection(broker: ModelBroker) -> None:
-    consumer = await opened(broker)
+async def test_a_request_is_retried_after_a_lost_connection(broker, consumer) -> None:
     broker.publish()
     broker.hold = asyncio.Event()
     asking = await started(consumer.get_last_message_id())
@@ -106,8 +105,7 @@ async def test_a_request_times_out_after_the_operation_timeout(broker: ModelBrok
 
 
 @pytest.mark.parametrize("code", [pb.TooManyRequests, pb.AuthorizationError])
-async def test_last_message_id_is_requested_again_after_any_refusal(broker, code) -> None:
-    consumer = await opened(broker)
+async def test_last_message_id_is_requested_again_after_any_refusal(broker, consumer, code) -> None:
     broker.publish()
     broker.refusals = [server_response_error(code, "not now")] * 2
     asking = await started(consumer.get_last_message_id())

@@ -28,10 +28,7 @@ async def test_an_arrived_message_is_received_without_suspending(broker: ModelBr
     assert consumer.receive_nowait() is None
 
 
-async def test_a_cancelled_receive_leaves_its_message_to_the_next_receive(
-    broker: ModelBroker,
-) -> None:
-    consumer = await opened(broker)
+async def test_a_cancelled_receive_leaves_its_message_to_the_next_receive(broker, consumer) -> None:
     first, second = await started(consumer.receive()), await started(consumer.receive())
     # When the first receiver is woken, and cancelled before running
     broker.publish()
@@ -40,8 +37,7 @@ async def test_a_cancelled_receive_leaves_its_message_to_the_next_receive(
     assert consumer.statistics().waiting == 0
 
 
-async def test_receive_raises_timeout_when_no_message_arrives_in_time(broker: ModelBroker) -> None:
-    consumer = await opened(broker)
+async def test_receive_raises_timeout_when_no_message_arrives_in_time(broker, consumer) -> None:
     receiving = await started(consumer.receive(50))
     broker.clock.advance(0.05)
     with pytest.raises(Timeout, match="no message came in 50 ms"):
@@ -72,8 +68,7 @@ async def test_async_for_ends_when_the_consumer_closes(broker: ModelBroker) -> N
     assert await reading == [b"0", b"1"]
 
 
-async def test_a_terminated_topic_ends_a_waiting_receive(broker: ModelBroker) -> None:
-    consumer = await opened(broker)
+async def test_a_terminated_topic_ends_a_waiting_receive(broker, consumer) -> None:
     receiving = await started(consumer.receive())
     assert broker.cnx is not None
     (attached,) = broker.cnx.attached.consumers.values()
@@ -99,10 +94,7 @@ async def test_batch_receive_returns_as_soon_as_its_policy_is_satisfied(
     assert len(await consumer.batch_receive()) == expected
 
 
-async def test_batch_receive_returns_the_arrived_messages_at_its_timeout(
-    broker: ModelBroker,
-) -> None:
-    consumer = await opened(broker)
+async def test_batch_receive_returns_the_arrived_messages_at_its_timeout(broker, consumer) -> None:
     receiving = await started(consumer.batch_receive())
     broker.publish(2)
     broker.clock.advance(0.1)

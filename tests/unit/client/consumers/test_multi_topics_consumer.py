@@ -6,7 +6,7 @@ import gc
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from client.consumers.consumer import topics_consumer
+from client.consumers.consumer import Consumer, topics_consumer
 from client.consumers.options import ConsumerOptions
 from client.consumers.topic_consumer import TopicConsumer
 from client.exceptions import (
@@ -225,8 +225,7 @@ async def test_a_receive_waits_for_a_topic_added_after_the_end_of_every_other_to
         await receiving
 
 
-async def test_an_endless_consumer_keeps_waiting_after_the_end_of_every_topic(broker) -> None:
-    consumer = await opened(broker)
+async def test_an_endless_consumer_keeps_waiting_after_the_end_of_every_topic(consumer) -> None:
     topics = consumer._topics
     topics.endless = True
     receiving = await started(consumer.receive())
@@ -239,8 +238,7 @@ async def test_an_endless_consumer_keeps_waiting_after_the_end_of_every_topic(br
         await receiving
 
 
-async def test_removing_the_last_topic_with_more_messages_ends_a_waiting_receive(broker) -> None:
-    consumer = await opened(broker)
+async def test_removing_the_last_topic_with_more_messages_ends_a_waiting_receive(consumer) -> None:
     topics = consumer._topics
     await topics.add_topic(f"{TOPIC}-2")
     receiving = await started(consumer.receive())
@@ -250,8 +248,7 @@ async def test_removing_the_last_topic_with_more_messages_ends_a_waiting_receive
         await receiving
 
 
-async def test_a_receive_fails_when_every_topic_has_ended_or_failed(broker: ModelBroker) -> None:
-    consumer = await opened(broker)
+async def test_a_receive_fails_when_every_topic_has_ended_or_failed(consumer: Consumer) -> None:
     topics = consumer._topics
     await topics.add_topic(f"{TOPIC}-2")
     receiving = await started(consumer.receive())
@@ -261,8 +258,7 @@ async def test_a_receive_fails_when_every_topic_has_ended_or_failed(broker: Mode
         await receiving
 
 
-async def test_a_second_close_waits_for_the_first(broker: ModelBroker) -> None:
-    consumer = await opened(broker)
+async def test_a_second_close_waits_for_the_first(broker: ModelBroker, consumer: Consumer) -> None:
     broker.hold = asyncio.Event()
     first, second = await started(consumer.close()), await started(consumer.close())
     assert not second.done()

@@ -381,8 +381,7 @@ async def test_awaiting_receipts_counts_towards_the_timeout_of_unsubscribe(
         await acknowledging
 
 
-async def test_unsubscribing_and_closing_share_the_operation_timeout(broker: ModelBroker) -> None:
-    consumer = await opened(broker)
+async def test_unsubscribing_and_closing_share_the_operation_timeout(broker, consumer) -> None:
     hold = broker.hold = asyncio.Event()
     unsubscribing = await started(consumer.unsubscribe())
     await after(broker, 20)
@@ -455,8 +454,7 @@ async def test_acknowledgements_after_a_cancelled_seek_are_sent(broker: ModelBro
     assert broker.left == []
 
 
-async def test_a_seek_and_its_resubscription_share_the_operation_timeout(broker) -> None:
-    consumer = await opened(broker)
+async def test_a_seek_and_its_resubscription_share_the_operation_timeout(broker, consumer) -> None:
     hold = broker.hold = asyncio.Event()
     seeking = await started(consumer.seek(MessageId.earliest))
     await after(broker, 20)

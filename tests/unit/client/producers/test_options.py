@@ -79,15 +79,13 @@ async def test_an_argument_of_the_wrong_type_is_refused_with_its_name(
     assert broker.memory.current_usage == 0
 
 
-async def test_an_ordering_key_may_contain_any_bytes(broker: ScriptedBroker) -> None:
-    producer = await broker.producer()
+async def test_an_ordering_key_may_contain_any_bytes(broker, producer) -> None:
     producer.send_nowait(b"", ordering_key="\udcff", partition_key="ü")
     (sent,) = broker.sent
     assert (sent.metadata.ordering_key, sent.metadata.partition_key) == (b"\xff", "ü")
 
 
-async def test_content_may_be_any_bytes_like_object(broker: ScriptedBroker) -> None:
-    producer = await broker.producer()
+async def test_content_may_be_any_bytes_like_object(broker, producer) -> None:
     for content in (b"a", bytearray(b"b"), memoryview(b"c")):
         producer.send_nowait(content)
     assert broker.contents == [b"a", b"b", b"c"]

@@ -126,10 +126,7 @@ async def test_the_receipt_of_a_timed_out_message_is_ignored(broker: ScriptedBro
     assert second.result().entry_id() == 1
 
 
-async def test_a_receipt_out_of_order_closes_the_connection_and_resends(
-    broker: ScriptedBroker,
-) -> None:
-    producer = await broker.producer()
+async def test_a_receipt_out_of_order_closes_the_connection_and_resends(broker, producer) -> None:
     producer.send_nowait(b"0")
     producer.send_nowait(b"1")
     broker.receipt(broker.sent[1])
@@ -138,8 +135,7 @@ async def test_a_receipt_out_of_order_closes_the_connection_and_resends(
     assert broker.contents == [b"0", b"1"]
 
 
-async def test_a_message_refused_as_not_allowed_fails_alone(broker: ScriptedBroker) -> None:
-    producer = await broker.producer()
+async def test_a_message_refused_as_not_allowed_fails_alone(broker, producer) -> None:
     first, second = producer.send_nowait(b"0"), producer.send_nowait(b"1")
     broker.refuses(broker.sent[0].send, pb.NotAllowedError, "too large for the policy")
     broker.answers()
@@ -171,8 +167,7 @@ async def test_a_batch_refused_as_not_allowed_fails_completely(broker: ScriptedB
     assert broker.memory.current_usage == 0
 
 
-async def test_a_message_refused_for_another_reason_is_resent(broker: ScriptedBroker) -> None:
-    producer = await broker.producer()
+async def test_a_message_refused_for_another_reason_is_resent(broker, producer) -> None:
     result = producer.send_nowait(b"x")
     broker.refuses(broker.sent[0].send, pb.PersistenceError)
     await pass_time(broker, 1.0)
@@ -303,8 +298,7 @@ def closes(broker: ScriptedBroker) -> int:
     return sum(one.type == pb.BaseCommand.CLOSE_PRODUCER for one in commands)
 
 
-async def test_closing_at_a_silent_broker_still_sends_close_producer(broker) -> None:
-    producer = await broker.producer()
+async def test_closing_at_a_silent_broker_still_sends_close_producer(broker, producer) -> None:
     producer.send_nowait(b"x")
     closing = await started(producer.close())
     broker.clock.advance(30.0)
@@ -371,10 +365,7 @@ async def test_a_late_receipt_does_not_confirm_a_resent_chunk() -> None:
     assert result.result().entry_id() == 3
 
 
-async def test_frames_are_held_back_while_the_connection_is_not_writable(
-    broker: ScriptedBroker,
-) -> None:
-    producer = await broker.producer()
+async def test_frames_are_held_back_while_the_connection_is_not_writable(broker, producer) -> None:
     broker.cnx.takes_no_more()
     for number in range(3):
         producer.send_nowait(b"%d" % number)
@@ -486,8 +477,7 @@ async def test_a_send_cancelled_while_waiting_holds_no_memory() -> None:
     assert not behind.done()
 
 
-async def test_a_send_cancelled_in_flight_holds_memory_until_its_receipt(broker) -> None:
-    producer = await broker.producer()
+async def test_a_send_cancelled_in_flight_holds_memory_until_its_receipt(broker, producer) -> None:
     send = await started(producer.send(b"x"))
     send.cancel()
     await settle()
@@ -675,10 +665,7 @@ async def test_the_repr_of_a_producer_shows_its_name_and_topic() -> None:
     assert repr(producer) == f"<Producer {producer.producer_name()} of {producer.topic()}>"
 
 
-async def test_the_number_of_unsent_messages_is_logged_at_close(
-    broker: ScriptedBroker, caplog: pytest.LogCaptureFixture
-) -> None:
-    producer = await broker.producer()
+async def test_the_number_of_unsent_messages_is_logged_at_close(broker, producer, caplog) -> None:
     broker.cnx.breaks()
     for _ in range(3):
         producer.send_nowait(b"x")

@@ -154,9 +154,8 @@ async def test_a_batch_that_cannot_be_built_holds_no_memory(monkeypatch) -> None
     assert (broker.memory.current_usage, producer.statistics().pending_messages) == (0, 0)
 
 
-async def test_a_closed_producer_holds_no_memory(broker: ScriptedBroker) -> None:
+async def test_a_closed_producer_holds_no_memory(broker, producer) -> None:
     """Upstream: ProducerMemoryLimitTest.testProducerCloseMemoryRelease"""
-    producer = await broker.producer()
     broker.cnx.breaks()
     result = producer.send_nowait(b"pending")
     await producer.close()
@@ -387,9 +386,8 @@ async def test_a_batch_above_the_size_limit_is_refused(limit: int, refused: bool
     assert broker.memory.current_usage == 0
 
 
-async def test_a_closed_producer_refuses_sends(broker: ScriptedBroker) -> None:
+async def test_a_closed_producer_refuses_sends(broker: ScriptedBroker, producer: Producer) -> None:
     """Upstream: ProducerMemoryLeakTest.testSendAfterClosedProducer"""
-    producer = await broker.producer()
     await producer.close()
     with pytest.raises(AlreadyClosed):
         await producer.send(b"")

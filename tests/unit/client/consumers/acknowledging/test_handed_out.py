@@ -133,10 +133,7 @@ async def test_acknowledge_without_a_connection_times_out_waiting_for_its_receip
     assert broker.left == []
 
 
-async def test_a_message_id_without_batch_size_or_of_another_topic_is_refused(
-    broker: ModelBroker,
-) -> None:
-    consumer = await opened(broker)
+async def test_a_message_id_without_batch_size_or_of_another_topic_is_refused(consumer) -> None:
     with pytest.raises(InvalidMessage, match="of a size that the id does not give"):
         await consumer.acknowledge(MessageId(-1, LEDGER, 0, 1))
     with pytest.raises(InvalidMessage, match="no such topic"):
