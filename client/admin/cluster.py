@@ -4,27 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from client.admin.rest import Body
+from client.admin.rest import AdminRequests, Body
 from client.admin.url import namespace_path, path, query
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from client.admin.rest import AdminRest, NameBatches
+    from client.admin.rest import NameBatches
     from proto.names import NamespaceName
 
 _CONFIGURATION = "/admin/v2/brokers/configuration"
 _FLOODGATE = "/admin/v2/floodgate"
 
 
-class Brokers:
-    """The admin requests that the commands ``pulsar-admin brokers`` send.
-
-    Every method raises AdminError if its request fails.
-    """
-
-    def __init__(self, rest: AdminRest) -> None:
-        self._rest = rest
+class Brokers(AdminRequests):
+    """The admin requests that the commands ``pulsar-admin brokers`` send."""
 
     async def active(self, cluster: str | None = None) -> list[str]:
         """Return the addresses of the active brokers' web ports, each as ``host:port``."""
@@ -65,14 +59,8 @@ class Brokers:
         await self._rest.text("DELETE", f"{_CONFIGURATION}{path(key)}")
 
 
-class Floodgate:
-    """The admin requests that Floodgate's brokers serve, and a real Pulsar's do not.
-
-    Every method raises AdminError if its request fails.
-    """
-
-    def __init__(self, rest: AdminRest) -> None:
-        self._rest = rest
+class Floodgate(AdminRequests):
+    """The admin requests that Floodgate's brokers serve, and a real Pulsar's do not."""
 
     async def limiter(self) -> dict[str, Any]:
         """Return the holders of topic-list memory permits, and the requests waiting for permits."""
@@ -128,14 +116,8 @@ GLOBAL_CLUSTER = "global"
 """Name of a cluster that old brokers list, and that no tenant may use."""
 
 
-class Namespaces:
-    """The admin requests that the commands ``pulsar-admin namespaces`` send.
-
-    Every method raises AdminError if its request fails.
-    """
-
-    def __init__(self, rest: AdminRest) -> None:
-        self._rest = rest
+class Namespaces(AdminRequests):
+    """The admin requests that the commands ``pulsar-admin namespaces`` send."""
 
     async def list(self, tenant: str) -> list[str]:
         """Return the names of a tenant's namespaces, each as ``tenant/namespace``."""
@@ -188,14 +170,8 @@ class Namespaces:
         return await self._rest.mapping(f"{_of(namespace)}/bundles")
 
 
-class Tenants:
-    """The admin requests that the commands ``pulsar-admin tenants`` send.
-
-    Every method raises AdminError if its request fails.
-    """
-
-    def __init__(self, rest: AdminRest) -> None:
-        self._rest = rest
+class Tenants(AdminRequests):
+    """The admin requests that the commands ``pulsar-admin tenants`` send."""
 
     async def list(self) -> list[str]:
         """Return the names of all tenants."""
@@ -233,14 +209,8 @@ class Tenants:
         await self._rest.text("DELETE", f"{_tenant(tenant)}{query(force=force)}")
 
 
-class Clusters:
-    """The admin requests that the commands ``pulsar-admin clusters`` send.
-
-    Every method raises AdminError if its request fails.
-    """
-
-    def __init__(self, rest: AdminRest) -> None:
-        self._rest = rest
+class Clusters(AdminRequests):
+    """The admin requests that the commands ``pulsar-admin clusters`` send."""
 
     async def list(self) -> list[str]:
         """Return the names of all clusters."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from client.admin.cluster import Brokers, Clusters, Floodgate, Namespaces, Tenants
-from client.admin.rest import AdminRest, Body
+from client.admin.rest import AdminRequests, AdminRest, Body
 from client.admin.topics import Schemas, Topics
 from client.admin.url import (
     DEFAULT_ADMIN_URL,
@@ -25,18 +25,13 @@ if TYPE_CHECKING:
 Subject: TypeAlias = NamespaceName | TopicName
 
 
-class Calls:
+class Calls(AdminRequests):
     """Any admin request about a namespace or topic, given by its HTTP method and URL path.
-
-    Every method raises AdminError if its request fails.
 
     Example:
         await admin.calls.ask("GET", topic, "retention", parameters={"applied": True})
         await admin.calls.ask("POST", topic, "subscription", "s", "skip", 10)
     """
-
-    def __init__(self, rest: AdminRest) -> None:
-        self._rest = rest
 
     async def ask(
         self,

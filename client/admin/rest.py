@@ -315,6 +315,13 @@ class AdminRest:
         )
 
 
+class AdminRequests:
+    """A group of admin requests; every method raises AdminError if its request fails."""
+
+    def __init__(self, rest: AdminRest) -> None:
+        self._rest = rest
+
+
 def _cause(error: aiohttp.ClientError) -> str:
     """Return the operating system's text for a failed connection, or else the error's own text."""
     cause = getattr(error, "os_error", None)

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from client.admin.rest import Body
+from client.admin.rest import AdminRequests, Body
 from client.admin.url import namespace_path, path, properties_text, query, topic_path
 from proto.names import DOMAINS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from client.admin.rest import AdminRest, NameBatches
+    from client.admin.rest import NameBatches
     from proto.names import NamespaceName, TopicName
 
 
-class Schemas:
-    """The admin requests that the commands ``pulsar-admin schemas`` send.
-
-    Every method raises AdminError if its request fails.
-    """
-
-    def __init__(self, rest: AdminRest) -> None:
-        self._rest = rest
+class Schemas(AdminRequests):
+    """The admin requests that the commands ``pulsar-admin schemas`` send."""
 
     async def get(self, topic: TopicName, version: int | None = None) -> dict[str, Any]:
         """Return a version of a topic's schema; by default the latest.
@@ -74,23 +68,15 @@ def _body(kind: str, definition: str, properties: Mapping[str, str]) -> Body:
 
 
 def _path(topic: TopicName) -> str:
-    namespace = topic.namespace
-    names = (namespace.tenant, namespace.local_name, topic.local_name)
-    return path("admin", "v2", "schemas", *names)
+    return namespace_path("schemas", topic.namespace) + path(topic.local_name)
 
 
 PARTITIONED_METADATA = "application/vnd.partitioned-topic-metadata+json"
 """Media type of a request for a partitioned topic with properties; JSON means only a number."""
 
 
-class Topics:
-    """The admin requests that the commands ``pulsar-admin topics`` send.
-
-    Every method raises AdminError if its request fails.
-    """
-
-    def __init__(self, rest: AdminRest) -> None:
-        self._rest = rest
+class Topics(AdminRequests):
+    """The admin requests that the commands ``pulsar-admin topics`` send."""
 
     def list(
         self,

@@ -15,7 +15,6 @@ from client.discovery.schedule import (
     ListTopics,
     LookUpPattern,
     OpenWatch,
-    Removal,
     Unanswered,
 )
 from client.exceptions import InvalidConfiguration
@@ -225,7 +224,6 @@ class CppSchedule(PeriodicSchedule):
     """
 
     family: ClassVar[str] = "cpp"
-    removal: ClassVar[Removal] = Removal.UNSUBSCRIBE
 
 
 class GoSchedule(DiscoverySchedule):
@@ -238,7 +236,6 @@ class GoSchedule(DiscoverySchedule):
     """
 
     family: ClassVar[str] = "go"
-    removal: ClassVar[Removal] = Removal.UNSUBSCRIBE
 
     def _prepare(self) -> None:
         self._backoff: GoBackoff | None = None

@@ -99,14 +99,6 @@ PERIOD_SECONDS = 60.0
 """Seconds between polls (upstream: patternAutoDiscoveryPeriod)."""
 
 
-class Removal(Enum):
-    """The action of a pattern consumer on a topic that no longer matches."""
-
-    CLOSE = "close the consumer; the subscription stays"
-    UNSUBSCRIBE = "unsubscribe"
-    KEEP = "do nothing"
-
-
 @dataclass(frozen=True, slots=True)
 class DiscoveryOptions:
     """The options with which a pattern consumer discovers its topics.
@@ -141,14 +133,12 @@ class DiscoverySchedule:
 
     Attributes:
         family: The name of the schedule.
-        removal: What to do with topics that are no longer found.
         topics_hash: Hash of the matching names that the client knows; None before the first
             listing.
         listings: Number of listing requests.
     """
 
     family: ClassVar[str]
-    removal: ClassVar[Removal] = Removal.CLOSE
 
     def __init__(
         self,

@@ -7,15 +7,15 @@ from dataclasses import dataclass, fields
 
 @dataclass(slots=True)
 class SendCounts:
-    """The running counts of a producer; see ProducerStatistics."""
+    """The running counts of a producer, which ProducerStatistics has under the same names."""
 
-    sent: int = 0
-    bytes: int = 0
-    batches: int = 0
-    failed: int = 0
-    late: int = 0
-    queue_full: int = 0
-    memory_full: int = 0
+    messages_sent_total: int = 0
+    bytes_sent_total: int = 0
+    batches_sent_total: int = 0
+    send_failures_total: int = 0
+    send_timeouts_total: int = 0
+    queue_full_total: int = 0
+    memory_full_total: int = 0
 
 
 @dataclass(frozen=True, slots=True)

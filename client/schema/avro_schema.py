@@ -9,14 +9,12 @@ import proto.PulsarApi_pb2 as pb
 from client.messages.message import ValueT
 from client.schema.classes import derived, is_described
 from client.schema.record import Record, as_avro
-from client.schema.versioned import VersionedSchema
+from client.schema.versioned import Reading, VersionedSchema
 from limiter.extras import extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from client.messages.message import Message
-    from client.schema.avro_definition import AvroDefinition
     from client.schema.fields import Value
 
 
@@ -102,7 +100,7 @@ class AvroSchema(VersionedSchema[ValueT]):
     def _made(self, fields: Value) -> Value:
         return fields if self._from_dict is None else self._from_dict(fields)
 
-    def decoding_of(self, info: pb.Schema) -> _AsWritten:
+    def decoding_of(self, info: pb.Schema) -> Reading:
         """Return the decoder of values written with another version of the topic's schema.
 
         Raises:
@@ -111,26 +109,5 @@ class AvroSchema(VersionedSchema[ValueT]):
         if info.type != pb.Schema.Avro:
             raise ValueError(f"the topic's schema is {pb.Schema.Type.Name(info.type)}, not Avro")
         writer, reader = type(self._definition)(info.schema_data), self._definition
-        if writer.source == reader.source:
-            return _AsWritten(self, writer, None)
-        return _AsWritten(self, writer, reader.also_named(writer))
-
-
-class _AsWritten:
-    """A decoder of the values written with one version of a topic's schema.
-
-    Args:
-        schema: Schema that creates the resulting values.
-        writer: Avro schema of the version that the values were written with.
-        reader: The schema's own Avro schema; None if it is the same.
-    """
-
-    def __init__(
-        self, schema: AvroSchema[Any], writer: AvroDefinition, reader: AvroDefinition | None
-    ) -> None:
-        self._schema = schema
-        self._writer = writer
-        self._reader = reader
-
-    def decode_message(self, message: Message[Any]) -> Value:
-        return self._schema._made(self._writer.read(message.data(), self._reader))
+        wanted = None if writer.source == reader.source else reader.also_named(writer)
+        return Reading(lambda data: self._made(writer.read(data, wanted)))

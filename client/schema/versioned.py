@@ -168,7 +168,7 @@ class AutoConsumeSchema(VersionedSchema[Any]):
         """Return the bytes unchanged."""
         return data
 
-    def decoding_of(self, info: pb.Schema) -> _Reading:
+    def decoding_of(self, info: pb.Schema) -> Reading:
         """Return the decoder of values written with a version of the topic's schema.
 
         Raises:
@@ -177,15 +177,18 @@ class AutoConsumeSchema(VersionedSchema[Any]):
         if info.type == pb.Schema.Avro:
             from client.schema.avro_definition import AvroDefinition  # an extra's package
 
-            return _Reading(AvroDefinition(info.schema_data).read)
-        return _Reading(_READERS.get(info.type, bytes))
+            return Reading(AvroDefinition(info.schema_data).read)
+        return Reading(_READERS.get(info.type, bytes))
 
 
-class _Reading:
+class Reading:
+    """A decoder that reads a message's bytes with a function."""
+
     def __init__(self, read: Callable[[bytes], Value]) -> None:
         self._read = read
 
     def decode_message(self, message: Message[Any]) -> Value:
+        """Return the value that a message's payload encodes."""
         return self._read(message.data())
 
 

@@ -71,23 +71,20 @@ class Place:
             found.partition(), found.ledger_id(), found.entry_id(), found.batch_index()
         )
 
-    async def put(self, path: str, body: object = None) -> None:
+    async def ask(self, method: str, path: str, body: object = None) -> None:
+        """Send a request to the REST API; without a body if that is None."""
         request = urllib.request.Request(
             f"{self.web_url}/admin/v2/{path}",
-            method="PUT",
-            data=json.dumps(body).encode(),
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
             headers={"Content-Type": "application/json"},
         )
-        await asyncio.to_thread(lambda: urllib.request.urlopen(request, timeout=60).close())
-
-    async def post(self, path: str) -> None:
-        request = urllib.request.Request(f"{self.web_url}/admin/v2/{path}", method="POST")
         await asyncio.to_thread(lambda: urllib.request.urlopen(request, timeout=60).close())
 
     async def partitioned(self, partitions: int) -> str:
         """Return a new topic with partitions."""
         topic = new_topic()
-        await self.put(f"persistent/{topic.partition('://')[2]}/partitions", partitions)
+        await self.ask("PUT", f"{topic.replace('://', '/')}/partitions", partitions)
         return topic
 
 
@@ -105,6 +102,15 @@ async def within(waited: Any, seconds: float = PATIENCE_SECONDS) -> Any:
     done, _ = await asyncio.wait([task], timeout=seconds)
     assert done, f"it took longer than {seconds:g} s"
     return await task
+
+
+async def sent_together(client: Any, topic: str, count: int, *, batched: bool = True) -> list[Any]:
+    """Send messages concurrently; return their ids."""
+    producer = await client.create_producer(topic, batching_enabled=batched)
+    sends = [within(producer.send(b"%d" % number)) for number in range(count)]
+    ids = await asyncio.gather(*sends)
+    await within(producer.close())
+    return ids
 
 
 async def received(consumer: Any, count: int) -> list[Any]:

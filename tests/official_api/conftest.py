@@ -1,12 +1,13 @@
 """Cluster and import of the suite."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import pytest
 
 from loadgen.places.server_process import ServerLaunch, running_server
-from tests.official_api.apis import APIS, Place
+from tests.official_api.apis import APIS, Place, new_topic
 
 _LOCAL = {
     "webServicePort": "0",
@@ -34,3 +35,16 @@ def cluster_urls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str
 def place(request: pytest.FixtureRequest, cluster_urls: tuple[str, str]) -> Place:
     """Return the cluster, with either import."""
     return Place(APIS[request.param], *cluster_urls)
+
+
+@pytest.fixture
+async def client(place: Place) -> AsyncIterator[Any]:
+    """Return an open client of either import."""
+    async with place.client() as opened:
+        yield opened
+
+
+@pytest.fixture
+def topic() -> str:
+    """Return the name of a new topic."""
+    return new_topic()

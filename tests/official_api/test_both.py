@@ -84,7 +84,7 @@ def _place(found: Any) -> tuple[int, int, int, int]:
 @DIRECTIONS
 @pytest.mark.parametrize("kind", ["StringSchema", "JsonSchema", "AvroSchema"])
 async def test_each_client_reads_schema_values_of_the_other_client(
-    cluster_urls, writing, reading, kind
+    cluster_urls, writing, reading, kind, topic
 ) -> None:
     def defined(api: Any) -> tuple[Any, Any]:
         if kind == "StringSchema":
@@ -109,7 +109,6 @@ async def test_each_client_reads_schema_values_of_the_other_client(
         )
         return getattr(schema, kind)(Order), order
 
-    topic = new_topic()
     async with _both(cluster_urls, writing, reading) as (writer, reader):
         schema, sent = defined(writing)
         other_schema, wanted = defined(reading)
@@ -122,8 +121,7 @@ async def test_each_client_reads_schema_values_of_the_other_client(
 
 
 @DIRECTIONS
-async def test_message_ids_are_equal_in_both_clients(cluster_urls, writing, reading) -> None:
-    topic = new_topic()
+async def test_message_ids_are_equal_in_both_clients(cluster_urls, writing, reading, topic) -> None:
     async with _both(cluster_urls, writing, reading) as (writer, reader):
         readers = [
             await writer.create_reader(topic, writing.MessageId.earliest),

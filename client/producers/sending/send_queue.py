@@ -6,6 +6,7 @@ import asyncio
 import math
 import sys
 from collections import deque
+from dataclasses import asdict
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -115,10 +116,10 @@ class SendQueue:
         try:
             self._line.enter(message)
         except ProducerQueueIsFull:
-            self._counts.queue_full += 1
+            self._counts.queue_full_total += 1
             raise
         except MemoryBufferIsFull:
-            self._counts.memory_full += 1
+            self._counts.memory_full_total += 1
             raise
         if self._line:
             self._go_on()
@@ -244,7 +245,7 @@ class SendQueue:
             self._fail(messages, error)
             return
         self._hold_frame(entry, messages)
-        self._counts.batches += len(messages) > 1
+        self._counts.batches_sent_total += len(messages) > 1
         self._entries.add(entry)
 
     def _hold_frame(self, entry: PendingEntry, messages: Sequence[PendingMessage]) -> None:
@@ -273,8 +274,8 @@ class SendQueue:
             for message in entry.messages:
                 message.release()
             self.last_sequence_id = entry.messages[-1].sequence_id
-            self._counts.sent += len(entry.messages)
-            self._counts.bytes += entry.size_bytes
+            self._counts.messages_sent_total += len(entry.messages)
+            self._counts.bytes_sent_total += entry.size_bytes
         elif (reservation := entry.messages[0].reservation) is not None:
             reservation.adjust(-len(entry.parts[0]))
         self._answers.answer(entry, receipt.message_id)
@@ -381,7 +382,7 @@ class SendQueue:
         if self._flushers and messages:
             self._flushers.failed(min(one.serial for one in messages), error)
         for message in messages:
-            self._counts.failed += 1
+            self._counts.send_failures_total += 1
             message.fail(error)
 
     # -- time ---------------------------------------------------------------------------------
@@ -397,7 +398,7 @@ class SendQueue:
         seconds = self._options.send_timeout_millis / 1000
         latest = self._clock.now() - seconds
         failed = self._out_until(latest)  # The timer, armed for the past, handles the rest.
-        self._counts.late += len(failed)
+        self._counts.send_timeouts_total += len(failed)
         self._fail(failed, Timeout(f"{self._topic}: no receipt in {seconds:g} s"))
         self._go_on()
 
@@ -430,7 +431,6 @@ class SendQueue:
         """Return the producer's current statistics."""
         in_entries = chain.from_iterable(entry.messages for entry in self._entries)
         holding = {*in_entries, *self._batches, *self._early, *self._line}
-        counts = self._counts
         return ProducerStatistics(
             topic=self._topic,
             producer_name=producer_name,
@@ -440,14 +440,8 @@ class SendQueue:
                 message.reservation.size for message in holding if message.reservation is not None
             ),
             waiting_sends=len(self._line),
-            messages_sent_total=counts.sent,
-            bytes_sent_total=counts.bytes,
-            batches_sent_total=counts.batches,
-            send_failures_total=counts.failed,
-            send_timeouts_total=counts.late,
-            queue_full_total=counts.queue_full,
-            memory_full_total=counts.memory_full,
             reconnections_total=reconnections,
+            **asdict(self._counts),
         )
 
 

@@ -7,12 +7,24 @@ import pytest
 import pytest_asyncio
 
 from client import Client
-from tests.integration.client.server import served
+from tests.integration.client.server import Server, served
+
+
+@pytest.fixture
+def role() -> str:
+    """The role of the server: the broker, or both in turn in tests marked by ROLES."""
+    return "broker"
 
 
 @pytest_asyncio.fixture
-async def client() -> AsyncIterator[Client]:
-    async with served() as server, Client(server.service_url) as client:
+async def server(role: str) -> AsyncIterator[Server]:
+    async with served(role) as server:
+        yield server
+
+
+@pytest_asyncio.fixture
+async def client(server: Server) -> AsyncIterator[Client]:
+    async with Client(server.service_url) as client:
         yield client
 
 

@@ -8,7 +8,6 @@ from client.consumers.consumer import Consumer
 from client.exceptions import Timeout
 from client.messages.enums import ConsumerCryptoFailureAction
 from proto.frames import encode_payload_command
-from tests.integration.client.server import served
 
 PRODUCER_ID = 900
 
@@ -52,26 +51,26 @@ async def received(consumer: Consumer, producer_says: bytes) -> list[bytes]:
         (ConsumerCryptoFailureAction.CONSUME, [b"secret", b"plain"], False),
     ],
 )
-async def test_crypto_failure_action_decides_about_delivery(action, delivered, *, left) -> None:
-    async with served() as server, Client(server.service_url) as client:
-        topic = server.topic()
-        consumer = await client.subscribe(topic, "s", crypto_failure_action=action)
-        await publish_encrypted(client, topic)
-        async with await client.create_producer(topic) as producer:
-            await producer.send(b"plain")
-        got = await received(consumer, b"plain")
-        await consumer.close()
-        assert got == delivered
-        again = await client.subscribe(
-            topic, "s", crypto_failure_action=ConsumerCryptoFailureAction.CONSUME
-        )
-        if left:
-            message = await again.receive()
-            assert message.data() == b"secret"
-            context = message.encryption_context()
-            assert context is not None
-            (key,) = context.keys()
-            assert key.key == "k"
-        else:
-            with pytest.raises(Timeout):
-                await again.receive(100)
+async def test_crypto_failure_action_decides_about_delivery(
+    action, delivered, left, client, topic
+) -> None:
+    consumer = await client.subscribe(topic, "s", crypto_failure_action=action)
+    await publish_encrypted(client, topic)
+    async with await client.create_producer(topic) as producer:
+        await producer.send(b"plain")
+    got = await received(consumer, b"plain")
+    await consumer.close()
+    assert got == delivered
+    again = await client.subscribe(
+        topic, "s", crypto_failure_action=ConsumerCryptoFailureAction.CONSUME
+    )
+    if left:
+        message = await again.receive()
+        assert message.data() == b"secret"
+        context = message.encryption_context()
+        assert context is not None
+        (key,) = context.keys()
+        assert key.key == "k"
+    else:
+        with pytest.raises(Timeout):
+            await again.receive(100)

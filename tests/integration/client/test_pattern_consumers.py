@@ -15,7 +15,7 @@ from client.exceptions import InvalidConfiguration
 from client.messages.enums import ConsumerType, InitialPosition
 from limiter.clock import LoopClock
 from limiter.memory.dual_limiter import LimitType
-from tests.integration.client.server import ROLES, lose_connections, only_here, served
+from tests.integration.client.server import ROLES, Server, lose_connections, only_here, served
 from tests.support.processes.cluster import cluster, fill, topic_names, until
 
 NS = "public/default"
@@ -42,17 +42,18 @@ async def subscribed(client: Client, pattern: str = BASE + PATTERN, **options) -
 
 @pytest.mark.parametrize("family", FAMILIES)
 @ROLES
-async def test_created_topics_are_subscribed_and_deleted_topics_dropped(role, family) -> None:
-    async with served(role) as server, Client(server.service_url) as client:
-        await server.create("t-a", "t-b", "other")
-        consumer = await subscribed(client, server.topic(PATTERN), discovery_schedule=family)
-        assert topics(consumer) == {"t-a", "t-b"}
-        await server.create("t-c", "u")
-        await server.delete("t-a")
-        await until(lambda: topics(consumer) == {"t-b", "t-c"})
-        producer = await client.create_producer(server.topic("t-c"))
-        await producer.send(b"found")
-        assert (await consumer.receive(20_000)).data() == b"found"
+async def test_created_topics_are_subscribed_and_deleted_topics_dropped(
+    family, server, client
+) -> None:
+    await server.create("t-a", "t-b", "other")
+    consumer = await subscribed(client, server.topic(PATTERN), discovery_schedule=family)
+    assert topics(consumer) == {"t-a", "t-b"}
+    await server.create("t-c", "u")
+    await server.delete("t-a")
+    await until(lambda: topics(consumer) == {"t-b", "t-c"})
+    producer = await client.create_producer(server.topic("t-c"))
+    await producer.send(b"found")
+    assert (await consumer.receive(20_000)).data() == b"found"
 
 
 @pytest.mark.parametrize("family", ["polite", "java-poll"])
@@ -93,38 +94,36 @@ async def test_the_client_filters_a_listing_that_the_broker_did_not_filter() -> 
 
 @pytest.mark.parametrize("family", ["polite", "java-watch"])
 @ROLES
-async def test_topic_changes_during_lost_connections_are_discovered(role, family) -> None:
-    async with served(role) as server, Client(server.service_url) as client:
-        await server.create("t-a", "t-b")
-        consumer = await subscribed(client, server.topic(PATTERN), discovery_schedule=family)
-        await lose_connections(client)
-        await server.create("t-c")
-        await server.delete("t-a")
-        await until(lambda: topics(consumer) == {"t-b", "t-c"})
+async def test_topic_changes_during_lost_connections_are_discovered(family, server, client) -> None:
+    await server.create("t-a", "t-b")
+    consumer = await subscribed(client, server.topic(PATTERN), discovery_schedule=family)
+    await lose_connections(client)
+    await server.create("t-c")
+    await server.delete("t-a")
+    await until(lambda: topics(consumer) == {"t-b", "t-c"})
 
 
-async def test_all_partitions_of_a_matching_topic_are_subscribed() -> None:
-    async with served() as server, Client(server.service_url) as client:
-        await server.create("t-p", partitions=3)
-        consumer = await subscribed(client, server.topic(PATTERN))
-        assert topics(consumer) == {f"t-p-partition-{index}" for index in range(3)}
+async def test_all_partitions_of_a_matching_topic_are_subscribed(server, client) -> None:
+    await server.create("t-p", partitions=3)
+    consumer = await subscribed(client, server.topic(PATTERN))
+    assert topics(consumer) == {f"t-p-partition-{index}" for index in range(3)}
 
 
-async def test_a_pattern_without_a_match_subscribes_to_a_topic_created_later() -> None:
-    async with served() as server, Client(server.service_url) as client:
-        consumer = await subscribed(client, server.topic(PATTERN))
-        await server.create("t-a")
-        await until(lambda: topics(consumer) == {"t-a"})
+async def test_a_pattern_without_a_match_subscribes_to_a_topic_created_later(
+    server: Server, client: Client
+) -> None:
+    consumer = await subscribed(client, server.topic(PATTERN))
+    await server.create("t-a")
+    await until(lambda: topics(consumer) == {"t-a"})
 
 
-async def test_a_pattern_consumer_does_not_recreate_a_deleted_topic() -> None:
-    async with served() as server, Client(server.service_url) as client:
-        await server.create("t-a")
-        consumer = await subscribed(client, server.topic(PATTERN))
-        await server.delete("t-a")
-        await until(lambda: not topics(consumer))
-        listed = await client.topics_of_namespace(server.namespace)
-        assert listed.topics == ()
+async def test_a_pattern_consumer_does_not_recreate_a_deleted_topic(server, client) -> None:
+    await server.create("t-a")
+    consumer = await subscribed(client, server.topic(PATTERN))
+    await server.delete("t-a")
+    await until(lambda: not topics(consumer))
+    listed = await client.topics_of_namespace(server.namespace)
+    assert listed.topics == ()
 
 
 @only_here("the broker's memory is taken from within")
@@ -171,7 +170,6 @@ async def test_all_pattern_consumers_subscribe_after_refused_listings(role, monk
         (BASE + PATTERN, {"retry_enabled": True}, "retry"),
     ],
 )
-async def test_an_invalid_pattern_subscription_is_refused(topic, options, sentence) -> None:
-    async with served() as server, Client(server.service_url) as client:
-        with pytest.raises(InvalidConfiguration, match=sentence):
-            await client.subscribe(topic, "s", is_pattern_topic=True, **options)
+async def test_an_invalid_pattern_subscription_is_refused(topic, options, sentence, client) -> None:
+    with pytest.raises(InvalidConfiguration, match=sentence):
+        await client.subscribe(topic, "s", is_pattern_topic=True, **options)

@@ -1,6 +1,7 @@
 """The library people import, against a broker in the same loop."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from unittest.mock import AsyncMock
 
 import pytest
@@ -15,7 +16,7 @@ from proto.topic_hash import topics_hash
 from tests.support.clocks.settle import started
 from tests.support.peers.byte_broker import ByteBroker, connected_command
 from tests.support.peers.frames import frame
-from tests.support.processes.cluster import cluster, topic_names
+from tests.support.processes.cluster import Cluster, cluster, topic_names
 
 NAMES = topic_names("public/default", 30)
 TOPICS = {"public/default": NAMES}
@@ -23,24 +24,28 @@ ALL = pb.CommandGetTopicsOfNamespace.ALL
 ROLES = ["broker", "proxy"]
 
 
-@pytest.mark.parametrize("role", ROLES)
-async def test_topics_of_a_namespace_are_listed_with_their_hash(role: str) -> None:
+@pytest.fixture
+async def parts() -> AsyncIterator[Cluster]:
     async with cluster(TOPICS) as parts:
-        listing = await parts.client(role).topics_of_namespace("public/default", ALL)
-        assert listing == NamespaceTopics(tuple(NAMES), topics_hash(NAMES), False, True)
+        yield parts
 
 
 @pytest.mark.parametrize("role", ROLES)
-async def test_pattern_and_hash_filter_a_listing(role: str) -> None:
-    async with cluster(TOPICS) as parts:
-        client = parts.client(role)
-        filtered = await client.topics_of_namespace("public/default", pattern="public/default/.*7")
-        same = await client.topics_of_namespace(
-            "public/default", topics_hash=topics_hash(NAMES), properties={"a": "b"}
-        )
-        assert filtered.topics == tuple(name for name in NAMES if name.endswith("7"))
-        assert filtered.filtered
-        assert same == NamespaceTopics((), topics_hash(NAMES), False, False)
+async def test_topics_of_a_namespace_are_listed_with_their_hash(role: str, parts: Cluster) -> None:
+    listing = await parts.client(role).topics_of_namespace("public/default", ALL)
+    assert listing == NamespaceTopics(tuple(NAMES), topics_hash(NAMES), False, True)
+
+
+@pytest.mark.parametrize("role", ROLES)
+async def test_pattern_and_hash_filter_a_listing(role: str, parts: Cluster) -> None:
+    client = parts.client(role)
+    filtered = await client.topics_of_namespace("public/default", pattern="public/default/.*7")
+    same = await client.topics_of_namespace(
+        "public/default", topics_hash=topics_hash(NAMES), properties={"a": "b"}
+    )
+    assert filtered.topics == tuple(name for name in NAMES if name.endswith("7"))
+    assert filtered.filtered
+    assert same == NamespaceTopics((), topics_hash(NAMES), False, False)
 
 
 def test_unset_fields_are_absent_from_the_listing_request() -> None:
@@ -53,11 +58,10 @@ def test_unset_fields_are_absent_from_the_listing_request() -> None:
     assert [(one.key, one.value) for one in full.properties] == [("k", "v")]
 
 
-async def test_a_lookup_returns_the_brokers_url_and_the_proxy_flag() -> None:
-    async with cluster(TOPICS) as parts:
-        for role in ROLES:
-            found = await parts.client(role).lookup(NAMES[0])
-            assert found == LookupResult(parts.broker.service_url, True)
+async def test_a_lookup_returns_the_brokers_url_and_the_proxy_flag(parts: Cluster) -> None:
+    for role in ROLES:
+        found = await parts.client(role).lookup(NAMES[0])
+        assert found == LookupResult(parts.broker.service_url, True)
 
 
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
@@ -75,30 +79,33 @@ async def test_partition_counts_are_returned_and_failures_raised(role: str, prof
         assert caught.value.server_error == pb.TopicNotFound
 
 
-async def test_a_failed_lookup_is_raised_with_its_code() -> None:
-    async with cluster(TOPICS) as parts:
-        with pytest.raises(ServerResponseError) as caught:
-            await parts.client("broker").lookup("persistent://no/where/topic")
-        assert str(caught.value) == "TopicNotFound: Namespace not found"
+async def test_a_failed_lookup_is_raised_with_its_code(parts: Cluster) -> None:
+    with pytest.raises(ServerResponseError) as caught:
+        await parts.client("broker").lookup("persistent://no/where/topic")
+    assert str(caught.value) == "TopicNotFound: Namespace not found"
 
 
 def test_an_error_without_a_message_is_its_code() -> None:
     assert str(server_response_error(pb.TopicNotFound, "")) == "TopicNotFound"
 
 
-async def test_a_lookup_redirect_is_followed_to_the_named_broker() -> None:
-    async with cluster(TOPICS) as parts, ByteBroker(connected_command()) as first:
+def redirect(request_id: int, url: str) -> bytes:
+    answer = pb.CommandLookupTopicResponse(
+        request_id=request_id,
+        response=pb.CommandLookupTopicResponse.Redirect,
+        brokerServiceUrl=url,
+    )
+    kind = pb.BaseCommand.LOOKUP_RESPONSE
+    return frame(pb.BaseCommand(type=kind, lookupTopicResponse=answer))
+
+
+async def test_a_lookup_redirect_is_followed_to_the_named_broker(parts: Cluster) -> None:
+    async with ByteBroker(connected_command()) as first:
         client = PulsarClient(first.url)
         asked = await started(client.lookup(NAMES[0]))
         far = await first.connection()
-        redirect = pb.CommandLookupTopicResponse(
-            request_id=0,
-            response=pb.CommandLookupTopicResponse.Redirect,
-            brokerServiceUrl=parts.broker.service_url,
-        )
-        kind = pb.BaseCommand.LOOKUP_RESPONSE
         await far.reader.readexactly(4)
-        far.writer.write(frame(pb.BaseCommand(type=kind, lookupTopicResponse=redirect)))
+        far.writer.write(redirect(0, parts.broker.service_url))
         assert (await asked).broker_service_url == parts.broker.service_url
         await client.close()
 
@@ -109,14 +116,8 @@ async def test_endless_redirects_of_a_lookup_are_abandoned_after_20() -> None:
         asked = await started(client.lookup(NAMES[0]))
         far = await broker.connection()
         for number in range(21):
-            redirect = pb.CommandLookupTopicResponse(
-                request_id=number,
-                response=pb.CommandLookupTopicResponse.Redirect,
-                brokerServiceUrl=broker.url,
-            )
-            kind = pb.BaseCommand.LOOKUP_RESPONSE
             await far.reader.readexactly(4)
-            far.writer.write(frame(pb.BaseCommand(type=kind, lookupTopicResponse=redirect)))
+            far.writer.write(redirect(number, broker.url))
             await far.reader.read(65_536)
         with pytest.raises(ConnectError, match="redirected more than 20 times"):
             await asked
@@ -128,11 +129,10 @@ def test_an_invalid_service_url_is_refused_immediately() -> None:
         PulsarClient("http://127.0.0.1:8080")
 
 
-async def test_an_async_with_block_closes_the_client() -> None:
-    async with cluster(TOPICS) as parts:
-        async with PulsarClient(parts.broker.service_url) as client:
-            cnx = await client.connect()
-        await cnx.wait_closed()
+async def test_an_async_with_block_closes_the_client(parts: Cluster) -> None:
+    async with PulsarClient(parts.broker.service_url) as client:
+        cnx = await client.connect()
+    await cnx.wait_closed()
 
 
 def connect_to(**fields: object) -> pb.CommandLookupTopicResponse:
@@ -161,16 +161,15 @@ async def test_a_lookup_selects_the_address_that_fits_tls_and_proxy(url, answer,
 
 
 @pytest.mark.parametrize(
-    ("url", "said"), [("pulsar://h", "no address:"), ("pulsar+ssl://h", "no address for TLS:")]
+    ("url", "broker_url", "said"),
+    [
+        ("pulsar://h", "", "no address:"),
+        ("pulsar+ssl://h", "pulsar://b:1", "no address for TLS:"),
+    ],
 )
-async def test_a_lookup_without_an_address_is_refused(url: str, said: str) -> None:
-    answer = (
-        connect_to(brokerServiceUrl="")
-        if "ssl" not in url
-        else connect_to(brokerServiceUrl="pulsar://b:1")
-    )
+async def test_a_lookup_without_an_address_is_refused(url, broker_url, said) -> None:
     with pytest.raises(ConnectError, match=f"the broker of t names {said}"):
-        PulsarClient(url)._found("t", answer)
+        PulsarClient(url)._found("t", connect_to(brokerServiceUrl=broker_url))
 
 
 @pytest.mark.parametrize(
@@ -228,9 +227,8 @@ async def test_concurrent_callers_with_a_dead_address_continue_with_the_next_add
     assert found == ["alive"] * 4
 
 
-async def test_an_assigned_broker_is_reached_like_the_last_lookup() -> None:
-    async with cluster(TOPICS) as parts:
-        client = parts.client("proxy")
-        looked_up = await client.connection_of(NAMES[0])
-        assigned = await client.connection_by_url(parts.broker.service_url)
-        assert assigned is looked_up
+async def test_an_assigned_broker_is_reached_like_the_last_lookup(parts: Cluster) -> None:
+    client = parts.client("proxy")
+    looked_up = await client.connection_of(NAMES[0])
+    assigned = await client.connection_by_url(parts.broker.service_url)
+    assert assigned is looked_up

@@ -92,30 +92,24 @@ async def test_a_request_before_the_handshake_is_refused() -> None:
         await server.cnx.request(lambda number: lookup_command(number, "t"))
 
 
-async def test_a_refused_handshake_closes_the_connection() -> None:
+@pytest.mark.parametrize(
+    ("ends", "sentence"),
+    [
+        (lambda server: server.wire.say(error(0)), "TooManyRequests: no"),
+        (lambda server: server.clock.advance(30), "did not answer the handshake"),
+        (lambda server: server.wire.transport.breaks(), "closed the connection"),
+    ],
+    ids=["refused", "without an answer", "connection closed"],
+)
+async def test_a_failed_handshake_raises_a_connect_error_and_closes_the_connection(
+    ends, sentence
+) -> None:
     server = Server()
     waiting = await started(server.cnx.ready())
-    server.wire.say(error(0))
-    with pytest.raises(ConnectError, match="TooManyRequests: no"):
+    ends(server)
+    with pytest.raises(ConnectError, match=sentence):
         await waiting
     assert server.wire.closed
-
-
-async def test_a_handshake_without_an_answer_times_out_and_closes_the_connection() -> None:
-    server = Server()
-    waiting = await started(server.cnx.ready())
-    server.clock.advance(30)
-    with pytest.raises(ConnectError, match="did not answer the handshake"):
-        await waiting
-    assert server.wire.closed
-
-
-async def test_a_connection_closed_during_the_handshake_raises_a_connect_error() -> None:
-    server = Server()
-    waiting = await started(server.cnx.ready())
-    server.wire.transport.breaks()
-    with pytest.raises(ConnectError, match="closed the connection"):
-        await waiting
 
 
 async def test_answers_in_any_order_reach_their_requests(server: Server) -> None:

@@ -222,11 +222,27 @@ class Failing:
         raise KeyError("vault")
 
 
-async def test_failing_credentials_raise_a_client_error_and_open_no_connection() -> None:
-    options = ConnectOptions(credentials=Failing())
-    with pytest.raises(
-        ErrorGettingAuthenticationData, match=r"of Failing failed: KeyError\('vault'\)"
-    ):
+class Nameless(Failing):
+    """Credentials without a method name."""
+
+    @property
+    def method_name(self) -> str:
+        raise NotImplementedError
+
+    def auth_data(self) -> bytes:
+        return b""
+
+
+@pytest.mark.parametrize(
+    ("credentials", "sentence"),
+    [(Failing(), r"of Failing failed: KeyError\('vault'\)"), (Nameless(), "of Nameless failed")],
+    ids=["failing", "without a method name"],
+)
+async def test_unusable_credentials_raise_a_client_error_and_open_no_connection(
+    credentials, sentence
+) -> None:
+    options = ConnectOptions(credentials=credentials)
+    with pytest.raises(ErrorGettingAuthenticationData, match=sentence):
         await open_connection(("127.0.0.1", 1), options)
 
 
@@ -261,23 +277,6 @@ async def test_credentials_that_never_arrive_time_out() -> None:
     clock.advance(30.0)
     with pytest.raises(ErrorGettingAuthenticationData, match="did not arrive in 30 s"):
         await asking
-
-
-class Nameless(Failing):
-    """Credentials without a method name."""
-
-    @property
-    def method_name(self) -> str:
-        raise NotImplementedError
-
-    def auth_data(self) -> bytes:
-        return b""
-
-
-async def test_credentials_without_a_method_name_raise_a_client_error() -> None:
-    options = ConnectOptions(credentials=Nameless())
-    with pytest.raises(ErrorGettingAuthenticationData, match="of Nameless failed"):
-        await open_connection(("127.0.0.1", 1), options)
 
 
 async def test_a_coroutine_function_may_supply_the_credentials() -> None:

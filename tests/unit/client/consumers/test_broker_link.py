@@ -16,8 +16,7 @@ from tests.support.peers.model_consumers import after, kinds, opened, topic_of
 Type = pb.BaseCommand
 
 
-async def test_broker_stats_are_cached_for_the_configured_time() -> None:
-    broker = ModelBroker()
+async def test_broker_stats_are_cached_for_the_configured_time(broker: ModelBroker) -> None:
     consumer = await opened(broker, broker_consumer_stats_cache_time_ms=1_000)
     for _ in range(2):
         (stats,) = (await consumer.get_broker_consumer_stats()).values()
@@ -50,8 +49,7 @@ async def test_permits_above_the_maximum_of_a_flow_are_granted_in_several_comman
     assert flows == [10, 2**31 - 1, 2**31 - 1, 2]
 
 
-async def test_flow_and_ack_commands_without_a_connection_are_dropped() -> None:
-    broker = ModelBroker()
+async def test_flow_and_ack_commands_without_a_connection_are_dropped(broker: ModelBroker) -> None:
     link = topic_of(await opened(broker)).link
     broker.breaks()
     told = len(broker.commands)
@@ -60,8 +58,7 @@ async def test_flow_and_ack_commands_without_a_connection_are_dropped() -> None:
     assert len(broker.commands) == told
 
 
-async def test_a_request_without_a_connection_waits_for_the_next_connection() -> None:
-    broker = ModelBroker()
+async def test_a_request_without_a_connection_waits_for_the_next_connection(broker) -> None:
     consumer = await opened(broker)
     broker.publish()
     broker.breaks()
@@ -71,9 +68,7 @@ async def test_a_request_without_a_connection_waits_for_the_next_connection() ->
     assert (await asking).entry_id() == 0
 
 
-async def test_a_request_is_retried_after_a_lost_connection() -> None:
-    broker = ModelBroker()
-    consumer = await opened(broker)
+async def test_a_request_is_retried_after_a_lost_connection(broker, consumer) -> None:
     broker.publish()
     broker.hold = asyncio.Event()
     asking = await started(consumer.get_last_message_id())
@@ -85,8 +80,7 @@ async def test_a_request_is_retried_after_a_lost_connection() -> None:
 
 
 @pytest.mark.parametrize("asks", [lambda one: one.seek(MessageId.earliest), Consumer.unsubscribe])
-async def test_a_request_is_retried_after_the_broker_closed_the_consumer(asks) -> None:
-    broker = ModelBroker()
+async def test_a_request_is_retried_after_the_broker_closed_the_consumer(broker, asks) -> None:
     consumer = await opened(broker)
     hold = broker.hold = asyncio.Event()
     asking = await started(asks(consumer))
@@ -100,8 +94,7 @@ async def test_a_request_is_retried_after_the_broker_closed_the_consumer(asks) -
     await asking
 
 
-async def test_a_request_times_out_after_the_operation_timeout() -> None:
-    broker = ModelBroker()
+async def test_a_request_times_out_after_the_operation_timeout(broker: ModelBroker) -> None:
     link = topic_of(await opened(broker)).link
     broker.refusals = [server_response_error(pb.AuthorizationError, "no")] * 100
     broker.breaks()
@@ -112,9 +105,7 @@ async def test_a_request_times_out_after_the_operation_timeout() -> None:
 
 
 @pytest.mark.parametrize("code", [pb.TooManyRequests, pb.AuthorizationError])
-async def test_last_message_id_is_requested_again_after_any_refusal(code) -> None:
-    broker = ModelBroker()
-    consumer = await opened(broker)
+async def test_last_message_id_is_requested_again_after_any_refusal(broker, consumer, code) -> None:
     broker.publish()
     broker.refusals = [server_response_error(code, "not now")] * 2
     asking = await started(consumer.get_last_message_id())
@@ -140,8 +131,7 @@ async def test_partitions_are_queried_concurrently(asks, kind) -> None:
     await asking
 
 
-async def test_last_message_id_of_a_non_persistent_topic_is_not_retried() -> None:
-    broker = ModelBroker()
+async def test_last_message_id_of_a_non_persistent_topic_is_not_retried(broker) -> None:
     link = topic_of(await opened(broker)).link
     link.persistent = False
     broker.refusals = [server_response_error(pb.MetadataError, "it has no end")]

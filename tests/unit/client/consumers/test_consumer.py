@@ -14,11 +14,6 @@ from tests.support.peers.model_broker import TOPIC, ModelBroker
 from tests.support.peers.model_consumers import numbers, opened, topic_of
 
 
-@pytest.fixture
-async def broker() -> ModelBroker:
-    return ModelBroker()
-
-
 async def test_an_arrived_message_is_received_without_suspending(broker: ModelBroker) -> None:
     broker.publish(3)
     consumer = await opened(broker)
@@ -33,10 +28,7 @@ async def test_an_arrived_message_is_received_without_suspending(broker: ModelBr
     assert consumer.receive_nowait() is None
 
 
-async def test_a_cancelled_receive_leaves_its_message_to_the_next_receive(
-    broker: ModelBroker,
-) -> None:
-    consumer = await opened(broker)
+async def test_a_cancelled_receive_leaves_its_message_to_the_next_receive(broker, consumer) -> None:
     first, second = await started(consumer.receive()), await started(consumer.receive())
     # When the first receiver is woken, and cancelled before running
     broker.publish()
@@ -45,8 +37,7 @@ async def test_a_cancelled_receive_leaves_its_message_to_the_next_receive(
     assert consumer.statistics().waiting == 0
 
 
-async def test_receive_raises_timeout_when_no_message_arrives_in_time(broker: ModelBroker) -> None:
-    consumer = await opened(broker)
+async def test_receive_raises_timeout_when_no_message_arrives_in_time(broker, consumer) -> None:
     receiving = await started(consumer.receive(50))
     broker.clock.advance(0.05)
     with pytest.raises(Timeout, match="no message came in 50 ms"):
@@ -77,8 +68,7 @@ async def test_async_for_ends_when_the_consumer_closes(broker: ModelBroker) -> N
     assert await reading == [b"0", b"1"]
 
 
-async def test_a_terminated_topic_ends_a_waiting_receive(broker: ModelBroker) -> None:
-    consumer = await opened(broker)
+async def test_a_terminated_topic_ends_a_waiting_receive(broker, consumer) -> None:
     receiving = await started(consumer.receive())
     assert broker.cnx is not None
     (attached,) = broker.cnx.attached.consumers.values()
@@ -104,10 +94,7 @@ async def test_batch_receive_returns_as_soon_as_its_policy_is_satisfied(
     assert len(await consumer.batch_receive()) == expected
 
 
-async def test_batch_receive_returns_the_arrived_messages_at_its_timeout(
-    broker: ModelBroker,
-) -> None:
-    consumer = await opened(broker)
+async def test_batch_receive_returns_the_arrived_messages_at_its_timeout(broker, consumer) -> None:
     receiving = await started(consumer.batch_receive())
     broker.publish(2)
     broker.clock.advance(0.1)
@@ -170,8 +157,7 @@ async def test_a_listener_continues_after_a_cancelled_await(broker: ModelBroker)
     await consumer.close()
 
 
-async def test_a_listener_continues_with_messages_after_the_end_of_its_topic() -> None:
-    broker = ModelBroker()
+async def test_a_listener_continues_with_messages_after_the_end_of_its_topic(broker) -> None:
     got: list[bytes] = []
     consumer = await opened(broker, message_listener=lambda _, message: got.append(message.data()))
     topic_of(consumer).end_of_topic_reached()

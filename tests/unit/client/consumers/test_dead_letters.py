@@ -99,11 +99,10 @@ async def retrying(broker: ModelBroker, *, retry_enabled: bool = True) -> Consum
     )
 
 
-async def refused_twice(broker: ModelBroker, consumer: Consumer) -> None:
+async def refused_twice(broker: ModelBroker, consumer: Consumer, messages: int = 1) -> None:
     for _ in range(2):
-        message = consumer.receive_nowait()
-        assert message is not None
-        await consumer.negative_acknowledge(message)
+        for message in [await consumer.receive() for _ in range(messages)]:
+            await consumer.negative_acknowledge(message)
         await after(broker, 1.2)
 
 
@@ -143,10 +142,7 @@ async def test_a_dead_letter_that_cannot_be_sent_does_not_block_other_messages(
     broker = ModelBroker().publish(entries=2)
     consumer = await retrying(broker, retry_enabled=False)
     producers.errors.append(ValueError("an event's time that no producer takes"))
-    for _ in range(2):
-        for _ in range(2):
-            await consumer.negative_acknowledge(await consumer.receive())
-        await after(broker, 1.2)
+    await refused_twice(broker, consumer, messages=2)
     await after(broker, 0.1)
     assert broker.left == [0]
     await after(broker, 1.2)
@@ -160,10 +156,7 @@ async def test_a_dead_letter_pending_over_a_lost_connection_is_sent_once(
     broker.publish()
     consumer = await retrying(broker, retry_enabled=False)
     producers.hold = asyncio.Event()
-    for _ in range(2):
-        for message in [await consumer.receive() for _ in range(2)]:
-            await consumer.negative_acknowledge(message)
-        await after(broker, 1.2)
+    await refused_twice(broker, consumer, messages=2)
     broker.breaks()
     await after(broker, 1)
     producers.hold.set()
@@ -180,10 +173,7 @@ async def test_a_dead_letter_pending_over_a_redelivery_of_all_messages_is_sent_o
     broker.publish()
     consumer = await retrying(broker, retry_enabled=False)
     producers.hold = asyncio.Event()
-    for _ in range(2):
-        for message in [await consumer.receive() for _ in range(2)]:
-            await consumer.negative_acknowledge(message)
-        await after(broker, 1.2)
+    await refused_twice(broker, consumer, messages=2)
     consumer.redeliver_unacknowledged_messages()
     await settle()
     producers.hold.set()
@@ -212,10 +202,7 @@ async def test_a_dead_letter_in_flight_is_acknowledged_before_the_consumer_close
     broker.publish()
     consumer = await retrying(broker, retry_enabled=False)
     hold = producers.hold = asyncio.Event()
-    for _ in range(2):
-        for message in [await consumer.receive() for _ in range(2)]:
-            await consumer.negative_acknowledge(message)
-        await after(broker, 1.2)
+    await refused_twice(broker, consumer, messages=2)
     closing = await started(consumer.close())
     hold.set()
     await closing

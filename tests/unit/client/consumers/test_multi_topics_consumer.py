@@ -27,9 +27,8 @@ from tests.support.peers.model_consumers import after, kinds, opened
 
 async def test_a_removed_topic_is_closed_and_its_messages_are_dropped() -> None:
     broker = ModelBroker().publish(2)
-    topics = topics_consumer(broker.context, "s", ConsumerOptions(receiver_queue_policy="fixed"))
-    consumer = Consumer(broker.context, topics, TOPIC)
-    await topics.add_topic(TOPIC)
+    consumer = await opened(broker)
+    topics = consumer._topics
     await topics.add_topic(TOPIC)
     await settle()
     queued = consumer.statistics().messages_queued
@@ -61,9 +60,8 @@ async def test_removing_a_disconnected_topic_does_not_wait_for_a_connection_to_a
     None
 ):
     broker = ModelBroker().publish()
-    topics = topics_consumer(broker.context, "s", ConsumerOptions(receiver_queue_policy="fixed"))
-    consumer = Consumer(broker.context, topics, TOPIC)
-    await topics.add_topic(TOPIC)
+    consumer = await opened(broker)
+    topics = consumer._topics
     await consumer.acknowledge(await consumer.receive())
     broker.close_consumer()
     # When, as by a pattern whose topic was deleted
@@ -139,11 +137,9 @@ async def test_partition_lookup_and_subscription_share_the_operation_timeout() -
 async def test_messages_of_partitions_are_received_in_round_robin_order() -> None:
     # Given two partitions, each with the messages of the model's one subscription
     broker = ModelBroker(partition_count=2, delivers=False)
-    topics = topics_consumer(broker.context, "s", ConsumerOptions(receiver_queue_policy="fixed"))
-    await topics.add_topic(TOPIC)
+    consumer = await opened(broker)
     broker.publish(entries=6)
     assert broker.cnx is not None
-    consumer = Consumer(broker.context, topics, TOPIC)
     for number in range(6):
         assert broker.subscribed is not None
         broker.subscribed.consumer_id = 0 if number < 4 else 1
@@ -200,10 +196,7 @@ async def fails_strangely(_: TopicConsumer, __: float) -> None:
 async def test_a_topic_removed_and_added_again_during_a_partition_update_is_consumed_once() -> None:
     # Given a third partition being opened
     broker = ModelBroker(partition_count=2)
-    topics = topics_consumer(
-        broker.context, "s", ConsumerOptions(auto_update_partitions_seconds=60)
-    )
-    await topics.add_topic(TOPIC)
+    topics = (await opened(broker, auto_update_partitions_seconds=60))._topics
     broker.partition_count, broker.hold = 3, asyncio.Event()
     await after(broker, 60)
     hold, broker.hold = broker.hold, None
@@ -218,11 +211,9 @@ async def test_a_topic_removed_and_added_again_during_a_partition_update_is_cons
     assert broker.memory.statistics().reservations == 0
 
 
-async def test_a_receive_waits_for_a_topic_added_after_the_end_of_every_other_topic() -> None:
-    broker = ModelBroker()
-    topics = topics_consumer(broker.context, "s", ConsumerOptions())
-    consumer = Consumer(broker.context, topics, TOPIC)
-    await topics.add_topic(TOPIC)
+async def test_a_receive_waits_for_a_topic_added_after_the_end_of_every_other_topic(broker) -> None:
+    consumer = await opened(broker)
+    topics = consumer._topics
     topics.topics[TOPIC].end_of_topic_reached()
     with pytest.raises(TopicTerminated):
         await consumer.receive()
@@ -234,12 +225,9 @@ async def test_a_receive_waits_for_a_topic_added_after_the_end_of_every_other_to
         await receiving
 
 
-async def test_an_endless_consumer_keeps_waiting_after_the_end_of_every_topic() -> None:
-    broker = ModelBroker()
-    topics = topics_consumer(broker.context, "s", ConsumerOptions())
+async def test_an_endless_consumer_keeps_waiting_after_the_end_of_every_topic(consumer) -> None:
+    topics = consumer._topics
     topics.endless = True
-    consumer = Consumer(broker.context, topics, TOPIC)
-    await topics.add_topic(TOPIC)
     receiving = await started(consumer.receive())
     topics.topics[TOPIC].end_of_topic_reached()
     await settle()
@@ -250,11 +238,8 @@ async def test_an_endless_consumer_keeps_waiting_after_the_end_of_every_topic() 
         await receiving
 
 
-async def test_removing_the_last_topic_with_more_messages_ends_a_waiting_receive() -> None:
-    broker = ModelBroker()
-    topics = topics_consumer(broker.context, "s", ConsumerOptions())
-    consumer = Consumer(broker.context, topics, TOPIC)
-    await topics.add_topic(TOPIC)
+async def test_removing_the_last_topic_with_more_messages_ends_a_waiting_receive(consumer) -> None:
+    topics = consumer._topics
     await topics.add_topic(f"{TOPIC}-2")
     receiving = await started(consumer.receive())
     topics.topics[TOPIC].end_of_topic_reached()
@@ -263,11 +248,8 @@ async def test_removing_the_last_topic_with_more_messages_ends_a_waiting_receive
         await receiving
 
 
-async def test_a_receive_fails_when_every_topic_has_ended_or_failed() -> None:
-    broker = ModelBroker()
-    topics = topics_consumer(broker.context, "s", ConsumerOptions())
-    consumer = Consumer(broker.context, topics, TOPIC)
-    await topics.add_topic(TOPIC)
+async def test_a_receive_fails_when_every_topic_has_ended_or_failed(consumer: Consumer) -> None:
+    topics = consumer._topics
     await topics.add_topic(f"{TOPIC}-2")
     receiving = await started(consumer.receive())
     topics.topics[TOPIC].end_of_topic_reached()
@@ -276,9 +258,7 @@ async def test_a_receive_fails_when_every_topic_has_ended_or_failed() -> None:
         await receiving
 
 
-async def test_a_second_close_waits_for_the_first() -> None:
-    broker = ModelBroker()
-    consumer = await opened(broker)
+async def test_a_second_close_waits_for_the_first(broker: ModelBroker, consumer: Consumer) -> None:
     broker.hold = asyncio.Event()
     first, second = await started(consumer.close()), await started(consumer.close())
     assert not second.done()

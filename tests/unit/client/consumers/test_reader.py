@@ -21,6 +21,7 @@ from client.messages.outgoing import OutgoingMessage
 from tests.support.clocks.settle import settle, started
 from tests.support.messages.entries import NOW, PRODUCER, compacted
 from tests.support.peers.model_broker import LEDGER, TOPIC, ModelBroker
+from tests.support.peers.model_consumers import after, kinds
 
 Type = pb.BaseCommand
 
@@ -43,13 +44,7 @@ async def rest(reader: Reader) -> list[bytes]:
     return payloads
 
 
-@pytest.fixture
-async def broker() -> ModelBroker:
-    return ModelBroker()
-
-
-async def test_a_reader_has_its_own_non_durable_subscription() -> None:
-    broker = ModelBroker()
+async def test_a_reader_has_its_own_non_durable_subscription(broker: ModelBroker) -> None:
     await opened(broker, reader_name="me", subscription_role_prefix="role")
     asked = broker.subscribed
     assert asked is not None
@@ -102,9 +97,7 @@ async def test_a_reader_resumes_behind_the_last_read_message_after_a_lost_connec
     reader = await opened(broker)
     first = [(await reader.read_next()).data() for _ in range(2)]
     broker.breaks()
-    await settle()
-    broker.clock.advance(1)
-    await settle()
+    await after(broker, 1)
     assert first + await rest(reader) == [b"0", b"1", b"2", b"3", b"4", b"5"]
     assert broker.subscribed is not None
     assert broker.subscribed.start_message_id.batch_index == 1
@@ -115,8 +108,7 @@ async def test_a_reader_acknowledges_its_progress_cumulatively(broker: ModelBrok
     broker.publish(2)
     reader = await opened(broker)
     await rest(reader)
-    broker.clock.advance(0.1)
-    await settle()
+    await after(broker, 0.1)
     assert broker.acks[0].ack_type == pb.CommandAck.Cumulative
     assert broker.left == []
 
@@ -170,7 +162,7 @@ async def test_partitions_are_queried_concurrently_and_any_available_message_suf
     reader = await opened(broker)
     broker.hold = asyncio.Event()
     asking = await started(reader.has_message_available())
-    asked = [one.type for one in broker.commands].count(Type.GET_LAST_MESSAGE_ID)
+    asked = kinds(broker).count(Type.GET_LAST_MESSAGE_ID)
     broker.hold.set()
     assert await asking
     # When one of them fails, or is away
@@ -250,9 +242,7 @@ async def test_unread_messages_are_redelivered_after_a_lost_connection(broker, s
     reader = await opened(broker, start)
     broker.publish(entries=2)
     broker.breaks()
-    await settle()
-    broker.clock.advance(1)
-    await settle()
+    await after(broker, 1)
     assert broker.subscribed is not None
     assert broker.subscribed.start_message_id.entryId == 0
     assert await rest(reader) == [b"0", b"1"]
@@ -268,11 +258,8 @@ async def test_a_seek_to_a_time_is_repeated_after_a_lost_connection(broker: Mode
     broker.commands.clear()
     broker.breaks()
     for _ in range(2):
-        await settle()
-        broker.clock.advance(1)
-        await settle()
-    kinds = [Type.SUBSCRIBE, Type.SEEK, Type.SUBSCRIBE, Type.FLOW]
-    assert [command.type for command in broker.commands] == kinds
+        await after(broker, 1)
+    assert kinds(broker) == [Type.SUBSCRIBE, Type.SEEK, Type.SUBSCRIBE, Type.FLOW]
     assert broker.commands[1].seek.message_publish_time == 1_000
 
 
@@ -285,21 +272,16 @@ async def test_a_repeated_seek_to_a_time_is_retried_until_accepted(broker: Model
     broker.refusals = [None, server_response_error(pb.MetadataError, "not now")]
     broker.breaks()
     for _ in range(3):
-        await settle()
-        broker.clock.advance(1)
-        await settle()
+        await after(broker, 1)
     tried = [Type.SUBSCRIBE, Type.SEEK]
     expected = [*tried, Type.CLOSE_CONSUMER, *tried, Type.SUBSCRIBE, Type.FLOW]
-    assert [command.type for command in broker.commands] == expected
+    assert kinds(broker) == expected
 
 
-async def test_an_expired_incomplete_chunked_message_is_no_longer_available() -> None:
-    broker = ModelBroker()
+async def test_an_expired_incomplete_chunked_message_is_no_longer_available(broker) -> None:
     large = ChunkedMessage(OutgoingMessage(bytes(1_000), 1), PRODUCER, NOW, 300)
     broker.store(large.entry(0))
     reader = await opened(broker)
     before = await reader.has_message_available()
-    # When the seek is cancelled
-    broker.clock.advance(61)
-    await settle()
+    await after(broker, 61)
     assert (before, await reader.has_message_available()) == (True, False)

@@ -7,9 +7,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from client.consumers.acknowledging.acknowledgements import Acknowledgements
-from client.consumers.options import (
-    ConsumerKeySharedPolicy,
-)
+from client.consumers.options import ConsumerKeySharedPolicy
 from client.exceptions import (
     AlreadyClosed,
     ConsumerBusy,
@@ -28,11 +26,6 @@ from tests.support.peers.model_broker import TOPIC, ModelBroker, Stored
 from tests.support.peers.model_consumers import after, kinds, numbers, opened
 
 Type = pb.BaseCommand
-
-
-@pytest.fixture
-async def broker() -> ModelBroker:
-    return ModelBroker()
 
 
 async def test_subscribe_carries_every_option_of_the_consumer(broker: ModelBroker) -> None:
@@ -352,9 +345,8 @@ async def test_unsubscribe_deletes_the_subscription_and_closes_the_consumer(
         await consumer.receive()
 
 
-async def test_unsubscribe_after_a_timeout_is_retried_by_a_resubscribed_consumer() -> None:
-    # Given a broker that seeks, but answers too late
-    broker = ModelBroker()
+async def test_unsubscribe_after_a_timeout_is_retried_by_a_resubscribed_consumer(broker) -> None:
+    # Given a broker that unsubscribes, but answers too late
     consumer = await opened(broker)
     broker.hold = asyncio.Event()
     unsubscribing = await started(consumer.unsubscribe())
@@ -389,8 +381,7 @@ async def test_awaiting_receipts_counts_towards_the_timeout_of_unsubscribe(
         await acknowledging
 
 
-async def test_unsubscribing_and_closing_share_the_operation_timeout(broker: ModelBroker) -> None:
-    consumer = await opened(broker)
+async def test_unsubscribing_and_closing_share_the_operation_timeout(broker, consumer) -> None:
     hold = broker.hold = asyncio.Event()
     unsubscribing = await started(consumer.unsubscribe())
     await after(broker, 20)
@@ -463,9 +454,7 @@ async def test_acknowledgements_after_a_cancelled_seek_are_sent(broker: ModelBro
     assert broker.left == []
 
 
-async def test_a_seek_and_its_resubscription_share_the_operation_timeout() -> None:
-    broker = ModelBroker()
-    consumer = await opened(broker)
+async def test_a_seek_and_its_resubscription_share_the_operation_timeout(broker, consumer) -> None:
     hold = broker.hold = asyncio.Event()
     seeking = await started(consumer.seek(MessageId.earliest))
     await after(broker, 20)

@@ -102,12 +102,23 @@ async def told():
     return []
 
 
-@pytest.fixture
-async def discovery(cluster, told):
+def discovery_of(cluster, told, family):
+    """Return the discovery of the pattern's topics by one of the schedules."""
     context = SimpleNamespace(cluster=cluster, clock=cluster.clock, watch_ids=count())
     options = DiscoveryOptions(PATTERN.text)
     mode = pb.CommandGetTopicsOfNamespace.PERSISTENT
-    return TopicDiscovery(context, PATTERN, mode, options, "polite", told.append, lambda: 0.5)
+    return TopicDiscovery(context, PATTERN, mode, options, family, told.append, lambda: 0.5)
+
+
+@pytest.fixture
+async def discovery(cluster, told):
+    return discovery_of(cluster, told, "polite")
+
+
+async def after(cluster, seconds):
+    """Advance time and run all tasks."""
+    cluster.clock.advance(seconds)
+    await settle()
 
 
 async def listed(cluster, discovery, *names):
@@ -119,8 +130,7 @@ async def listed(cluster, discovery, *names):
 
 async def watched(cluster, discovery):
     await listed(cluster, discovery, T1)
-    cluster.clock.advance(60.0)
-    await settle()
+    await after(cluster, 60.0)
     cluster.cnx.opened(T1)
     await settle()
 
@@ -163,8 +173,7 @@ async def test_closing_during_a_retry_delay_sends_no_more_listings(cluster, disc
     await settle()
     assert (cluster.clock.live, discovery._error) == (1, None)
     await discovery.close()
-    cluster.clock.advance(60.0)
-    await settle()
+    await after(cluster, 60.0)
     with pytest.raises(AlreadyClosed):
         await opening
     assert len(cluster.cnx.listings) == 1
@@ -175,10 +184,7 @@ async def test_closing_during_a_retry_delay_sends_no_more_listings(cluster, disc
 async def test_a_refused_listing_fails_the_opening_in_families_without_retries(
     cluster, told, family
 ):
-    context = SimpleNamespace(cluster=cluster, clock=cluster.clock, watch_ids=count())
-    mode = pb.CommandGetTopicsOfNamespace.PERSISTENT
-    options = DiscoveryOptions(PATTERN.text)
-    discovery = TopicDiscovery(context, PATTERN, mode, options, family, told.append)
+    discovery = discovery_of(cluster, told, family)
     opening = await started(discovery.open())
     cluster.cnx.listings[0].set_exception(ServerResponseError(pb.TooManyRequests, "full"))
     with pytest.raises(ServerResponseError, match="full"):
@@ -190,10 +196,7 @@ async def test_a_refused_listing_fails_the_opening_in_families_without_retries(
 @pytest.mark.parametrize("family", ["polite", "java-watch", "cpp", "go"])
 async def test_a_closed_client_is_not_retried(cluster, told, family):
     cluster.away = ClientClosedError("the client is closed")
-    context = SimpleNamespace(cluster=cluster, clock=cluster.clock, watch_ids=count())
-    mode = pb.CommandGetTopicsOfNamespace.PERSISTENT
-    options = DiscoveryOptions(PATTERN.text)
-    discovery = TopicDiscovery(context, PATTERN, mode, options, family, told.append)
+    discovery = discovery_of(cluster, told, family)
     opening = await started(discovery.open())
     with pytest.raises(ClientClosedError):
         await opening
@@ -204,8 +207,7 @@ async def test_a_closed_client_is_not_retried(cluster, told, family):
 
 async def test_closing_while_a_watch_opens_closes_the_watch_once(cluster, discovery):
     await listed(cluster, discovery, T1)
-    cluster.clock.advance(60.0)
-    await settle()
+    await after(cluster, 60.0)
     await discovery.close()
     await discovery.close()
     assert cluster.cnx.sent == [Kind.WATCH_TOPIC_LIST, Kind.WATCH_TOPIC_LIST_CLOSE]
@@ -229,12 +231,10 @@ async def test_a_lost_connection_is_replaced_and_watched_once(cluster, discovery
     cluster.away = ConnectError("nobody listens")
     cluster.cnx.lose()
     for _ in range(3):
-        cluster.clock.advance(1.0)
-        await settle()
+        await after(cluster, 1.0)
     cluster.away = None
     for _ in range(130):
-        cluster.clock.advance(1.0)
-        await settle()
+        await after(cluster, 1.0)
     assert len(cluster.cnx.watches) == 1
     assert discovery._watch.cnx is cluster.cnx
     await discovery.close()
@@ -247,8 +247,7 @@ async def test_a_connection_lost_during_a_listing_is_replaced_by_the_next_listin
     opening = await started(discovery.open())
     cluster.cnx.lose()
     await settle()
-    cluster.clock.advance(1.0)
-    await settle()
+    await after(cluster, 1.0)
     cluster.cnx.listings[0].set_result(answer_of([T1]))
     assert await opening == {T1}
     await discovery.close()
@@ -262,8 +261,7 @@ async def test_closing_during_a_reconnection_ends_connection_attempts(cluster, d
     await settle()
     await discovery.close()
     before = cluster.attempts
-    cluster.clock.advance(600.0)
-    await settle()
+    await after(cluster, 600.0)
     assert cluster.attempts == before
     assert nothing_is_left(cluster, discovery)
 
@@ -273,16 +271,14 @@ async def test_an_answer_older_than_an_update_does_not_overwrite_the_update(
     cluster, discovery, changed
 ):
     await watched(cluster, discovery)
-    cluster.clock.advance(300.0)
-    await settle()
+    await after(cluster, 300.0)
     discovery._updated(pb.CommandWatchTopicUpdate(new_topics=[T2], topics_hash="?"))
     names = [T1, OTHER] if changed else []
     cluster.cnx.listings[-1].set_result(answer_of(names, changed=changed))
     await settle()
     asked = len(cluster.cnx.listings)
     kept = discovery.names, discovery.schedule.topics_hash
-    cluster.clock.advance(60.0)
-    await settle()
+    await after(cluster, 60.0)
     assert kept == ({T1, T2}, topics_hash([T1, T2]))
     # And soon repeats the request.
     assert len(cluster.cnx.listings) == asked + 1

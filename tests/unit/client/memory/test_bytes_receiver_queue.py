@@ -38,15 +38,36 @@ class Client:
         return consumer
 
 
+@pytest.fixture
+def client() -> Client:
+    return Client()
+
+
+@pytest.fixture
+def consumer(client: Client) -> ScriptedConsumer:
+    return client.subscribe()
+
+
+async def receives(consumer: ScriptedConsumer) -> bool:
+    """Receive, and have a question about the backlog answered."""
+    found = consumer.receive()
+    await settle()
+    return found
+
+
+def drain(consumer: ScriptedConsumer) -> None:
+    """Deliver all entries, and take all messages."""
+    consumer.deliver_all()
+    while consumer.take():
+        pass
+
+
 async def grow(client: Client, consumer: ScriptedConsumer, size: int, entry_bytes: int) -> None:
     """Grow a queue to a size, with entries of a given size."""
     while consumer.queue.current_size < size:
         consumer.publish(1_000, entry_bytes)
-        consumer.deliver_all()
-        while consumer.take():
-            pass
-        consumer.receive()
-        await settle()
+        drain(consumer)
+        await receives(consumer)
         client.clock.advance(1.0)
     consumer.pending.clear()
 
@@ -54,9 +75,7 @@ async def grow(client: Client, consumer: ScriptedConsumer, size: int, entry_byte
 # -- growth -----------------------------------------------------------------------------------
 
 
-async def test_a_queue_does_not_grow_while_receives_find_messages() -> None:
-    client = Client()
-    consumer = client.subscribe()
+async def test_a_queue_does_not_grow_while_receives_find_messages(client, consumer) -> None:
     assert consumer.granted == [1]
     consumer.publish(100, 10)
     for _ in range(50):
@@ -68,21 +87,17 @@ async def test_a_queue_does_not_grow_while_receives_find_messages() -> None:
     assert consumer.questions == 0
 
 
-async def test_a_queue_grows_when_a_receive_finds_nothing_and_more_is_pending() -> None:
-    consumer = Client().subscribe()
+async def test_a_queue_grows_when_a_receive_finds_nothing_and_more_is_pending(consumer) -> None:
     consumer.publish(1, 10)
-    assert not consumer.receive()
-    await settle()
+    assert not await receives(consumer)
     assert consumer.questions == 1
     assert consumer.queue.current_size == 2
     assert consumer.queue.growths == 1
     assert consumer.permits == 2
 
 
-async def test_a_queue_does_not_grow_when_nothing_is_pending() -> None:
-    consumer = Client().subscribe()
-    consumer.receive()
-    await settle()
+async def test_a_queue_does_not_grow_when_nothing_is_pending(consumer: ScriptedConsumer) -> None:
+    await receives(consumer)
     assert consumer.questions == 1
     assert consumer.queue.current_size == 1
 
@@ -95,24 +110,18 @@ async def test_the_backlog_is_queried_once_per_second_with_a_single_query_in_fli
     await settle()
     assert consumer.questions == 1
     client.clock.advance(0.99)
-    consumer.receive()
-    await settle()
+    await receives(consumer)
     assert consumer.questions == 1
     client.clock.advance(0.01)
-    consumer.receive()
-    await settle()
+    await receives(consumer)
     assert consumer.questions == 2
 
 
-async def test_a_filled_queue_grows_repeatedly_while_a_backlog_answer_is_valid() -> None:
-    consumer = Client().subscribe()
+async def test_a_filled_queue_grows_repeatedly_while_a_backlog_answer_is_valid(consumer) -> None:
     consumer.publish(1_000, 10)
-    consumer.receive()
-    await settle()
+    await receives(consumer)
     for _ in range(20):
-        consumer.deliver_all()
-        while consumer.take():
-            pass
+        drain(consumer)
         consumer.receive()
     assert consumer.questions == 1
     assert consumer.queue.current_size >= 256
@@ -121,8 +130,7 @@ async def test_a_filled_queue_grows_repeatedly_while_a_backlog_answer_is_valid()
 async def test_a_queue_not_filled_since_its_growth_does_not_grow_without_a_new_answer() -> None:
     consumer = Client().subscribe()
     consumer.publish(1, 10)
-    consumer.receive()
-    await settle()
+    await receives(consumer)
     assert consumer.queue.current_size == 2
     consumer.deliver_all()
     assert consumer.receive()
@@ -130,16 +138,13 @@ async def test_a_queue_not_filled_since_its_growth_does_not_grow_without_a_new_a
     assert consumer.queue.current_size == 2
 
 
-async def test_a_failed_backlog_query_does_not_grow_the_queue() -> None:
-    client = Client()
-    consumer = client.subscribe()
+async def test_a_failed_backlog_query_does_not_grow_the_queue(client, consumer) -> None:
 
     async def fail() -> bool:
         raise NotConnected("gone")
 
     consumer.more_is_pending = fail  # type: ignore[method-assign]
-    consumer.receive()
-    await settle()
+    await receives(consumer)
     assert consumer.queue.current_size == 1
     await client.queues.close()
 
@@ -149,18 +154,15 @@ async def test_a_queue_does_not_grow_at_three_quarters_of_the_memory_limit() -> 
     consumer = client.subscribe()
     consumer.answer = True
     client.memory.reserve_nowait(int(7.5 * MIB))
-    consumer.receive()
-    await settle()
+    await receives(consumer)
     assert consumer.questions == 0
     assert consumer.queue.current_size == 1
 
 
-async def test_a_queue_grows_to_at_most_its_maximum_size() -> None:
-    client = Client()
+async def test_a_queue_grows_to_at_most_its_maximum_size(client: Client) -> None:
     consumer = client.subscribe(max_size=3)
     await grow(client, consumer, 3, 10)
-    consumer.receive()
-    await settle()
+    await receives(consumer)
     assert consumer.queue.current_size == 3
 
 
@@ -168,8 +170,7 @@ def test_a_queue_starts_large_enough_for_a_batch_receive() -> None:
     assert Client().subscribe(batch=5).queue.current_size == 8
 
 
-async def test_only_the_topic_of_the_last_message_is_queried_among_several_topics() -> None:
-    client = Client()
+async def test_only_the_topic_of_the_last_message_is_queried_among_several_topics(client) -> None:
     open_queue = client.queues.opening(QueueOptions(max_size=100))
     consumers = [ScriptedConsumer() for _ in range(3)]
     for consumer in consumers:
@@ -216,9 +217,7 @@ async def test_every_queue_shrinks_repeatedly_while_memory_is_nearly_exhausted()
     assert client.memory.statistics().triggers_fired_total == fired
 
 
-async def test_messages_in_flight_at_a_shrink_arrive_and_absorb_permits() -> None:
-    client = Client()
-    consumer = client.subscribe()
+async def test_messages_in_flight_at_a_shrink_arrive_and_absorb_permits(client, consumer) -> None:
     await grow(client, consumer, 8, 10)
     assert isinstance(consumer.queue, BytesReceiverQueue)
     consumer.queue.shrink()
@@ -253,18 +252,14 @@ async def test_a_batch_takes_the_room_of_a_single_entry() -> None:
     consumer = client.subscribe()
     while consumer.queue.current_size < 1_000:
         consumer.publish(20, 100 * 1024, 100)
-        consumer.deliver_all()
-        while consumer.take():
-            pass
-        consumer.receive()
-        await settle()
+        drain(consumer)
+        await receives(consumer)
         client.clock.advance(1.0)
     # 1,000 messages are 1,000 KiB and fit.
     assert consumer.permits > 900
 
 
-async def test_the_estimated_entry_size_rises_immediately_and_falls_slowly() -> None:
-    consumer = Client().subscribe()
+async def test_the_estimated_entry_size_rises_immediately_and_falls_slowly(consumer) -> None:
     queue = consumer.queue
     assert isinstance(queue, BytesReceiverQueue)
     assert queue.entry_bytes == UNKNOWN_ENTRY_BYTES
@@ -349,9 +344,7 @@ def test_messages_count_towards_memory_until_taken_or_acknowledged(
     assert client.memory.statistics().reservations == 0
 
 
-async def test_a_backlog_query_ends_when_its_consumer_closes() -> None:
-    client = Client()
-    consumer = client.subscribe()
+async def test_a_backlog_query_ends_when_its_consumer_closes(client, consumer) -> None:
     consumer.answer = True
     consumer.receive()
     consumer.close()

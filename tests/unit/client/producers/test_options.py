@@ -79,24 +79,19 @@ async def test_an_argument_of_the_wrong_type_is_refused_with_its_name(
     assert broker.memory.current_usage == 0
 
 
-async def test_an_ordering_key_may_contain_any_bytes() -> None:
-    broker = ScriptedBroker()
-    producer = await broker.producer()
+async def test_an_ordering_key_may_contain_any_bytes(broker, producer) -> None:
     producer.send_nowait(b"", ordering_key="\udcff", partition_key="ü")
     (sent,) = broker.sent
     assert (sent.metadata.ordering_key, sent.metadata.partition_key) == (b"\xff", "ü")
 
 
-async def test_content_may_be_any_bytes_like_object() -> None:
-    broker = ScriptedBroker()
-    producer = await broker.producer()
+async def test_content_may_be_any_bytes_like_object(broker, producer) -> None:
     for content in (b"a", bytearray(b"b"), memoryview(b"c")):
         producer.send_nowait(content)
     assert broker.contents == [b"a", b"b", b"c"]
 
 
-async def test_an_async_with_block_closes_its_producer() -> None:
-    broker = ScriptedBroker()
+async def test_an_async_with_block_closes_its_producer(broker: ScriptedBroker) -> None:
     async with await broker.producer() as producer:
         assert producer.is_connected()
     assert not producer.is_connected()

@@ -118,27 +118,23 @@ async def test_lazy_partitions_are_attached_by_their_first_message() -> None:
     await producer.close()
 
 
-async def test_a_refused_lazy_partition_fails_its_messages_and_is_retried() -> None:
-    broker = ScriptedBroker(partition_count=1, refusals=[refusal(pb.ProducerBusy)])
+@pytest.mark.parametrize(
+    ("refused", "error"),
+    [(refusal(pb.ProducerBusy), ProducerBusy), (KeyError("a schema's own"), Exception)],
+    ids=["refused", "any error"],
+)
+async def test_a_lazy_partition_that_fails_to_open_fails_its_messages_and_is_retried(
+    refused, error
+) -> None:
+    broker = ScriptedBroker(partition_count=1, refusals=[refused])
     producer = await partitioned(broker, lazy_start_partitioned_producers=True)
     failed = producer.send_nowait(b"0")
     await settle()
-    assert isinstance(failed.exception(), ProducerBusy)
+    assert isinstance(failed.exception(), error)
     producer.send_nowait(b"1")
     await settle()
     assert broker.contents == [b"1"]
     assert broker.memory.current_usage == 1
-
-
-async def test_a_lazy_partition_is_retried_after_any_error() -> None:
-    broker = ScriptedBroker(partition_count=1, refusals=[KeyError("a schema's own")])
-    producer = await partitioned(broker, lazy_start_partitioned_producers=True)
-    failed = producer.send_nowait(b"0")
-    await settle()
-    assert failed.exception() is not None
-    producer.send_nowait(b"1")
-    await settle()
-    assert broker.contents == [b"1"]
 
 
 async def test_flush_waits_for_every_partition_and_raises_a_partitions_error() -> None:

@@ -33,11 +33,6 @@ from tests.support.clocks.settle import settle, started
 from tests.support.peers.scripted_broker import TOPIC, ScriptedBroker, refusal
 
 
-@pytest.fixture
-async def broker() -> ScriptedBroker:
-    return ScriptedBroker()
-
-
 async def test_the_producer_command_carries_the_options_of_the_producer(
     broker: ScriptedBroker,
 ) -> None:
@@ -119,8 +114,7 @@ async def test_initial_and_explicit_sequence_ids_are_used() -> None:
     assert producer.last_sequence_id() == 500
 
 
-async def test_the_receipt_of_a_timed_out_message_is_ignored() -> None:
-    broker = ScriptedBroker()
+async def test_the_receipt_of_a_timed_out_message_is_ignored(broker: ScriptedBroker) -> None:
     producer = await broker.producer(send_timeout_millis=1_000)
     late = producer.send_nowait(b"late")
     broker.clock.advance(1.0)
@@ -132,10 +126,7 @@ async def test_the_receipt_of_a_timed_out_message_is_ignored() -> None:
     assert second.result().entry_id() == 1
 
 
-async def test_a_receipt_out_of_order_closes_the_connection_and_resends(
-    broker: ScriptedBroker,
-) -> None:
-    producer = await broker.producer()
+async def test_a_receipt_out_of_order_closes_the_connection_and_resends(broker, producer) -> None:
     producer.send_nowait(b"0")
     producer.send_nowait(b"1")
     broker.receipt(broker.sent[1])
@@ -144,8 +135,7 @@ async def test_a_receipt_out_of_order_closes_the_connection_and_resends(
     assert broker.contents == [b"0", b"1"]
 
 
-async def test_a_message_refused_as_not_allowed_fails_alone(broker: ScriptedBroker) -> None:
-    producer = await broker.producer()
+async def test_a_message_refused_as_not_allowed_fails_alone(broker, producer) -> None:
     first, second = producer.send_nowait(b"0"), producer.send_nowait(b"1")
     broker.refuses(broker.sent[0].send, pb.NotAllowedError, "too large for the policy")
     broker.answers()
@@ -177,8 +167,7 @@ async def test_a_batch_refused_as_not_allowed_fails_completely(broker: ScriptedB
     assert broker.memory.current_usage == 0
 
 
-async def test_a_message_refused_for_another_reason_is_resent(broker: ScriptedBroker) -> None:
-    producer = await broker.producer()
+async def test_a_message_refused_for_another_reason_is_resent(broker, producer) -> None:
     result = producer.send_nowait(b"x")
     broker.refuses(broker.sent[0].send, pb.PersistenceError)
     await pass_time(broker, 1.0)
@@ -277,8 +266,7 @@ async def test_a_cancelled_wait_for_exclusive_access_closes_the_producer_at_the_
     assert not broker.cnx.attached.producers
 
 
-async def test_closing_sends_open_batches_and_waits_for_receipts() -> None:
-    broker = ScriptedBroker()
+async def test_closing_sends_open_batches_and_waits_for_receipts(broker: ScriptedBroker) -> None:
     producer = await broker.producer(batching_enabled=True)
     result = producer.send_nowait(b"last")
     closing = await started(producer.close())
@@ -292,8 +280,7 @@ async def test_closing_sends_open_batches_and_waits_for_receipts() -> None:
     assert len(closes) == 1
 
 
-async def test_closing_fails_waiting_sends_and_messages_without_a_receipt_in_time() -> None:
-    broker = ScriptedBroker()
+async def test_closing_fails_waiting_sends_and_messages_without_a_receipt_in_time(broker) -> None:
     producer = await broker.producer(max_pending_messages=1)
     pending = producer.send_nowait(b"pending")
     waiting = await started(producer.send(b"waiting"))
@@ -311,9 +298,7 @@ def closes(broker: ScriptedBroker) -> int:
     return sum(one.type == pb.BaseCommand.CLOSE_PRODUCER for one in commands)
 
 
-async def test_closing_at_a_silent_broker_still_sends_close_producer() -> None:
-    broker = ScriptedBroker()
-    producer = await broker.producer()
+async def test_closing_at_a_silent_broker_still_sends_close_producer(broker, producer) -> None:
     producer.send_nowait(b"x")
     closing = await started(producer.close())
     broker.clock.advance(30.0)
@@ -322,8 +307,7 @@ async def test_closing_at_a_silent_broker_still_sends_close_producer() -> None:
     assert not broker.cnx.attached.producers
 
 
-async def test_a_cancelled_close_ends_immediately_and_closes_at_the_broker() -> None:
-    broker = ScriptedBroker()
+async def test_a_cancelled_close_ends_immediately_and_closes_at_the_broker(broker) -> None:
     producer = await broker.producer()
     result = producer.send_nowait(b"x")
     closing = await started(producer.close())
@@ -336,8 +320,7 @@ async def test_a_cancelled_close_ends_immediately_and_closes_at_the_broker() -> 
     assert closes(broker) == 1
 
 
-async def test_a_second_close_waits_for_the_first_and_loses_no_message() -> None:
-    broker = ScriptedBroker()
+async def test_a_second_close_waits_for_the_first_and_loses_no_message(broker) -> None:
     context = broker.context()
     producer = await broker.producer()
     context.parts.add(producer)
@@ -382,10 +365,7 @@ async def test_a_late_receipt_does_not_confirm_a_resent_chunk() -> None:
     assert result.result().entry_id() == 3
 
 
-async def test_frames_are_held_back_while_the_connection_is_not_writable(
-    broker: ScriptedBroker,
-) -> None:
-    producer = await broker.producer()
+async def test_frames_are_held_back_while_the_connection_is_not_writable(broker, producer) -> None:
     broker.cnx.takes_no_more()
     for number in range(3):
         producer.send_nowait(b"%d" % number)
@@ -497,9 +477,7 @@ async def test_a_send_cancelled_while_waiting_holds_no_memory() -> None:
     assert not behind.done()
 
 
-async def test_a_send_cancelled_in_flight_holds_memory_until_its_receipt() -> None:
-    broker = ScriptedBroker()
-    producer = await broker.producer()
+async def test_a_send_cancelled_in_flight_holds_memory_until_its_receipt(broker, producer) -> None:
     send = await started(producer.send(b"x"))
     send.cancel()
     await settle()
@@ -554,8 +532,7 @@ async def test_message_metadata_carries_every_argument_of_send() -> None:
     assert list(other.replicate_to) == ["__local__"]
 
 
-async def test_a_delayed_message_is_not_batched() -> None:
-    broker = ScriptedBroker()
+async def test_a_delayed_message_is_not_batched(broker: ScriptedBroker) -> None:
     producer = await broker.producer(batching_enabled=True)
     for content, later in ((b"0", None), (b"1", 99), (b"2", None)):
         producer.send_nowait(content, deliver_at=later)
@@ -688,10 +665,7 @@ async def test_the_repr_of_a_producer_shows_its_name_and_topic() -> None:
     assert repr(producer) == f"<Producer {producer.producer_name()} of {producer.topic()}>"
 
 
-async def test_the_number_of_unsent_messages_is_logged_at_close(
-    broker: ScriptedBroker, caplog: pytest.LogCaptureFixture
-) -> None:
-    producer = await broker.producer()
+async def test_the_number_of_unsent_messages_is_logged_at_close(broker, producer, caplog) -> None:
     broker.cnx.breaks()
     for _ in range(3):
         producer.send_nowait(b"x")

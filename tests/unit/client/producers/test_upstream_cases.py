@@ -154,10 +154,8 @@ async def test_a_batch_that_cannot_be_built_holds_no_memory(monkeypatch) -> None
     assert (broker.memory.current_usage, producer.statistics().pending_messages) == (0, 0)
 
 
-async def test_a_closed_producer_holds_no_memory() -> None:
+async def test_a_closed_producer_holds_no_memory(broker, producer) -> None:
     """Upstream: ProducerMemoryLimitTest.testProducerCloseMemoryRelease"""
-    broker = ScriptedBroker()
-    producer = await broker.producer()
     broker.cnx.breaks()
     result = producer.send_nowait(b"pending")
     await producer.close()
@@ -226,9 +224,8 @@ async def test_memory_of_messages_ended_by_a_final_state_is_released_once(state)
     assert broker.memory.current_usage == other.size
 
 
-async def test_a_message_resent_from_a_failure_callback_is_the_only_pending_message() -> None:
+async def test_a_message_resent_from_a_failure_callback_is_the_only_pending_message(broker) -> None:
     """Upstream: ProducerImplTest.testFailPendingMessagesSyncRetry"""
-    broker = ScriptedBroker()
     producer = await broker.producer(max_pending_messages=2, send_timeout_millis=1_000)
     again: list[asyncio.Future[MessageId]] = []
     first, _ = await filled(producer, 2, 10)
@@ -347,9 +344,8 @@ async def test_a_send_cancelled_between_chunks_continues_until_its_producer_clos
     assert broker.memory.current_usage == 0
 
 
-async def test_a_full_queue_refuses_sends_and_holds_no_memory_after_close() -> None:
+async def test_a_full_queue_refuses_sends_and_holds_no_memory_after_close(broker) -> None:
     """Upstream: ProducerMemoryLeakTest.testSendQueueIsFull"""
-    broker = ScriptedBroker()
     producer = await broker.producer(max_pending_messages=1)
     producer.send_nowait(b"")
     for _ in range(99):
@@ -390,19 +386,16 @@ async def test_a_batch_above_the_size_limit_is_refused(limit: int, refused: bool
     assert broker.memory.current_usage == 0
 
 
-async def test_a_closed_producer_refuses_sends() -> None:
+async def test_a_closed_producer_refuses_sends(broker: ScriptedBroker, producer: Producer) -> None:
     """Upstream: ProducerMemoryLeakTest.testSendAfterClosedProducer"""
-    broker = ScriptedBroker()
-    producer = await broker.producer()
     await producer.close()
     with pytest.raises(AlreadyClosed):
         await producer.send(b"")
     assert broker.memory.current_usage == 0
 
 
-async def test_a_value_that_cannot_be_encoded_does_not_affect_other_messages() -> None:
+async def test_a_value_that_cannot_be_encoded_does_not_affect_other_messages(broker) -> None:
     """Upstream: ProducerMemoryLeakTest.testBrokenSchema"""
-    broker = ScriptedBroker()
     producer = await broker.producer(schema=Broken())
     first = producer.send_nowait("one")
     with pytest.raises(InvalidMessage):

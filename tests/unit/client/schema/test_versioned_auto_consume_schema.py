@@ -29,6 +29,7 @@ def decoded(info: pb.Schema, data: bytes) -> object:
         ("Int64", struct.pack(">q", 2**40), 2**40),
         ("Float", struct.pack(">f", 1.5), 1.5),
         ("Double", struct.pack(">d", 0.1), 0.1),
+        pytest.param("Protobuf", b"a", b"a", id="unsupported: bytes"),
     ],
 )
 def test_values_are_decoded_by_the_topics_schema_type(
@@ -48,11 +49,6 @@ def test_an_avro_value_is_decoded_to_a_dict() -> None:
 def test_a_number_of_the_wrong_length_is_refused() -> None:
     with pytest.raises(ValueError, match="b'abc' is no value of the topic's schema"):
         decoded(pb.Schema(name="", type=pb.Schema.Int32, schema_data=b""), b"abc")
-
-
-def test_values_of_unsupported_schema_types_stay_bytes() -> None:
-    info = pb.Schema(name="", type=pb.Schema.Protobuf, schema_data=b"")
-    assert decoded(info, b"a") == b"a"
 
 
 def test_an_auto_consume_schema_cannot_encode() -> None:

@@ -6,10 +6,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from client.consumers.consumer import open_consumer
-from client.consumers.options import (
-    ConsumerOptions,
-    NegativeAckBackoff,
-)
+from client.consumers.options import ConsumerOptions, NegativeAckBackoff
 from client.exceptions import (
     AlreadyClosed,
     CumulativeAcknowledgementNotAllowedError,
@@ -29,11 +26,6 @@ from tests.support.peers.model_consumers import after, kinds, numbers, opened, t
 Type = pb.BaseCommand
 REDELIVER = Type.REDELIVER_UNACKNOWLEDGED_MESSAGES
 SHARED = ConsumerType.Shared
-
-
-@pytest.fixture
-async def broker() -> ModelBroker:
-    return ModelBroker()
 
 
 async def test_acknowledgements_are_grouped_for_100_ms_into_a_single_command(
@@ -141,10 +133,7 @@ async def test_acknowledge_without_a_connection_times_out_waiting_for_its_receip
     assert broker.left == []
 
 
-async def test_a_message_id_without_batch_size_or_of_another_topic_is_refused(
-    broker: ModelBroker,
-) -> None:
-    consumer = await opened(broker)
+async def test_a_message_id_without_batch_size_or_of_another_topic_is_refused(consumer) -> None:
     with pytest.raises(InvalidMessage, match="of a size that the id does not give"):
         await consumer.acknowledge(MessageId(-1, LEDGER, 0, 1))
     with pytest.raises(InvalidMessage, match="no such topic"):
@@ -323,8 +312,7 @@ async def test_a_batch_completed_by_a_cumulative_acknowledgement_is_fully_releas
     assert broker.left == []
 
 
-async def test_cumulatively_acknowledged_batches_are_not_kept() -> None:
-    broker = ModelBroker()
+async def test_cumulatively_acknowledged_batches_are_not_kept(broker: ModelBroker) -> None:
     for _ in range(4):
         broker.publish(2)
     consumer = await opened(broker)
@@ -351,8 +339,7 @@ async def test_a_batch_redelivered_by_timeout_is_not_redelivered_for_its_refusal
     assert kinds(broker).count(REDELIVER) == 1
 
 
-async def test_a_chunked_message_is_fully_acknowledged_after_a_reconnection() -> None:
-    broker = ModelBroker()
+async def test_a_chunked_message_is_fully_acknowledged_after_a_reconnection(broker) -> None:
     large = ChunkedMessage(OutgoingMessage(bytes(1_000), 1), PRODUCER, NOW, 300)
     for number in range(large.chunk_count):
         broker.store(large.entry(number))

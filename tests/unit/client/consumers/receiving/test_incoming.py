@@ -30,8 +30,7 @@ async def test_a_broken_entry_is_acknowledged_with_its_reason_and_frees_its_perm
     assert consumer.statistics().topics[0].broken_entries == 1
 
 
-async def test_without_a_queue_receives_before_and_after_a_disconnect_are_served() -> None:
-    broker = ModelBroker()
+async def test_without_a_queue_receives_before_and_after_a_disconnect_are_served(broker) -> None:
     consumer = await opened(broker, receiver_queue_size=0)
     first = await started(consumer.receive())
     broker.breaks()
@@ -43,8 +42,7 @@ async def test_without_a_queue_receives_before_and_after_a_disconnect_are_served
     assert broker.permits == topic_of(consumer).incoming.outstanding == 0
 
 
-async def test_a_waiting_receive_keeps_requesting_permits_after_an_unreadable_entry() -> None:
-    broker = ModelBroker()
+async def test_a_waiting_receive_keeps_requesting_permits_after_an_unreadable_entry(broker) -> None:
     consumer = await opened(broker, receiver_queue_policy="bytes")
     waiting = await started(consumer.receive())
     broker.store(encrypted(1), 1, is_batch=True)
@@ -82,8 +80,7 @@ async def test_more_is_pending_follows_the_backlog_of_the_broker(kind: ConsumerT
     assert (before, await topic.incoming.more_is_pending()) == (False, True)
 
 
-async def test_an_unreadable_batch_returns_its_permits() -> None:
-    broker = ModelBroker()
+async def test_an_unreadable_batch_returns_its_permits(broker: ModelBroker) -> None:
     discard = ConsumerCryptoFailureAction.DISCARD
     consumer = await opened(broker, crypto_failure_action=discard)
     for number in range(8):
@@ -109,9 +106,8 @@ async def test_a_batch_partly_acknowledged_earlier_is_completed_by_its_remaining
     assert broker.memory.current_usage == 0
 
 
-async def test_a_batch_without_remaining_messages_is_acknowledged() -> None:
+async def test_a_batch_without_remaining_messages_is_acknowledged(broker: ModelBroker) -> None:
     # Given a batch whose messages were all compacted away
-    broker = ModelBroker()
     broker.store(compacted(2, {0, 1}), 2, is_batch=True)
     broker.publish()
     consumer = await opened(broker)

@@ -20,8 +20,7 @@ def batches(broker: ScriptedBroker) -> list[list[bytes]]:
     return [one.contents for one in broker.sent]
 
 
-async def test_a_batch_with_the_maximum_of_messages_is_sent_immediately() -> None:
-    broker = ScriptedBroker()
+async def test_a_batch_with_the_maximum_of_messages_is_sent_immediately(broker) -> None:
     producer = await batching(broker, batching_max_messages=2)
     for number in range(5):
         producer.send_nowait(b"%d" % number)
@@ -64,8 +63,7 @@ async def test_a_batch_mixing_properties_and_plain_messages_stays_within_the_bro
     assert [one.exception() for one in results] == [None] * 25
 
 
-async def test_a_batch_is_sent_when_its_publish_delay_ends() -> None:
-    broker = ScriptedBroker()
+async def test_a_batch_is_sent_when_its_publish_delay_ends(broker: ScriptedBroker) -> None:
     producer = await batching(broker, batching_max_publish_delay_ms=10)
     producer.send_nowait(b"0")
     broker.clock.advance(0.009)
@@ -75,8 +73,7 @@ async def test_a_batch_is_sent_when_its_publish_delay_ends() -> None:
     assert batches(broker) == [[b"0", b"1"]]
 
 
-async def test_a_batch_that_fills_the_queue_is_sent_as_soon_as_another_send_waits() -> None:
-    broker = ScriptedBroker()
+async def test_a_batch_that_fills_the_queue_is_sent_as_soon_as_another_send_waits(broker) -> None:
     producer = await batching(broker, max_pending_messages=2)
     await started(producer.send(b"0"))
     await started(producer.send(b"1"))
@@ -85,8 +82,7 @@ async def test_a_batch_that_fills_the_queue_is_sent_as_soon_as_another_send_wait
     assert batches(broker) == [[b"0", b"1"]]
 
 
-async def test_message_ids_of_a_batch_have_batch_index_and_batch_size() -> None:
-    broker = ScriptedBroker()
+async def test_message_ids_of_a_batch_have_batch_index_and_batch_size(broker) -> None:
     producer = await batching(broker, batching_max_messages=3)
     results = [producer.send_nowait(b"%d" % number) for number in range(3)]
     (sent,) = broker.sent
@@ -97,8 +93,7 @@ async def test_message_ids_of_a_batch_have_batch_index_and_batch_size() -> None:
     assert {one.batch_size for one in ids} == {3}
 
 
-async def test_a_single_message_is_sent_unbatched() -> None:
-    broker = ScriptedBroker()
+async def test_a_single_message_is_sent_unbatched(broker: ScriptedBroker) -> None:
     producer = await batching(broker)
     result = producer.send_nowait(b"x")
     broker.clock.advance(0.01)
@@ -107,8 +102,7 @@ async def test_a_single_message_is_sent_unbatched() -> None:
     assert result.result().batch_index() == -1
 
 
-async def test_key_based_batches_have_a_single_key_each_and_rising_sequence_ids() -> None:
-    broker = ScriptedBroker()
+async def test_key_based_batches_have_a_single_key_each_and_rising_sequence_ids(broker) -> None:
     producer = await batching(broker, batching_type=BatchingType.KeyBased)
     for content, key in ((b"0", "b"), (b"1", "a"), (b"2", "a"), (b"3", "b")):
         producer.send_nowait(content, partition_key=key)
@@ -141,8 +135,7 @@ async def test_a_message_that_cannot_be_encoded_fails_alone(kind: BatchingType) 
     assert broker.memory.current_usage == 0
 
 
-async def test_sequence_ids_rise_within_a_batch() -> None:
-    broker = ScriptedBroker()
+async def test_sequence_ids_rise_within_a_batch(broker: ScriptedBroker) -> None:
     producer = await batching(broker)
     for number in (5, 6, 2, 3):
         producer.send_nowait(b"%d" % number, sequence_id=number)
@@ -160,8 +153,7 @@ async def test_a_batch_ends_at_the_last_sequence_id_known_to_the_broker(kind) ->
     assert batches(broker) == [[b"6", b"7"], [b"8", b"9", b"10", b"11"]]
 
 
-async def test_a_batch_ends_at_the_highest_sequence_id_sent_before() -> None:
-    broker = ScriptedBroker()
+async def test_a_batch_ends_at_the_highest_sequence_id_sent_before(broker: ScriptedBroker) -> None:
     producer = await batching(broker)
     for number in (0, 1, 0, 1, 2):
         producer.send_nowait(b"%d" % number, sequence_id=number)
