@@ -13,12 +13,13 @@ Source: upstream NamespaceStatsAggregator; names, types and labels as recorded f
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from broker.message_metrics.broker_samples import BrokerSums, add_up, store_families
+from broker.message_metrics.broker_samples import BrokerSums, store_families
 from broker.message_metrics.figures import (
-    SubscriptionSums,
+    add_subscription,
+    add_up,
     consumer_figures,
     own_figures,
     producer_figures,
@@ -182,10 +183,10 @@ class _Walk:
     def take(self, topic: Topic) -> Steps:
         """Add a topic to the sums, and create its own samples unless the limit is reached."""
         shown: dict[AnySubscription, dict[str, float]] = {}
-        sums, gone = SubscriptionSums(), _sent_by_gone(topic)
+        sums, gone = defaultdict[str, float](float), _sent_by_gone(topic)
         for one in topic.subscriptions:
             shown[one] = subscription_figures(one)
-            sums.add(one, shown[one])
+            add_subscription(sums, one, shown[one])
             self._broker.add_sent(one)
             yield
         figures = topic_figures(topic, sums, self._source.period_seconds)
