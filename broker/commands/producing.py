@@ -133,7 +133,7 @@ async def _open(
     except UnansweredRequestError as error:
         cnx.parts.permits.unanswered.left(request.topic, cnx.peer, str(error))
     except BaseException:
-        made.dropped()
+        made.end()
         raise
 
 
@@ -199,7 +199,7 @@ async def _displace_dead(cnx: ServerCnx, topic: Topic, made: Producer) -> None:
         return
     topic.producers.check_sharing()  # Refused without a ping (recorded).
     if not await there.cnx.answers_ping():
-        there.connection_lost()
+        there.end()
 
 
 def _join(cnx: ServerCnx, topic: Topic, made: Producer) -> None:

@@ -244,7 +244,7 @@ class Producers:
             if one.unanswered:
                 one.fail(producer_fenced("Fenced out"))
             else:
-                one.dropped()
+                one.end()
         if admission.ready:
             self._opened(producer)
         else:

@@ -332,10 +332,6 @@ class Dispatcher(ABC):
                     words(consumer)
             yield
 
-    def flowed(self, consumer: Consumer) -> None:
-        """Deliver entries to a consumer that has received new permits."""
-        self.wake()
-
     @abstractmethod
     def redeliver(
         self, consumer: Consumer, positions: Iterable[Place] | None, *, more: bool = False

@@ -137,7 +137,7 @@ async def test_waiting_producers_become_ready_in_order(profile: str) -> None:
         add(topic, cnx.producer(number, producer_access_mode=pb.WaitForExclusive))
         cnx.take()
     assert topic.producers.waiting == 2
-    first.producers[1].connection_lost()
+    first.producers[1].end()
     await settle()
     (answer,) = waiting[0].take()
     assert (answer.producer_success.request_id, answer.producer_success.topic_epoch) == (102, 1)
@@ -187,7 +187,7 @@ async def test_a_lost_waiting_producer_leaves_the_queue() -> None:
     cnx = hand.connection()
     add(topic, cnx.producer(1))
     add(topic, cnx.producer(2, producer_access_mode=pb.WaitForExclusive))
-    cnx.producers[2].connection_lost()
+    cnx.producers[2].end()
     add(topic, cnx.producer(3))
     assert len(topic.producers) == 2
 
