@@ -87,6 +87,13 @@ class Measured(Loaded):
         return read_samples(self.text())
 
 
+@pytest.fixture
+async def measured() -> Measured:
+    measured = Measured()
+    await measured.fill()
+    return measured
+
+
 def shapes(samples: list[SampleLine]) -> set[tuple[str, str, str]]:
     return {
         (one.name, one.type, ", ".join(sorted(one.labels)))
@@ -107,9 +114,7 @@ async def test_namespace_metrics_have_the_recorded_names_types_and_labels() -> N
     assert found == recorded("metrics-of-namespaces.txt")
 
 
-async def test_topic_metrics_have_the_recorded_names_types_and_labels() -> None:
-    measured = Measured()
-    await measured.fill()
+async def test_topic_metrics_have_the_recorded_names_types_and_labels(measured: Measured) -> None:
     found = shapes(measured.samples())
     assert {one for one in found if "topic" in one[2].split(", ")} == recorded(
         "metrics-of-topics.txt"
@@ -129,9 +134,7 @@ async def test_topic_consumer_and_producer_metrics_are_exported_only_by_their_ke
     assert ("producer_id" in labels) == keys.producers
 
 
-async def test_metric_values_are_the_figures_of_the_live_topics() -> None:
-    measured = Measured()
-    await measured.fill()
+async def test_metric_values_are_the_figures_of_the_live_topics(measured: Measured) -> None:
     topic = await measured.topics.get(TopicName.parse("m1"))
     of_topic = {"namespace": "public/default", "topic": "persistent://public/default/m1"}
     samples = measured.samples()
@@ -157,9 +160,7 @@ async def test_metric_values_are_the_figures_of_the_live_topics() -> None:
     assert of_broker["floodgate_metrics_topics_left_out"] == 0
 
 
-async def test_storage_read_rates_cover_only_the_period_that_ended() -> None:
-    measured = Measured()
-    await measured.fill()
+async def test_storage_read_rates_cover_only_the_period_that_ended(measured: Measured) -> None:
     topic = await measured.topics.get(TopicName.parse("m1"))
     assert isinstance(topic, PersistentTopic)
     of_topic = {"namespace": "public/default", "topic": topic.full_name}
@@ -189,9 +190,9 @@ async def test_topics_beyond_the_subject_bound_are_summed_by_namespace() -> None
     assert values(samples)["floodgate_metrics_topics_left_out"] == 2
 
 
-async def test_publish_latencies_of_unloaded_topics_stay_in_the_brokers_count() -> None:
-    measured = Measured()
-    await measured.fill()
+async def test_publish_latencies_of_unloaded_topics_stay_in_the_brokers_count(
+    measured: Measured,
+) -> None:
     await measured.topics.unload(TopicName.parse("m1"))
     await measured.deletion.delete(TopicName.parse("other"), force=True)
     of_broker = values(measured.samples())
@@ -199,9 +200,7 @@ async def test_publish_latencies_of_unloaded_topics_stay_in_the_brokers_count() 
     assert of_broker["pulsar_broker_publish_latency_count"] == 6
 
 
-async def test_a_full_message_store_exports_its_limit_and_its_refusals() -> None:
-    measured = Measured()
-    await measured.fill()
+async def test_a_full_message_store_exports_its_limit_and_its_refusals(measured: Measured) -> None:
     measured.store.room.bounds = StoreBounds(process=1)
     topic = await measured.topics.get(TopicName.parse("m1"))
     publish(topic, measured.cnx.producers[0], 9)

@@ -57,10 +57,7 @@ class Watched(Loaded):
 
 
 async def publishing(watched: Watched, messages: int = 3) -> PersistentTopic:
-    topic, cnx = await watched.topic(), watched.connection()
-    add(topic, cnx.producer())
-    for number in range(messages):
-        publish(topic, cnx.producers[1], number)
+    topic, _ = await watched.produced(messages)
     await settle()
     return topic
 
@@ -231,8 +228,7 @@ async def test_a_topic_in_use_or_without_the_policy_stays(policies: EffectivePol
     watched = Watched(policies)
     topic = await watched.topic()
     if policies.inactive_topics.delete:
-        cnx = watched.connection()
-        add(topic, cnx.producer())
+        await watched.produced()
     watched.clock.advance(1000)
     await watched.monitors.delete_unused()
     assert watched.topics.loaded(NAME) is topic
@@ -357,9 +353,8 @@ async def test_uncompacted_messages_do_not_expire() -> None:
 async def test_a_past_publish_time_expires_no_other_message_early() -> None:
     watched = Watched(replace(DEFAULTS, ttl_seconds=10))
     watched.clock.advance(1_000)
-    topic, cnx = await watched.topic(), watched.connection()
+    topic, cnx = await watched.produced()
     subscription = topic.subscriptions.create("s")
-    add(topic, cnx.producer())
     now = watched.clock.wall_ms()
     for said in (now, now, 1, now + 10**12, now):
         publish(topic, cnx.producers[1], publish_time=said)
