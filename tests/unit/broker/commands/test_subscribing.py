@@ -20,7 +20,7 @@ from broker.policies.effective import DEFAULTS, Rate
 from proto.names import TopicName
 from server.connection.request_errors import RequestError
 from tests.support.messages.consumers import consume, subscribed_topic
-from tests.unit.broker.commands.test_producing import client, producer_command, topic
+from tests.unit.broker.commands.test_producing import client, producer_command, subscribe, topic
 from tests.unit.broker.messages.subscriptions.dispatchers.test_key_shared import sticky
 
 EXCLUSIVE, SHARED = pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Shared
@@ -138,12 +138,6 @@ def test_metadata_are_limited_by_the_characters_of_their_keys_and_values_as_java
 # -- commands while a SUBSCRIBE is in flight ------------------------------------------------------
 
 Type = pb.BaseCommand
-
-
-def subscribe(request_id: int, consumer_id: int = 1, **fields: Any) -> pb.BaseCommand:
-    asked = {"topic": "t", "subscription": "s", "subType": EXCLUSIVE, **fields}
-    body = pb.CommandSubscribe(request_id=request_id, consumer_id=consumer_id, **asked)
-    return pb.BaseCommand(type=Type.SUBSCRIBE, subscribe=body)
 
 
 def close(request_id: int) -> pb.BaseCommand:

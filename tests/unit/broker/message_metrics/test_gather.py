@@ -190,9 +190,7 @@ async def test_topics_beyond_the_subject_bound_are_summed_by_namespace() -> None
     assert values(samples)["floodgate_metrics_topics_left_out"] == 2
 
 
-async def test_publish_latencies_of_unloaded_topics_stay_in_the_brokers_count(
-    measured: Measured,
-) -> None:
+async def test_publish_latencies_of_unloaded_topics_stay_in_the_brokers_count(measured) -> None:
     await measured.topics.unload(TopicName.parse("m1"))
     await measured.deletion.delete(TopicName.parse("other"), force=True)
     of_broker = values(measured.samples())
