@@ -12,10 +12,11 @@ from broker.messages.stores.room import StoreBounds
 from broker.messages.subscriptions.consumer import ConsumerOptions
 from broker.messages.topic import PersistentTopic
 from proto.names import TopicName
-from server.metrics.exposition import openmetrics_lines, prometheus_lines
+from server.metrics.exposition import prometheus_lines
 from tests.support.clocks.settle import settle
 from tests.support.messages.producing import ProducingConnection, add, publish
 from tests.support.processes.samples import SampleLine, prometheus_type, read_samples
+from tests.support.stepwise import finished
 from tests.unit.broker.messages.loading.test_loaded_topics import Loaded
 
 GOLDEN = Path(__file__).parents[3] / "golden"
@@ -74,17 +75,9 @@ class Measured(Loaded):
                 subscription.acknowledge(consumer, [ids])
             topic.update_rates(60.0)
 
-    def text(self, *, as_openmetrics: bool = False) -> str:
-        walk = self.metrics.gather()
-        lines_of = openmetrics_lines if as_openmetrics else prometheus_lines
-        while True:
-            try:
-                next(walk)
-            except StopIteration as done:
-                return "\n".join(line for one in done.value for line in lines_of(one))
-
     def samples(self) -> list[SampleLine]:
-        return read_samples(self.text())
+        families = finished(self.metrics.gather())
+        return read_samples("\n".join(line for one in families for line in prometheus_lines(one)))
 
 
 @pytest.fixture
