@@ -235,7 +235,8 @@ async def test_the_maximum_of_producers_is_checked_first_for_each_access_mode(mo
     found = await producing(replace(DEFAULTS, max_producers=1, encryption_required=True))
     (answer,) = await found.ask(producer_command(2, producer_access_mode=mode))
     assert answer.error.error == pb.ProducerBusy
-    assert answer.error.message.endswith("reached max producers limit")
+    text = "Topic 'persistent://public/default/t' reached max producers limit"
+    assert answer.error.message == text
 
 
 async def test_the_topic_name_is_checked_even_for_a_producer_id_in_use(found: Client) -> None:
@@ -362,7 +363,7 @@ async def test_a_message_with_a_message_id_is_refused(found: Client) -> None:
     )
 
 
-async def test_a_message_of_a_producer_that_waits_for_its_last_receipt_is_refused(
+async def test_a_closed_producer_is_answered_after_its_last_receipt_and_refuses_later_messages(
     found: Client,
 ) -> None:
     ledger = slow_ledger(found)
@@ -373,6 +374,7 @@ async def test_a_message_of_a_producer_that_waits_for_its_last_receipt_is_refuse
     ledger.confirm(ledger.last_confirmed)
     await settle()
     assert [one.type for one in found.answers()] == [Type.SEND_RECEIPT, Type.SUCCESS]
+    assert found.cnx.producers == {}  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])

@@ -7,7 +7,6 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.errors import MessageStoreError, fenced
-from broker.messages.producer import ProducerState
 from broker.messages.topic import PersistentTopic
 from broker.policies.effective import DEFAULTS
 from proto.commands import NO_REQUEST
@@ -18,7 +17,6 @@ from tests.support.messages.producing import (
     TopicOnHand,
     add,
     limits,
-    publish,
 )
 
 Type = pb.BaseCommand
@@ -285,16 +283,6 @@ async def test_a_maximum_of_zero_or_less_allows_any_number_of_producers() -> Non
         add(topic, TopicOnHand().connection().producer(1))
 
 
-async def test_a_producer_above_the_maximum_is_refused() -> None:
-    hand = TopicOnHand(policies=replace(DEFAULTS, max_producers=1))
-    topic = await hand.topic()
-    add(topic, hand.connection().producer(1))
-    found = refusal(topic, hand.connection())
-    assert found == (
-        "ProducerBusy: Topic 'persistent://public/default/t' reached max producers limit"
-    )
-
-
 async def test_a_new_policy_of_encryption_closes_the_producers_that_do_not_encrypt() -> None:
     topic, hand, cnx = await on_hand()
     add(topic, cnx.producer(1))
@@ -323,19 +311,3 @@ async def test_a_disconnect_closes_active_and_refuses_waiting_producers() -> Non
     )
     assert 1 in cnx.closed_by_broker
     assert len(topic.producers) == topic.producers.waiting == 0
-
-
-async def test_a_producer_close_is_answered_after_its_last_receipt() -> None:
-    hand = TopicOnHand()
-    topic = await hand.topic(slow=True)
-    cnx = hand.connection()
-    made = cnx.producer(1)
-    add(topic, made)
-    publish(topic, made)
-    cnx.take()
-    made.close(9)
-    assert cnx.take() == []
-    assert made.state is ProducerState.CLOSING
-    topic.ledger.confirm(topic.ledger.last_confirmed)  # type: ignore[attr-defined]
-    assert [one.type for one in cnx.take()] == [Type.SEND_RECEIPT, Type.SUCCESS]
-    assert cnx.producers == {}

@@ -123,15 +123,19 @@ async def loaded() -> Loaded:
     return Loaded()
 
 
-async def test_simultaneous_requests_for_a_topic_share_its_load(loaded: Loaded) -> None:
+async def test_simultaneous_requests_for_a_topic_share_its_load_even_if_the_first_is_cancelled(
+    loaded: Loaded,
+) -> None:
     await loaded.held()
-    waiting = [await started(loaded.topics.get(NAME)) for _ in range(3)]
+    first, second = [await started(loaded.topics.get(NAME)) for _ in range(2)]
+    first.cancel()
+    third = await started(loaded.topics.get(NAME))
     assert loaded.store.opened == 1
-    waiting[0].cancel()
     loaded.store.may_open.set()
-    found = await asyncio.gather(*waiting[1:])
-    assert found[0] is found[1] is loaded.topics.loaded(NAME)
-    assert (loaded.store.opened, len(loaded.topics)) == (1, 1)
+    topic = await second
+    assert topic is await third is loaded.topics.loaded(NAME)
+    assert list(loaded.topics.within(NAMESPACE)) == [topic]
+    assert (loaded.store.opened, loaded.topics.load_times.count) == (1, 1)
 
 
 async def test_simultaneous_topic_loads_are_bounded_by_the_key() -> None:
@@ -180,10 +184,11 @@ async def test_a_drain_sends_receipts_before_producers_are_closed(loaded, monkey
 
 async def test_closing_covers_more_topics_than_are_closed_simultaneously(loaded: Loaded) -> None:
     await loaded.names.create_namespace(NAMESPACE)
-    for number in range(2 * CLOSED_AT_ONCE + 1):
-        await loaded.topics.get(TopicName.parse(f"t{number}"))
+    names = [TopicName.parse(f"t{number}") for number in range(2 * CLOSED_AT_ONCE + 1)]
+    topics = [await loaded.topics.get(name) for name in names]
     await loaded.topics.close()
     assert len(loaded.topics) == 0
+    assert all(topic.closing for topic in topics)
 
 
 async def test_an_unload_on_a_full_disk_stores_acknowledgements(loaded, monkeypatch) -> None:
@@ -325,13 +330,6 @@ async def test_terminating_a_non_persistent_topic_is_refused(loaded: Loaded) -> 
         await loaded.topics.terminate(name)
 
 
-async def test_shutdown_closes_the_loaded_topics(loaded: Loaded) -> None:
-    topic = await loaded.topic()
-    await loaded.topics.close()
-    assert len(loaded.topics) == 0
-    assert topic.closing
-
-
 async def test_a_topic_load_is_refused_when_its_namespace_is_deleted(loaded: Loaded) -> None:
     await loaded.names.create_namespace(NAMESPACE)
     await loaded.service.create(NAME, {})
@@ -345,18 +343,6 @@ async def test_a_topic_load_is_refused_when_its_namespace_is_deleted(loaded: Loa
     await emptied
     assert len(loaded.topics) == 0
     assert not loaded.store.holds(str(NAME))
-
-
-async def test_a_topic_is_loaded_once_when_its_first_client_cancels(loaded: Loaded) -> None:
-    await loaded.held()
-    first = await started(loaded.topics.get(NAME))
-    first.cancel()
-    second = await started(loaded.topics.get(NAME))
-    assert loaded.store.opened == 1
-    loaded.store.may_open.set()
-    topic = await second
-    assert list(loaded.topics.within(NAMESPACE)) == [topic]
-    assert loaded.topics.load_times.count == 1
 
 
 async def test_a_topic_whose_load_was_cancelled_is_deleted_after_its_load(loaded: Loaded) -> None:

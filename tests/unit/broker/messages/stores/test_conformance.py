@@ -119,18 +119,14 @@ async def test_position_arithmetic_crosses_ledger_boundaries(ledger: ManagedLedg
 
 
 @pytest.mark.parametrize(
-    ("time", "index"), [(0, 0), (1_000, 0), (1_001, 1), (1_070, 7), (1_110, 11)]
+    ("time", "index"), [(0, 0), (1_000, 0), (1_001, 1), (1_070, 7), (1_110, 11), (9_999, 12)]
 )
-async def test_a_time_search_finds_the_first_entry_not_published_earlier(
+async def test_a_time_search_finds_the_first_entry_not_published_earlier_or_the_end(
     ledger, time, index
 ) -> None:
     positions = await filled(ledger, 12)
-    assert await ledger.published_at(time) == positions[index]
-
-
-async def test_a_time_search_behind_all_entries_finds_the_end(ledger: ManagedLedger) -> None:
-    positions = await filled(ledger, 12)
-    assert await ledger.published_at(9_999) == ledger.following(positions[-1])
+    end = ledger.following(positions[-1])
+    assert await ledger.published_at(time) == [*positions, end][index]
 
 
 async def test_an_unopened_ledger_can_be_trimmed(store: MessageStore) -> None:
