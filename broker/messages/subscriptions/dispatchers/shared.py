@@ -115,11 +115,8 @@ class SharedDispatcher(HoldingDispatcher):
 
         The two keys limit it; without both, the limits of unacknowledged messages.
         """
-        rules, policies, consumers = (
-            self._topic.rules.dispatch,
-            self._topic.policies,
-            len(self.consumers),
-        )
+        rules, policies = self._topic.rules.dispatch, self._topic.policies
+        consumers = len(self.consumers)
         limits = (rules.look_ahead, rules.look_ahead_per_consumer * consumers)
         if max(limits) <= 0:
             most_unacked = policies.max_unacked_per_consumer * consumers
