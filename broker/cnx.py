@@ -312,7 +312,7 @@ class ServerCnx(ServedConnection):
     def _end_producers(self) -> None:
         self.publishes.lost()
         for producer in tuple(self.producers.values()):
-            producer.connection_lost()
+            producer.end()
 
     async def drain(self) -> None:
         """Stop reading requests, answer requests in flight, then close the connection."""

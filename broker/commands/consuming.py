@@ -22,7 +22,7 @@ from proto.errors import RemoteProtocolError
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from broker.cnx import ServerCnx
     from broker.messages.entry import Entry
@@ -288,35 +288,31 @@ def last_message_id(cnx: ServerCnx, command: pb.BaseCommand) -> None:
         refuse(cnx, asked.request_id, RequestError(pb.UnknownError, text))
         return
     if consumer.options.read_compacted and topic.compaction.holds_last():
-        fetching = partial(_last_fetched, cnx, consumer, asked.request_id, ())
-        cnx.requests.tasks.start(asked.request_id, fetching)
-        return
-    last = (topic.ledger.last_confirmed,)
-    found = topic.ledger.read_each(last)
-    if found is None:
-        fetching = partial(_last_fetched, cnx, consumer, asked.request_id, last)
-        cnx.requests.tasks.start(asked.request_id, fetching)
+        fetch, none = topic.compaction.last_entry, 0
     else:
-        _answer_last(cnx, consumer, asked.request_id, found[0] if found else None)
+        last = topic.ledger.last_confirmed
+        found = topic.ledger.read_each((last,))
+        if found is not None:
+            _answer_last(cnx, consumer, asked.request_id, found[0] if found else None)
+            return
+        fetch, none = partial(topic.ledger.entry, last), -1
+    work = partial(_fetch_last, cnx, consumer, asked.request_id, fetch, none)
+    cnx.requests.tasks.start(asked.request_id, work)
 
 
-async def _last_fetched(
-    cnx: ServerCnx, consumer: Consumer, request_id: int, last: Sequence[Position]
+async def _fetch_last(
+    cnx: ServerCnx,
+    consumer: Consumer,
+    request_id: int,
+    fetch: Callable[[], Awaitable[Entry | None]],
+    none: int,
 ) -> None:
-    """Read a topic's last entry from the store, and answer with its last message.
-
-    If no position is given, read the last entry of the compacted view.
-    """
-    topic = consumer.subscription.topic
     try:
-        if last:
-            entry = next(iter(await topic.ledger.fetch_each(last)), None)
-        else:
-            entry = await topic.compaction.last_entry()
+        entry = await fetch()
     except MessageStoreError as error:
         refuse(cnx, request_id, not_stored(error))
     else:
-        _answer_last(cnx, consumer, request_id, entry, none=-1 if last else 0)
+        _answer_last(cnx, consumer, request_id, entry, none)
 
 
 def _answer_last(

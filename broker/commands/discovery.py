@@ -182,7 +182,7 @@ def _begin(
 
 
 async def _lookup(cnx: ServerCnx, asked: pb.CommandLookupTopic, topic: TopicName) -> None:
-    await _check(cnx, topic, Asked.LOOKUP)
+    await check(cnx, topic, Asked.LOOKUP)
     response = await cnx.parts.lookup_handler.lookup(asked)
     cnx.send(pb.BaseCommand(type=pb.BaseCommand.LOOKUP_RESPONSE, lookupTopicResponse=response))
 
@@ -197,12 +197,17 @@ def partitioned_metadata(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 async def _partitions(
     cnx: ServerCnx, asked: pb.CommandPartitionedTopicMetadata, topic: TopicName
 ) -> None:
-    await _check(cnx, topic, Asked.PARTITIONS)
+    await check(cnx, topic, Asked.PARTITIONS)
     response = await cnx.parts.lookup_handler.partitions(asked)
     kind = pb.BaseCommand.PARTITIONED_METADATA_RESPONSE
     cnx.send(pb.BaseCommand(type=kind, partitionMetadataResponse=response))
 
 
-async def _check(cnx: ServerCnx, topic: TopicName, asked: Asked) -> None:
+async def check(cnx: ServerCnx, topic: TopicName, asked: Asked) -> None:
+    """Check that a client may send a command about a topic.
+
+    Raises:
+        RequestError: The client may not, or the store of permissions failed.
+    """
     if cnx.parts.authorization is not None:
         await cnx.parts.authorization.check(cnx.session, topic, asked)

@@ -12,9 +12,7 @@ import proto.PulsarApi_pb2 as pb
 from broker.authorization.questions import Asked
 from broker.messages.errors import (
     MessageStoreError,
-    encryption_required,
     fenced,
-    no_initial_subscription,
     not_stored,
     terminated,
 )
@@ -133,7 +131,7 @@ async def _open(
     except UnansweredRequestError as error:
         cnx.parts.permits.unanswered.left(request.topic, cnx.peer, str(error))
     except BaseException:
-        made.dropped()
+        made.end()
         raise
 
 
@@ -169,7 +167,7 @@ async def _opened(
     if isinstance(topic, PersistentTopic):
         topic.check_room()
     if topic.policies.encryption_required and not made.encrypted:
-        raise encryption_required(topic.full_name)
+        raise RequestError(pb.MetadataError, f"Encryption is required in {topic.full_name}")
     schema = request.schema if request.HasField("schema") else None
     made.schema_version = await cnx.parts.schemas.for_producer(name, schema, topic.policies)
     if isinstance(topic, PersistentTopic):
@@ -184,10 +182,14 @@ async def _begin(topic: PersistentTopic, subscription: str) -> None:
 
     It begins with the topic's first message.
     """
-    if not subscription or any(one.name == subscription for one in topic.subscriptions):
+    if not subscription or subscription in topic.subscriptions:
         return
     if not topic.policies.auto_subscription_creation:
-        raise no_initial_subscription()
+        text = (
+            "Could not create the initial subscription due to the auto subscription creation is "
+            "not allowed."
+        )
+        raise RequestError(pb.NotAllowedError, text)
     topic.subscriptions.create(subscription, earliest=True)
     await topic.ledger.flushed()
 
@@ -199,7 +201,7 @@ async def _displace_dead(cnx: ServerCnx, topic: Topic, made: Producer) -> None:
         return
     topic.producers.check_sharing()  # Refused without a ping (recorded).
     if not await there.cnx.answers_ping():
-        there.connection_lost()
+        there.end()
 
 
 def _join(cnx: ServerCnx, topic: Topic, made: Producer) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.authorization.questions import Asked
+from broker.commands.discovery import check
 from broker.errors import TOO_MANY_LOOKUPS
 from broker.messages.topic import PersistentTopic
 from broker.schemas.registry import schema_name
@@ -69,7 +70,7 @@ def _version(asked: pb.CommandGetSchema) -> int | None:
 async def _get_schema(cnx: ServerCnx, asked: pb.CommandGetSchema, version: int | None) -> None:
     try:
         topic = TopicName.parse(asked.topic)
-        await _check(cnx, topic, Asked.GET_SCHEMA)
+        await check(cnx, topic, Asked.GET_SCHEMA)
         found = await cnx.parts.schemas.asked_for(topic, version)
     except InvalidNameError as error:
         raise RequestError(pb.InvalidTopicName, str(error)) from None
@@ -109,7 +110,7 @@ def get_or_create_schema(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 async def _get_or_create(
     cnx: ServerCnx, asked: pb.CommandGetOrCreateSchema, name: TopicName
 ) -> None:
-    await _check(cnx, name, Asked.MAKE_SCHEMA)
+    await check(cnx, name, Asked.MAKE_SCHEMA)
     try:
         topic = await cnx.parts.loaded_topics.get(name, create=False)
     except RequestError:
@@ -120,11 +121,6 @@ async def _get_or_create(
     )
     kind = Type.GET_OR_CREATE_SCHEMA_RESPONSE
     cnx.send(Type(type=kind, getOrCreateSchemaResponse=response))
-
-
-async def _check(cnx: ServerCnx, topic: TopicName, asked: Asked) -> None:
-    if cnx.parts.authorization is not None:
-        await cnx.parts.authorization.check(cnx.session, topic, asked)
 
 
 async def take_schema(cnx: ServerCnx, topic: Topic, asked: pb.CommandSubscribe) -> None:

@@ -5,7 +5,6 @@ Source: recorded with transactionCoordinatorEnabled=false, the default.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
@@ -15,7 +14,6 @@ from proto.names import InvalidNameError, TopicName
 
 if TYPE_CHECKING:
     from broker.cnx import ServerCnx
-    from server.connection.command_table import Handler
 
 Type = pb.BaseCommand
 NOT_ENABLED = "Transactions are not enabled."
@@ -27,16 +25,9 @@ _NO_ACKS = (
 _NO_SUBSCRIPTIONS = "Handle end txn on subscription failed: The transaction is disabled"
 
 
-def refusal(field: str) -> Handler:
-    """Return a handler that refuses a request to the transaction coordinator.
-
-    Args:
-        field: The field of the command's body.
-    """
-    return partial(_refuse, field)
-
-
-def _refuse(field: str, cnx: ServerCnx, command: pb.BaseCommand) -> None:
+def refuse(cnx: ServerCnx, command: pb.BaseCommand) -> None:
+    """Refuse a request to the transaction coordinator."""
+    field = Type.DESCRIPTOR.fields_by_number[command.type].name
     request_id = getattr(with_body(command, field), field).request_id
     cnx.send(error_command(request_id, pb.NotAllowedError, NOT_ENABLED))
 

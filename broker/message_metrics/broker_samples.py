@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.message_metrics.figures import sent_figures
+from broker.message_metrics.figures import add_up, sent_figures
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.loading.topic_index import IN_BYTES, OUT_BYTES, SYSTEM, is_system
 from broker.messages.statistics import LATENCY_BUCKETS_MS, Histogram
@@ -97,12 +97,6 @@ class BrokerSums:
         quantiles = {one: all_of_it.quantile(float(one)) for one in _QUANTILES}
         name = "pulsar_broker_publish_latency"
         table.summary(name, cluster, quantiles, all_of_it.count, all_of_it.total)
-
-
-def add_up(sums: dict[str, float], figures: Mapping[str, float]) -> None:
-    """Add each value of ``figures`` to the sum with the same name."""
-    for name, value in figures.items():
-        sums[name] = sums.get(name, 0) + value
 
 
 STORE: Table[StoreFigures] = table(

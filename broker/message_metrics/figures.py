@@ -14,6 +14,7 @@ from broker.messages.subscriptions.subscription import Subscription
 from broker.messages.topic import PersistentTopic
 
 if TYPE_CHECKING:
+    from collections import defaultdict
     from collections.abc import Iterable, Mapping
 
     from broker.messages.producer import Producer
@@ -116,71 +117,57 @@ LATENCY = "storage_write_latency"
 SIZES = "entry_size"
 
 
-class SubscriptionSums:
-    """Sums of the metric values of a topic's subscriptions.
+def add_up(sums: dict[str, float], figures: Mapping[str, float]) -> None:
+    """Add each value of ``figures`` to the sum with the same name."""
+    for name, value in figures.items():
+        sums[name] = sums.get(name, 0) + value
+
+
+def add_subscription(
+    sums: defaultdict[str, float], subscription: AnySubscription, figures: Mapping[str, float]
+) -> None:
+    """Add the metric values of a subscription to the sums over its topic's subscriptions.
 
     Source: upstream NamespaceStatsAggregator, TopicStats; names as recorded from Pulsar 4.2.4.
-
-    Attributes:
-        count: Number of subscriptions.
-        most_backlog_bytes: Bytes of the largest backlog.
     """
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.most_backlog_bytes = 0
-        self._sums = dict.fromkeys(_SUMMED, 0.0)
-
-    def add(self, subscription: AnySubscription, figures: Mapping[str, float]) -> None:
-        """Add the metric values of a subscription to the sums."""
-        self.count += 1
-        if isinstance(subscription, Subscription):
-            backlog_bytes = subscription.cursor.backlog_bytes
-            self.most_backlog_bytes = max(self.most_backlog_bytes, backlog_bytes)
-        for name in _SUMMED:
-            self._sums[name] += figures[name]
-
-    def __getitem__(self, name: str) -> float:
-        return self._sums[name]
-
-
-_SUMMED = (
-    "consumers_count",
-    "msg_rate_out",
-    "msg_throughput_out",
-    "msg_ack_rate",
-    "back_log",
-    "delayed",
-    "in_replay",
-    "delayed_message_index_size_bytes",
-)
+    add_up(sums, figures)
+    sums["count"] += 1
+    if isinstance(subscription, Subscription):
+        backlog_bytes = subscription.cursor.backlog_bytes
+        sums["largest_backlog_bytes"] = max(sums["largest_backlog_bytes"], backlog_bytes)
 
 
 def topic_figures(
-    topic: Topic, subscriptions: SubscriptionSums, period_seconds: float
+    topic: Topic, sums: defaultdict[str, float], period_seconds: float
 ) -> dict[str, float]:
-    """Return a topic's metric values by name, without the prefix ``pulsar_``."""
-    published, shown = topic.statistics, subscriptions
+    """Return a topic's metric values by name, without the prefix ``pulsar_``.
+
+    Args:
+        topic: The topic.
+        sums: The sums that ``add_subscription`` made of its subscriptions.
+        period_seconds: Interval of rate updates.
+    """
+    published = topic.statistics
     stored = topic.ledger.size_bytes if isinstance(topic, PersistentTopic) else 0
     return {
         "producers_count": len(topic.producers),
-        "subscriptions_count": shown.count,
-        "consumers_count": shown["consumers_count"],
+        "subscriptions_count": sums["count"],
+        "consumers_count": sums["consumers_count"],
         "rate_in": published.message_rate,
-        "rate_out": shown["msg_rate_out"],
+        "rate_out": sums["msg_rate_out"],
         "throughput_in": published.byte_rate,
-        "throughput_out": shown["msg_throughput_out"],
+        "throughput_out": sums["msg_throughput_out"],
         "in_messages_total": published.messages,
         "in_bytes_total": published.size_bytes,
-        "consumer_msg_ack_rate": shown["msg_ack_rate"],
-        "msg_backlog": shown["back_log"],
-        "subscription_delayed": shown["delayed"],
-        "subscription_in_replay": shown["in_replay"],
-        "delayed_message_index_size_bytes": shown["delayed_message_index_size_bytes"],
+        "consumer_msg_ack_rate": sums["msg_ack_rate"],
+        "msg_backlog": sums["back_log"],
+        "subscription_delayed": sums["delayed"],
+        "subscription_in_replay": sums["in_replay"],
+        "delayed_message_index_size_bytes": sums["delayed_message_index_size_bytes"],
         "storage_size": stored,
         "storage_logical_size": stored,
         "storage_offloaded_size": 0,
-        "storage_backlog_size": shown.most_backlog_bytes,
+        "storage_backlog_size": sums["largest_backlog_bytes"],
         "storage_write_rate": sum(topic.sizes.last_counts) / period_seconds,
         "storage_read_rate": topic.read_rate,
         "storage_read_cache_misses_rate": topic.read_rate,

@@ -13,12 +13,13 @@ Source: upstream NamespaceStatsAggregator; names, types and labels as recorded f
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from broker.message_metrics.broker_samples import BrokerSums, add_up, store_families
+from broker.message_metrics.broker_samples import BrokerSums, store_families
 from broker.message_metrics.figures import (
-    SubscriptionSums,
+    add_subscription,
+    add_up,
     consumer_figures,
     own_figures,
     producer_figures,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     Steps: TypeAlias = Generator[None, None, None]
 
 _BUCKET = re.compile(r"pulsar_(?:storage_write_latency|entry_size)_(?:le_)?(\w+)")
+_OWNER = re.compile(r"^(?:subscription|consumer|producer)_(?:msg_)?")
 
 _SENTENCES = {
     "topics_count": "Loaded topics",
@@ -73,30 +75,18 @@ _SENTENCES = {
     "delayed_message_index_size_bytes": "Memory for the index of delayed messages",
     "publish_rate_limit_times": "Messages that exceeded the publish rate",
     "average_msg_size": "Mean bytes of a message",
-    "consumer_msg_ack_rate": "Acknowledgements a second",
-    "consumer_msg_rate_out": "Messages delivered a second",
-    "consumer_msg_throughput_out": "Bytes delivered a second",
-    "consumer_msg_rate_redeliver": "Messages redelivered a second",
+    "ack_rate": "Acknowledgements a second",
+    "rate_redeliver": "Messages redelivered a second",
     "consumer_available_permits": "Messages that the consumer permits the broker to send",
-    "consumer_unacked_messages": "Messages delivered and not acknowledged",
-    "consumer_blocked_on_unacked_messages": "1 if unacknowledged messages block delivery",
-    "producer_msg_rate_in": "Messages published a second",
-    "producer_msg_throughput_in": "Bytes published a second",
+    "unacked_messages": "Messages delivered and not acknowledged",
+    "blocked_on_unacked_messages": "1 if unacknowledged messages block delivery",
     "producer_msg_average_Size": "Mean bytes of a message",
-    "subscription_consumers_count": "Connected consumers",
-    "subscription_msg_rate_out": "Messages delivered a second",
-    "subscription_msg_throughput_out": "Bytes delivered a second",
-    "subscription_msg_rate_redeliver": "Messages redelivered a second",
-    "subscription_msg_ack_rate": "Acknowledgements a second",
-    "subscription_unacked_messages": "Messages delivered and not acknowledged",
     "subscription_last_consumed_timestamp": "Time of the last delivery, ms since 1970",
     "subscription_last_acked_timestamp": "Time of the last acknowledgement, ms since 1970",
     "subscription_back_log": "Unacknowledged entries",
     "subscription_back_log_no_delayed": "Unacknowledged entries, not counting delayed ones",
     "subscription_delayed": "Delayed messages",
-    "subscription_delayed_message_index_size_bytes": "Memory for the index of delayed messages",
     "subscription_in_replay": "Entries that wait for redelivery",
-    "subscription_blocked_on_unacked_messages": "1 if unacknowledged messages block delivery",
     "subscription_total_msg_expired": "Entries expired since the topic was loaded",
     "subscription_last_expire_timestamp": "Time of the last expiry, ms since 1970",
     "subscription_last_consumed_flow_timestamp": "Time of the last FLOW command, ms since 1970",
@@ -106,12 +96,14 @@ _SENTENCES = {
     "topic_load_failed": "Topics that failed to load",
     "floodgate_metrics_topics_left_out": "Topics without samples of their own, above the limit",
 }
+"""The sentence of each metric, which also describes the metric with ``_OWNER`` before its name."""
 
 
 def documentation(name: str) -> str:
     """Return the help text of a metric."""
     short = name.removeprefix("pulsar_").removeprefix("broker_")
-    return _SENTENCES[short] if short in _SENTENCES else _of_bucket(name)
+    found = _SENTENCES.get(short) or _SENTENCES.get(_OWNER.sub("", short))
+    return found or _of_bucket(name)
 
 
 def _of_bucket(name: str) -> str:
@@ -182,10 +174,10 @@ class _Walk:
     def take(self, topic: Topic) -> Steps:
         """Add a topic to the sums, and create its own samples unless the limit is reached."""
         shown: dict[AnySubscription, dict[str, float]] = {}
-        sums, gone = SubscriptionSums(), _sent_by_gone(topic)
+        sums, gone = defaultdict[str, float](float), _sent_by_gone(topic)
         for one in topic.subscriptions:
             shown[one] = subscription_figures(one)
-            sums.add(one, shown[one])
+            add_subscription(sums, one, shown[one])
             self._broker.add_sent(one)
             yield
         figures = topic_figures(topic, sums, self._source.period_seconds)

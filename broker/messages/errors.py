@@ -40,11 +40,6 @@ def name_taken(name: str, topic: str) -> RequestError:
     return _with_class(pb.ProducerBusy, "NamingException", text)
 
 
-def too_many_producers(topic: str) -> RequestError:
-    """Return the error for a producer of a topic that already has its maximum of producers."""
-    return RequestError(pb.ProducerBusy, f"Topic '{topic}' reached max producers limit")
-
-
 def terminated() -> RequestError:
     """Return the error for a producer of a terminated topic."""
     text = "Topic was already terminated"
@@ -67,11 +62,6 @@ def quota_exceeded(*, hold: bool, text: str = _ABOVE_QUOTA) -> RequestError:
     return _with_class(code, "TopicBacklogQuotaExceededException", text)
 
 
-def encryption_required(topic: str) -> RequestError:
-    """Return the error for an unencrypted producer of a topic that requires encryption."""
-    return RequestError(pb.MetadataError, f"Encryption is required in {topic}")
-
-
 def topic_not_found(topic: str) -> RequestError:
     """Return the error for a missing topic that may not be created automatically."""
     return RequestError(pb.TopicNotFound, f"Topic not found {topic}")
@@ -89,15 +79,6 @@ def no_partitioned_topic(topic: str) -> RequestError:
     return RequestError(pb.NotAllowedError, text)
 
 
-def not_served_here(topic: str, bundle: str, address: str) -> RequestError:
-    """Return the error for a topic whose bundle another broker serves."""
-    text = (
-        f"Namespace bundle ({bundle}) for topic ({topic}) not served by this instance:{address}. "
-        "Please redo the lookup."
-    )
-    return RequestError(pb.ServiceNotReady, text)
-
-
 def not_stored(error: MessageStoreError) -> RequestError:
     """Return the error for a request that failed because the message store failed."""
     return RequestError(pb.PersistenceError, str(error))
@@ -107,12 +88,3 @@ def fenced() -> RequestError:
     """Return the error for a topic that is being unloaded or deleted."""
     text = "Topic is temporarily unavailable"
     return _with_class(pb.ServiceNotReady, "TopicFencedException", text)
-
-
-def no_initial_subscription() -> RequestError:
-    """Return the error for a producer whose initial subscription may not be created."""
-    text = (
-        "Could not create the initial subscription due to the auto subscription creation is not "
-        "allowed."
-    )
-    return RequestError(pb.NotAllowedError, text)

@@ -282,7 +282,7 @@ class Producer:
             self._close_request_id = request_id
         else:
             self.cnx.send(success_command(request_id))
-            self._end()
+            self.end()
 
     def settled(self) -> None:
         """Count a message as no longer pending: it was stored, or lost when the ledger failed."""
@@ -290,22 +290,11 @@ class Producer:
         if not self.pending and self.state is ProducerState.CLOSING:
             if self._close_request_id is not None:
                 self.cnx.send(success_command(self._close_request_id))
-            self._end()
-
-    def connection_lost(self) -> None:
-        """Close the producer because its connection is lost."""
-        self._end()
-
-    def dropped(self) -> None:
-        """Close the producer without notifying the client.
-
-        The client's next SEND closes the connection, as for an unknown producer.
-        """
-        self._end()
+            self.end()
 
     def fail(self, error: RequestError) -> None:
         """Close a producer that is not open yet, and answer its PRODUCER command with an error."""
-        self._end()
+        self.end()
         self.cnx.send(error_command(self.request_id, error.server_error, error.message))
 
     def disconnect(self, new_owner: ServerUrls = NO_URLS) -> None:
@@ -314,14 +303,18 @@ class Producer:
         The client then connects to the topic's new owner; if none is known, it looks up the topic.
         """
         was_open = self.state in (ProducerState.OPEN, ProducerState.CLOSING)
-        self._end()
+        self.end()
         if was_open:
             self.cnx.producer_was_closed(self.producer_id)
         close = pb.CommandCloseProducer(producer_id=self.producer_id, request_id=NO_REQUEST)
         tell_new_owner(close, new_owner)
         self.cnx.send(pb.BaseCommand(type=Type.CLOSE_PRODUCER, close_producer=close))
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """Close the producer without notifying the client, which is lost or was fenced out.
+
+        The next SEND of a client closes the connection, as for an unknown producer.
+        """
         if self.state is ProducerState.CLOSED:
             return
         self.state = ProducerState.CLOSED

@@ -10,14 +10,14 @@ from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.errors import name_taken, producer_busy, producer_fenced, too_many_producers
+from broker.messages.errors import name_taken, producer_busy, producer_fenced
 from server.configuration.addresses import NO_URLS, ServerUrls
+from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from broker.messages.producer import Producer
-    from server.connection.request_errors import RequestError
 
 
 class Admission(NamedTuple):
@@ -225,7 +225,8 @@ class Producers:
             RequestError: The producer is refused as ProducerBusy.
         """
         if 0 < max_producers <= len(self._open):
-            raise too_many_producers(self._topic)
+            text = f"Topic '{self._topic}' reached max producers limit"
+            raise RequestError(pb.ProducerBusy, text)
 
     def add(self, producer: Producer) -> None:
         """Admit a new producer or let it wait for exclusive access, and answer its client.
@@ -244,7 +245,7 @@ class Producers:
             if one.unanswered:
                 one.fail(producer_fenced("Fenced out"))
             else:
-                one.dropped()
+                one.end()
         if admission.ready:
             self._opened(producer)
         else:

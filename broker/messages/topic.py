@@ -388,17 +388,17 @@ class PersistentTopic(Topic):
                 make_room()
         return self.ledger.append(data, digest)
 
-    def drop_unneeded(self, opened_before_ms: int | None = None) -> None:
+    def drop_unneeded(self, opened_before_ms: float = inf) -> None:
         """Delete the topic's ledgers that no subscription needs, as far as retention allows.
 
         Args:
             opened_before_ms: Also delete the open ledger if it was opened before this time (ms
-                since 1970); None: whenever it was opened.
+                since 1970); inf: whenever it was opened.
 
         Raises:
             MessageStoreError: The ledger is closed to writes.
         """
-        if self._unneeded_since_ms() < (inf if opened_before_ms is None else opened_before_ms):
+        if self._unneeded_since_ms() < opened_before_ms:
             self.touched()
             # The sequence ids of the dropped entries must be saved first.
             self.deduplication.save()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from broker.messages.compaction.compacted_entries import CompactedEntries
 from broker.messages.compaction.latest_keys import LatestKeys
@@ -30,18 +30,6 @@ The value is the name of one ledger, with the numbers of all.
 """
 
 
-class CompactionRun(NamedTuple):
-    """The result of a completed compaction.
-
-    Attributes:
-        entries: The entries that the compaction has kept.
-        removed: The number of removed messages.
-    """
-
-    entries: CompactedEntries
-    removed: int
-
-
 class Compactor:
     """The compactor of all topics; it runs one compaction at a time, and further ones wait.
 
@@ -56,12 +44,15 @@ class Compactor:
 
     async def compact(
         self, ledger: ManagedLedger, before: CompactedEntries | None
-    ) -> CompactionRun:
+    ) -> tuple[CompactedEntries, int]:
         """Read the compacted and new entries of a topic, and keep the last message of each key.
 
         Args:
             ledger: The topic's ledger.
             before: The entries of the previous compaction; None before the first.
+
+        Returns:
+            The entries that the compaction has kept, and the number of removed messages.
 
         Raises:
             MessageStoreError: The store failed.
@@ -83,7 +74,7 @@ class Compactor:
                 with suppress(MessageStoreError):  # The next compaction retries the deletion.
                     await delete_unused(self.store, ledger)
                 raise
-            return CompactionRun(left, keys.removed)
+            return left, keys.removed
 
     async def _new_entries(self, ledger: ManagedLedger, horizon: Position) -> CompactedEntries:
         ledger_id = self.store.next_id()

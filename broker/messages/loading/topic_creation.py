@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import proto.PulsarApi_pb2 as pb
 from broker.bundles import bundle_of
 from broker.errors import Refusal, RefusedError
-from broker.messages.errors import (
-    no_partitioned_topic,
-    not_served_here,
-    partitioned_base,
-    topic_not_found,
-)
+from broker.messages.errors import no_partitioned_topic, partitioned_base, topic_not_found
 from broker.stores.changes import StoreError
 from broker.topics.rules import partitions_around
 from proto.names import NamespaceName, TopicName, is_transaction_topic, namespace_of
@@ -97,8 +92,11 @@ class TopicCreation:
     async def _not_served(self, topic: TopicName) -> RequestError:
         policies = await self._store.policies(topic.namespace)
         hashes = bundle_of(str(topic).encode(), 1 if policies is None else policies.bundles)
-        bundle = f"{topic.namespace}/{hashes}"
-        return not_served_here(str(topic), bundle, self._address())
+        text = (
+            f"Namespace bundle ({topic.namespace}/{hashes}) for topic ({topic}) not served by this "
+            f"instance:{self._address()}. Please redo the lookup."
+        )
+        return RequestError(pb.ServiceNotReady, text)
 
     async def _create(self, topic: TopicName) -> bool:
         try:

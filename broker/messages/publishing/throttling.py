@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from broker.messages.timer import Timer
 from broker.policies.effective import Rate
 from broker.policies.rate_limiter import RateLimiter
 from limiter.flow.causes import PauseCause
 
 if TYPE_CHECKING:
     from broker.configuration.publishing_keys import PublishingConfig
-    from limiter.clock import Clock, TimerHandle
+    from limiter.clock import Clock
     from limiter.flow.read_gate import ReadGate
 
 _SHORTEST_WAIT_SECONDS = 0.001
@@ -75,12 +76,11 @@ class PublishRate:
 
     def __init__(self, rate: Rate, clock: Clock) -> None:
         self._rate = rate
-        self._clock = clock
         self._limiter = RateLimiter(rate, clock, _SHORTEST_WAIT_SECONDS)
         self.limits = self._limiter.limited
         self.limited_times = 0
         self._throttled: set[ConnectionPublishes] = set()
-        self._timer: TimerHandle | None = None
+        self._timer = Timer(clock)
 
     def change(self, rate: Rate) -> None:
         """Replace the rate, and resume connections paused by the old rate."""
@@ -98,8 +98,7 @@ class PublishRate:
             self.limited_times += 1
             self._throttled.add(connection)
             connection.throttle(self)
-            if self._timer is None:
-                self._look_after(wait)
+            self._timer.start(wait, self._look)
 
     def forget(self, connection: ConnectionPublishes) -> None:
         """Forget a lost connection, which is never resumed."""
@@ -107,21 +106,15 @@ class PublishRate:
 
     def stop(self) -> None:
         """Resume reading from all paused connections."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._timer.cancel()
         throttled, self._throttled = self._throttled, set()
         for connection in throttled:
             connection.lift(self)
 
-    def _look_after(self, seconds: float) -> None:
-        self._timer = self._clock.call_at(self._clock.now() + seconds, self._look)
-
     def _look(self) -> None:
-        self._timer = None
         wait = self._limiter.seconds_until_more()
         if wait:
-            self._look_after(wait)
+            self._timer.start(wait, self._look)
         else:
             self.stop()
 

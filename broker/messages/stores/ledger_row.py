@@ -147,7 +147,12 @@ class LedgerRow(Generic[LedgerT]):
     def consumed(self, before: Position, keep_bytes: int, keep_since: int) -> int:
         """Return the number of oldest ledgers that no subscription and no retention policy needs.
 
-        ``ManagedLedger.consumed`` describes the arguments.
+        Args:
+            before: The first entry still needed by a subscription.
+            keep_bytes: Retention by size: a ledger is dropped while later ledgers have at least as
+                many bytes; -1 is unlimited, 0 no retention.
+            keep_since: Retention by time, in ms since 1970: ledgers closed earlier are dropped; 0
+                is unlimited.
         """
         size_bytes = self.size_bytes
         count = 0

@@ -86,7 +86,7 @@ class ManagedLedger(ABC):
         cursors: The durable subscriptions by name, as last saved.
         properties: The topic's properties: epoch, termination, ...
         fetched_entries: Entries fetched from outside memory since opening.
-        following, preceding, count, size_between, at: See ``LedgerRow``.
+        following, preceding, count, size_between, at, consumed: See ``LedgerRow``.
     """
 
     _row: LedgerRow[Any]
@@ -104,7 +104,7 @@ class ManagedLedger(ABC):
         self._added_bytes = 0
         self._error: MessageStoreError | None = None
         self.following, self.preceding, self.at = row.following, row.preceding, row.at
-        self.count, self.size_between = row.count, row.size_between
+        self.count, self.size_between, self.consumed = row.count, row.size_between, row.consumed
 
     # -- writing ------------------------------------------------------------------------------
 
@@ -121,17 +121,30 @@ class ManagedLedger(ABC):
         """Count an entry that was refused because the store is full."""
         self._room.refused()
 
-    @abstractmethod
     def save_cursor(self, subscription: str, state: CursorState) -> None:
         """Store the state of a subscription's cursor."""
+        self._check_open()
+        self._topic.cursors[subscription] = state
+        self._write("cursors", subscription, state)
 
-    @abstractmethod
     def delete_cursor(self, subscription: str) -> None:
         """Delete the stored state of a subscription's cursor."""
+        self._check_open()
+        if self._topic.cursors.pop(subscription, None) is not None:
+            self._write("cursors", subscription, None)
 
-    @abstractmethod
     def set_property(self, key: str, value: str | None) -> None:
         """Set a property of the topic; None removes the property."""
+        self._check_open()
+        if value is not None:
+            self._topic.properties[key] = value
+            self._write("properties", key, value)
+        elif self._topic.properties.pop(key, None) is not None:
+            self._write("properties", key, None)
+
+    @abstractmethod
+    def _write(self, table: str, name: str, value: CursorState | str | None) -> None:
+        """Write a changed cursor or property to the storage outside memory; None deletes it."""
 
     @abstractmethod
     async def flushed(self) -> None:
@@ -276,22 +289,10 @@ class ManagedLedger(ABC):
     def trim(self, before: Position, keep_bytes: int, keep_since: int) -> None:
         """Delete the oldest ledgers that no subscription and no retention policy needs.
 
-        ``consumed`` describes the arguments.
+        ``LedgerRow.consumed`` describes the arguments.
         """
         if self._error is None:
             self._drop(self._row.consumed(before, keep_bytes, keep_since))
-
-    def consumed(self, before: Position, keep_bytes: int, keep_since: int) -> int:
-        """Return the number of oldest ledgers that no subscription and no retention policy needs.
-
-        Args:
-            before: The first entry still needed by a subscription.
-            keep_bytes: Retention by size: a ledger is dropped while later ledgers have at least as
-                many bytes; -1 is unlimited, 0 no retention.
-            keep_since: Retention by time, in ms since 1970: ledgers closed earlier are dropped; 0
-                is unlimited.
-        """
-        return self._row.consumed(before, keep_bytes, keep_since)
 
     def truncate(self) -> None:
         """Delete all closed ledgers, even if their entries are needed."""

@@ -269,23 +269,8 @@ class MemoryManagedLedger(ManagedLedger):
             self.listener.confirmed(position)
         return position
 
-    def save_cursor(self, subscription: str, state: CursorState) -> None:
-        """Store the state of a subscription's cursor."""
-        self._check_open()
-        self._topic.cursors[subscription] = state
-
-    def delete_cursor(self, subscription: str) -> None:
-        """Delete the stored state of a subscription's cursor."""
-        self._check_open()
-        self._topic.cursors.pop(subscription, None)
-
-    def set_property(self, key: str, value: str | None) -> None:
-        """Set a property of the topic; None removes the property."""
-        self._check_open()
-        if value is None:
-            self._topic.properties.pop(key, None)
-        else:
-            self._topic.properties[key] = value
+    def _write(self, table: str, name: str, value: CursorState | str | None) -> None:
+        """Do nothing: there is no storage outside memory."""
 
     async def flushed(self) -> None:
         """Return immediately, because entries in memory cannot become more durable.

@@ -212,7 +212,7 @@ class Subscription(AnySubscription):
         assert self.dispatcher is not None
         consumer.flowed(permits)
         self.last_flow_at = consumer.last_flow_at
-        self.dispatcher.flowed(consumer)
+        self.dispatcher.wake()
         if self.topic.terminated:
             self.tell_end()
 

@@ -12,6 +12,7 @@ from broker.messages.subscriptions.by_name import SubscriptionsByName
 from broker.messages.subscriptions.consumer import SubType
 from broker.messages.subscriptions.cursor import ManagedCursor
 from broker.messages.subscriptions.subscription import Subscription
+from broker.messages.timer import Timer
 from broker.policies.rate_limiter import ConsumerIdentifier, RateLimiter, SubscribeRateLimiter
 from server.connection.request_errors import RequestError
 
@@ -55,7 +56,7 @@ class Subscriptions(SubscriptionsByName[Subscription]):
         self._subscribe_rate = SubscribeRateLimiter(topic.policies.subscribe_rate, topic.clock)
         # Cursors of non-durable subscriptions closed by a SEEK, awaiting their consumers.
         self._left: dict[str, tuple[ManagedCursor, TimerHandle]] = {}
-        self._timer: TimerHandle | None = None
+        self._timer = Timer(topic.clock)
         self._is_closed = False
         # The slowest subscription's ledger at the last check, a subscription still in the ledger,
         # and unchecked candidates: with 1,000 subscriptions a full check takes time, and many may
@@ -310,12 +311,10 @@ class Subscriptions(SubscriptionsByName[Subscription]):
 
     def changed(self) -> None:
         """Schedule saving all changed cursors within a second."""
-        if self._timer is None and not self._is_closed:
-            clock = self._topic.clock
-            self._timer = clock.call_at(clock.now() + SAVE_SECONDS, self._save_due)
+        if not self._is_closed:
+            self._timer.start(SAVE_SECONDS, self._save_due)
 
     def _save_due(self) -> None:
-        self._timer = None
         self._topic.turns.in_steps(self._saved())
 
     def _saved(self) -> Iterator[None]:
@@ -333,9 +332,7 @@ class Subscriptions(SubscriptionsByName[Subscription]):
     def close(self) -> None:
         """Stop all timers, without saving cursors; ``save`` does that."""
         self._is_closed = True
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._timer.cancel()
         for subscription in self:
             subscription.close()
         for name in tuple(self._left):

@@ -79,14 +79,13 @@ def digest_in(row_id: int, head: object, data: object) -> MessageDigest | None:
     return MessageDigest(*digest) if google_crc32c.extend(summed, data) == checksum else None
 
 
-def unchecked_digest(head: object) -> MessageDigest:
+def unchecked_digest(head: object) -> MessageDigest | None:
     """Return the digest in an entry's row, without reading and checking the entry's bytes.
 
-    Raises:
-        MessageStoreError: The digest is missing or damaged.
+    Return None if the digest is missing or damaged.
     """
     if not isinstance(head, bytes) or len(head) != _HEAD.size:
-        raise MessageStoreError("a stored entry is damaged")
+        return None
     return MessageDigest(*_HEAD.unpack(head)[:3])
 
 

@@ -196,26 +196,13 @@ class SqliteManagedLedger(ManagedLedger):
         if self.listener is not None:
             self.listener.failed(error)
 
-    def save_cursor(self, subscription: str, state: CursorState) -> None:
-        """Store the state of a subscription's cursor."""
-        self._check_open()
-        self._topic.cursors[subscription] = state
-        self._writer.batch().put("cursors", self._topic_id, subscription, cursor_bytes(state))
-
-    def delete_cursor(self, subscription: str) -> None:
-        """Delete the stored state of a subscription's cursor."""
-        self._check_open()
-        if self._topic.cursors.pop(subscription, None) is not None:
-            self._writer.batch().forget("cursors", self._topic_id, subscription)
-
-    def set_property(self, key: str, value: str | None) -> None:
-        """Set a property of the topic; None removes the property."""
-        self._check_open()
-        if value is not None:
-            self._topic.properties[key] = value
-            self._writer.batch().put("properties", self._topic_id, key, value)
-        elif self._topic.properties.pop(key, None) is not None:
-            self._writer.batch().forget("properties", self._topic_id, key)
+    def _write(self, table: str, name: str, value: CursorState | str | None) -> None:
+        batch = self._writer.batch()
+        if value is None:
+            batch.forget(table, self._topic_id, name)
+        else:
+            stored = cursor_bytes(value) if isinstance(value, CursorState) else value
+            batch.put(table, self._topic_id, name, stored)
 
     async def flushed(self) -> None:
         """Wait until all previous writes are as durable as the database guarantees.

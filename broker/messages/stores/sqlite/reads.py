@@ -200,13 +200,8 @@ class DatabaseReads:
             MessageStoreError: The database cannot be read.
         """
         row_id = (ledger_id << ENTRY_BITS) + number
-        heads = await self.in_thread(
-            lambda connection: connection.execute(_HEAD, (row_id,)).fetchall()
-        )
-        try:
-            return unchecked_digest(heads[0][0]).publish_time if heads else None
-        except MessageStoreError:
-            return None  # Fetching the entry reports the damage.
+        found = await self.in_thread(lambda connection: _digest(connection, row_id))
+        return None if found is None else found.publish_time
 
     def digest(self, position: Position) -> MessageDigest | None:
         """Read an entry's digest on the event loop's thread; None if missing or damaged."""
@@ -215,9 +210,8 @@ class DatabaseReads:
             if self._here is None:
                 self._here = self._file.reader()
                 self._here.execute("PRAGMA busy_timeout=0")  # The event loop must not wait.
-            heads = self._here.execute(_HEAD, (row_id,)).fetchall()
-            return unchecked_digest(heads[0][0]) if heads else None
-        except (*ERRORS, MessageStoreError):
+            return _digest(self._here, row_id)
+        except ERRORS:
             return None
 
     async def close(self) -> None:
@@ -228,6 +222,11 @@ class DatabaseReads:
             connection.close()
         if self._here is not None:
             self._here.close()
+
+
+def _digest(connection: sqlite3.Connection, row_id: int) -> MessageDigest | None:
+    heads = connection.execute(_HEAD, (row_id,)).fetchall()
+    return unchecked_digest(heads[0][0]) if heads else None
 
 
 def _whole_row(connection: sqlite3.Connection, row_id: int) -> list[tuple[int, bytes, bytes]]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from broker.messages.errors import MessageStoreError
 from broker.messages.position import EARLIEST, Position
 from broker.messages.subscriptions.context import Waits
+from broker.messages.timer import Timer
 from broker.policies.rate_limiter import RateLimiter
 from server.tasks.cooperative import in_parts
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from broker.messages.entry import Entry
     from broker.messages.subscriptions.consumer import AnySubscription, Consumer
-    from limiter.clock import TimerHandle
 
 logger = logging.getLogger(__name__)
 
@@ -70,8 +70,8 @@ class Dispatcher(ABC):
         self._is_due = False
         self._waiting_for = 0
         self._rates: list[RateLimiter] = []
-        self._rate_timer: TimerHandle | None = None
-        self._read_timer: TimerHandle | None = None
+        self._rate_timer = Timer(topic.clock)
+        self._read_timer = Timer(topic.clock)
         self._fetching: asyncio.Task[None] | None = None
         # Fetched entries, kept until the next run, and the requested first place, or all requested
         # places. Some entries may be missing: damaged, or dropped.
@@ -99,7 +99,7 @@ class Dispatcher(ABC):
 
     def run(self) -> None:
         """Deliver as many entries as possible now; continue in another loop turn if more remain."""
-        if not self.consumers or self._read_timer is not None or self._fetching is not None:
+        if not self.consumers or self._read_timer.runs or self._fetching is not None:
             return
         try:
             handled = self._deliver(ENTRIES_A_TURN)
@@ -107,7 +107,7 @@ class Dispatcher(ABC):
             # A failure must not affect other dispatchers of the turn, or the topic's other
             # subscriptions.
             logger.exception(_CANNOT_DELIVER, self._cursor.name, self._topic.name)
-            self._rest(self._begin_anew)
+            self._read_timer.start(READ_AGAIN_SECONDS, self._begin_anew)
             return
         self._topic.touched()
         if handled >= ENTRIES_A_TURN:
@@ -180,7 +180,7 @@ class Dispatcher(ABC):
         except Exception:
             self._fetching = None
             logger.exception(_CANNOT_DELIVER, self._cursor.name, self._topic.name)
-            self._rest(self._begin_anew)
+            self._read_timer.start(READ_AGAIN_SECONDS, self._begin_anew)
             return
         self._fetching = None
         self._fetched, self._asked = entries, asked
@@ -194,22 +194,13 @@ class Dispatcher(ABC):
 
     def _begin_anew(self) -> None:
         """Close the consumers, which then reconnect; undelivered entries are read again."""
-        self._read_timer = None
         if self.consumers:
             self.consumers[0].subscription.close_consumers()
-
-    def _rest(self, then: Callable[[], None]) -> None:
-        clock = self._topic.clock
-        self._read_timer = clock.call_at(clock.now() + READ_AGAIN_SECONDS, then)
 
     def _read_later(self, error: MessageStoreError) -> None:
         topic = self._topic
         logger.warning("%s of %s waits for its messages: %s", self._cursor.name, topic.name, error)
-        self._rest(self._read_again)
-
-    def _read_again(self) -> None:
-        self._read_timer = None
-        self.wake()
+        self._read_timer.start(READ_AGAIN_SECONDS, self.wake)
 
     @staticmethod
     def _work_of(entries: list[Entry]) -> int:
@@ -249,10 +240,10 @@ class Dispatcher(ABC):
         """Return the reason why a consumer receives no message now; None if it soon gets one."""
         if (own := consumer.waits) is not None:
             return own
-        if self._read_timer is not None or self._fetching is not None:
+        if self._read_timer.runs or self._fetching is not None:
             return Waits.STORE
         reason = self._waits_for_entries(consumer)
-        return Waits.RATE if reason is None and self._rate_timer is not None else reason
+        return Waits.RATE if reason is None and self._rate_timer.runs else reason
 
     def _waits_for_entries(self, _: Consumer) -> Waits | None:
         """Return the reason why a consumer with permits gets no entry; None if there is one."""
@@ -267,9 +258,7 @@ class Dispatcher(ABC):
         rate = policies.dispatch_rates.get(name, policies.subscription_dispatch_rate)
         own = RateLimiter(rate, topic.clock, published=lambda: topic.statistics.usual)
         self._rates = [one for one in (own, self._topic_rate) if one.limited]
-        if self._rate_timer is not None:  # Set for the previous rate.
-            self._rate_timer.cancel()
-            self._rate_timer = None
+        self._rate_timer.cancel()  # It was started for the previous rate.
         if self.consumers:
             self.wake()
 
@@ -279,18 +268,9 @@ class Dispatcher(ABC):
             messages, size_bytes = rate.available()
             entries = min(entries, messages) if size_bytes > 0 else 0
             if entries <= 0:
-                self._wake_after(rate.seconds_until_more())
+                self._rate_timer.start(rate.seconds_until_more(), self.wake)
                 return 0
         return entries
-
-    def _wake_after(self, seconds: float) -> None:
-        if self._rate_timer is None:
-            clock = self._topic.clock
-            self._rate_timer = clock.call_at(clock.now() + seconds, self._rate_allows)
-
-    def _rate_allows(self) -> None:
-        self._rate_timer = None
-        self.wake()
 
     def _count(self, entry: Entry, messages: int) -> None:
         for rate in self._rates:
@@ -332,10 +312,6 @@ class Dispatcher(ABC):
                     words(consumer)
             yield
 
-    def flowed(self, consumer: Consumer) -> None:
-        """Deliver entries to a consumer that has received new permits."""
-        self.wake()
-
     @abstractmethod
     def redeliver(
         self, consumer: Consumer, positions: Iterable[Place] | None, *, more: bool = False
@@ -374,11 +350,7 @@ class Dispatcher(ABC):
     def close(self) -> None:
         """Stop all timers of the dispatcher, and all its reads from the store."""
         self._forget_fetched()
-        if self._rate_timer is not None:
-            self._rate_timer.cancel()
-            self._rate_timer = None
-        if self._read_timer is not None:
-            self._read_timer.cancel()
-            self._read_timer = None
+        self._rate_timer.cancel()
+        self._read_timer.cancel()
         for consumer in self.consumers:
             consumer.cnx.outbound.forget_listener(self.wake)

@@ -11,6 +11,7 @@ from broker.messages.subscriptions.delayed import DelayedMessages
 from broker.messages.subscriptions.dispatchers.chunks import ChunkOwners
 from broker.messages.subscriptions.dispatchers.dispatcher import READ_ENTRIES, Place
 from broker.messages.subscriptions.dispatchers.holding import HoldingDispatcher
+from broker.messages.timer import Timer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from broker.messages.subscriptions.consumer import AnySubscription, Consumer
     from broker.messages.subscriptions.context import SubscribedTopic
     from broker.policies.rate_limiter import RateLimiter
-    from limiter.clock import TimerHandle
 
 SEARCH_A_STEP = 40
 """The number of waiting positions that can be checked in the time of one delivery."""
@@ -44,7 +44,7 @@ class SharedDispatcher(HoldingDispatcher):
 
     def __init__(self, subscription: AnySubscription, topic_rate: RateLimiter) -> None:
         self.delayed = self._no_delays(subscription.topic)
-        self._timer: TimerHandle | None = None
+        self._timer = Timer(subscription.topic.clock)
         # Uncounted work beside deliveries: entries read and not delivered, and long ack_sets.
         self._other_steps = 0
         # None: to be rebuilt. With 1,000 consumers rebuilding takes time, and many arrive together.
@@ -115,11 +115,8 @@ class SharedDispatcher(HoldingDispatcher):
 
         The two keys limit it; without both, the limits of unacknowledged messages.
         """
-        rules, policies, consumers = (
-            self._topic.rules.dispatch,
-            self._topic.policies,
-            len(self.consumers),
-        )
+        rules, policies = self._topic.rules.dispatch, self._topic.policies
+        consumers = len(self.consumers)
         limits = (rules.look_ahead, rules.look_ahead_per_consumer * consumers)
         if max(limits) <= 0:
             most_unacked = policies.max_unacked_per_consumer * consumers
@@ -371,7 +368,7 @@ class SharedDispatcher(HoldingDispatcher):
         self._chunks.clear()
         self._lacks_first_chunk = False
         self._waiting_for = 0
-        self._disarm()
+        self._timer.cancel()
         self._forget_fetched()
         self._cursor.rewind()
 
@@ -392,20 +389,17 @@ class SharedDispatcher(HoldingDispatcher):
 
     def _arm(self, now_ms: int) -> None:
         wait_ms = self.delayed.next_due(now_ms)
-        if wait_ms is None or (self._timer is not None and self._due_ms <= now_ms + wait_ms):
+        if wait_ms is None or (self._timer.runs and self._due_ms <= now_ms + wait_ms):
             return
-        self._disarm()
-        clock = self._topic.clock
+        self._timer.cancel()
         self._due_ms = now_ms + wait_ms
-        seconds = min(wait_ms / 1000, LOOK_AGAIN_SECONDS)
-        self._timer = clock.call_at(clock.now() + seconds, self._look)
+        self._timer.start(min(wait_ms / 1000, LOOK_AGAIN_SECONDS), self._look)
 
     def _look(self) -> None:
         """Deliver delayed messages that are due; if none is due yet, check again later.
 
         The wall clock decides, and may have been set to another time since the timer was started.
         """
-        self._timer = None
         now_ms = self._topic.clock.wall_ms()
         if now_ms < self._due_ms:
             self._arm(now_ms)
@@ -416,17 +410,12 @@ class SharedDispatcher(HoldingDispatcher):
         now_ms = self._topic.clock.wall_ms()
         if self.delayed.is_due(now_ms):
             self.replay.add_all(self.delayed.take_due(now_ms, most))
-        elif self._timer is not None:
+        elif self._timer.runs:
             return
         self._arm(now_ms)
-
-    def _disarm(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
 
     def close(self) -> None:
         """Stop all timers, and forget all delayed messages."""
         super().close()
-        self._disarm()
+        self._timer.cancel()
         self._forget_delayed()

@@ -19,6 +19,7 @@ from broker.messages.subscriptions.dispatchers.dispatcher import (
     Place,
 )
 from broker.messages.subscriptions.key_shared.ranges import FixedRanges, murmur
+from broker.messages.timer import Timer
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from broker.messages.entry import Entry
     from broker.messages.subscriptions.consumer import AnySubscription, Consumer
     from broker.policies.rate_limiter import RateLimiter
-    from limiter.clock import TimerHandle
     from proto.names import TopicName
 
 POINTS_PER_NAME = 100
@@ -236,13 +236,13 @@ class FailoverDispatcher(SingleActiveDispatcher):
 
     def __init__(self, subscription: AnySubscription, topic_rate: RateLimiter) -> None:
         super().__init__(subscription, topic_rate)
-        self._change: TimerHandle | None = None
+        self._change = Timer(self._topic.clock)
 
     def _deliver(self, most: int) -> int:
-        return 0 if self._change is not None else super()._deliver(most)
+        return 0 if self._change.runs else super()._deliver(most)
 
     def _waits_for_entries(self, consumer: Consumer) -> Waits | None:
-        return super()._waits_for_entries(consumer) if self._change is None else Waits.CHANGE
+        return Waits.CHANGE if self._change.runs else super()._waits_for_entries(consumer)
 
     def add(self, consumer: Consumer) -> None:
         """Add a consumer, and choose the active consumer; notify a new standby immediately."""
@@ -255,14 +255,10 @@ class FailoverDispatcher(SingleActiveDispatcher):
         if chosen is self.active:
             return False
         self.active = chosen
-        topic = self._topic
-        if self._change is None:
-            delay = self._topic.rules.failover_delay_seconds
-            self._change = topic.clock.call_at(topic.clock.now() + delay, self._changed)
+        self._change.start(self._topic.rules.failover_delay_seconds, self._changed)
         return True
 
     def _changed(self) -> None:
-        self._change = None
         self._rewind()
         self.tell(self.consumers, self._whether_active)
         self.wake()
@@ -300,6 +296,4 @@ class FailoverDispatcher(SingleActiveDispatcher):
     def close(self) -> None:
         """Stop all timers, including the failover delay."""
         super().close()
-        if self._change is not None:
-            self._change.cancel()
-            self._change = None
+        self._change.cancel()

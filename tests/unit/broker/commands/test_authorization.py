@@ -18,8 +18,7 @@ from server.authentication.refused import Subject
 from server.connection.request_errors import RequestError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.security.granted import granted_world, session_named
-from tests.unit.broker.commands.test_producing import client, producer_command
-from tests.unit.broker.commands.test_subscribing import subscribe
+from tests.unit.broker.commands.test_producing import client, producer_command, subscribe
 
 ASKED = {
     "LOOKUP",

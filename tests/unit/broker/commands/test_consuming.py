@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,6 +22,7 @@ from tests.unit.broker.commands.test_producing import (
     client,
     producing,
     send_frame,
+    subscribe,
     topic,
 )
 
@@ -30,14 +31,6 @@ if TYPE_CHECKING:
 
 Type = pb.BaseCommand
 REASON = "the disk is gone"
-
-
-def subscribe(consumer_id: int = 1) -> pb.BaseCommand:
-    asked = pb.CommandSubscribe(
-        topic="t", subscription="s", subType=pb.CommandSubscribe.Exclusive, consumer_name="c"
-    )
-    asked.consumer_id, asked.request_id = consumer_id, 7
-    return pb.BaseCommand(type=Type.SUBSCRIBE, subscribe=asked)
 
 
 UNSUBSCRIBE = pb.BaseCommand(
@@ -54,7 +47,7 @@ SEEK = pb.BaseCommand(
 async def test_a_subscription_that_cannot_be_stored_is_refused_and_counted() -> None:
     found = await producing()
     topic(found).ledger.close(REASON)
-    (answer,) = await found.ask(subscribe())
+    (answer,) = await found.ask(subscribe(7))
     error = answer.error
     assert (error.request_id, error.error, error.message) == (7, pb.PersistenceError, REASON)
     assert found.cnx.parts.counters.errors == {"PersistenceError": 1}  # type: ignore[attr-defined]
@@ -65,7 +58,7 @@ async def test_unsubscribe_and_seek_are_refused_when_the_ledger_fails(
     command: pb.BaseCommand,
 ) -> None:
     found = await client()
-    (answer,) = await found.ask(subscribe())
+    (answer,) = await found.ask(subscribe(7))
     assert answer.HasField("success")
     topic(found).ledger.close(REASON)
     *_, answer = await found.ask(command)
@@ -75,9 +68,7 @@ async def test_unsubscribe_and_seek_are_refused_when_the_ledger_fails(
 
 async def test_an_ack_on_the_compaction_subscription_closes_the_connection() -> None:
     found = await client()
-    asked = subscribe()
-    asked.subscribe.subscription = SUBSCRIPTION
-    await found.ask(asked)
+    await found.ask(subscribe(7, subscription=SUBSCRIPTION))
     (subscription,) = topic(found).subscriptions
     ack = pb.CommandAck(consumer_id=1, ack_type=pb.CommandAck.Individual)
     ack.message_id.add(ledgerId=1, entryId=0)
@@ -88,7 +79,7 @@ async def test_an_ack_on_the_compaction_subscription_closes_the_connection() -> 
 
 async def test_get_last_message_id_of_an_unreadable_entry_is_a_metadata_error() -> None:
     found = await client()
-    await found.ask(subscribe())
+    await found.ask(subscribe(7))
     topic(found).ledger.append(b"\0\0\0\1\xff", MessageDigest(1, 1, 0))
     asked = pb.CommandGetLastMessageId(consumer_id=1, request_id=9)
     command = pb.BaseCommand(type=Type.GET_LAST_MESSAGE_ID, getLastMessageId=asked)
@@ -101,12 +92,12 @@ async def test_a_consumer_resubscribing_during_its_seek_is_attached_after_the_an
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     found = await client()
-    await found.ask(subscribe())
+    await found.ask(subscribe(7))
     ledger, disk = topic(found).ledger, asyncio.Event()
     monkeypatch.setattr(ledger, "flushed", disk.wait)
     (closed,) = await found.ask(SEEK)
     assert closed.HasField("close_consumer")
-    assert await found.ask(subscribe()) == []
+    assert await found.ask(subscribe(7)) == []
     disk.set()
     answers = await found.ask()
     assert [answer.success.request_id for answer in answers] == [8, 7]
@@ -122,7 +113,7 @@ async def test_a_seek_by_time_does_not_restore_a_subscription_deleted_meanwhile(
     monkeypatch: pytest.MonkeyPatch, *, gone: bool
 ) -> None:
     found = await client()
-    await found.ask(subscribe())
+    await found.ask(subscribe(7))
     ledger, may_go_on = topic(found).ledger, asyncio.Event()
 
     async def slow(_: int) -> Position:
@@ -161,14 +152,8 @@ async def stored(messages: int, *, durable: bool, **keys: str) -> Client:
     found = await producing(**keys)
     for number in range(messages):
         await found.ask(send_frame(number))
-    await found.ask(returning(durable=durable))
+    await found.ask(subscribe(7, durable=durable))
     return found
-
-
-def returning(*, durable: bool) -> pb.BaseCommand:
-    asked = subscribe()
-    asked.subscribe.durable = durable
-    return asked
 
 
 @pytest.mark.parametrize("durable", [True, False])
@@ -180,7 +165,7 @@ async def test_a_consumer_closed_by_its_seek_may_seek_again_and_resumes_at_the_l
     assert answers[0].HasField("close_consumer")
     assert not any(one.HasField("error") for one in answers)
     assert not any(one.HasField("close_consumer") for one in answers[1:])
-    answers = await found.ask(to_entry(3), returning(durable=durable))
+    answers = await found.ask(to_entry(3), subscribe(7, durable=durable))
     assert sorted(one.success.request_id for one in answers) == [7, 23]
     await found.ask(FLOW)
     assert only_consumer(found).messages_out == 1
@@ -201,34 +186,34 @@ async def test_a_second_seek_is_refused_when_another_client_subscribed_first(
     found = await stored(4, durable=durable)
     await found.ask(to_entry(1))
     other = await client(found.cnx.parts)
-    (answer,) = await other.ask(returning(durable=durable))
+    (answer,) = await other.ask(subscribe(7, durable=durable))
     assert answer.HasField("success")
     (answer,) = await found.ask(to_entry(2))
     assert answer.error.message == "Consumer not found"
 
 
-async def test_a_second_seek_is_refused_when_the_grant_was_revoked_meanwhile() -> None:
-    found = await stored(4, durable=True)
-    await found.ask(to_entry(1))
+async def revoke(found: Client) -> None:
     (use,) = [one for one in found.cnx.uses() if one.subscription == "s"]
     use.close()
-    (answer,) = await found.ask(to_entry(2))
-    assert answer.error.message == "Consumer not found"
 
 
-async def test_a_second_seek_is_refused_when_the_topic_was_unloaded_meanwhile() -> None:
-    found = await stored(4, durable=True)
-    await found.ask(to_entry(1))
+async def unload(found: Client) -> None:
     await found.cnx.parts.loaded_topics.unload(NAME)
-    *_, answer = await found.ask(to_entry(2))
-    assert answer.error.message == "Consumer not found"
 
 
-async def test_a_second_seek_is_refused_after_the_client_closed_its_consumer() -> None:
+async def close(found: Client) -> None:
+    asked = pb.CommandCloseConsumer(consumer_id=1, request_id=5)
+    await found.ask(pb.BaseCommand(type=Type.CLOSE_CONSUMER, close_consumer=asked))
+
+
+@pytest.mark.parametrize("ends", [revoke, unload, close])
+async def test_a_second_seek_is_refused_when_the_client_lost_or_closed_its_consumer_meanwhile(
+    ends: Callable[[Client], Awaitable[None]],
+) -> None:
     found = await stored(4, durable=True)
     await found.ask(to_entry(1))
-    close = pb.CommandCloseConsumer(consumer_id=1, request_id=5)
-    await found.ask(pb.BaseCommand(type=Type.CLOSE_CONSUMER, close_consumer=close))
+    await ends(found)
+    found.answers()
     (answer,) = await found.ask(to_entry(2))
     assert answer.error.message == "Consumer not found"
 
@@ -237,9 +222,9 @@ async def test_only_a_bounded_number_of_closed_consumers_may_seek_again(monkeypa
     monkeypatch.setattr("broker.commands.consuming.MOST_SOUGHT", 1)
     found = await stored(1, durable=True)
     await found.ask(SEEK)
-    second, seek = subscribe(2), pb.BaseCommand(type=Type.SEEK, seek=SEEK.seek)
-    second.subscribe.subscription, seek.seek.consumer_id = "s2", 2
-    await found.ask(second)
+    seek = pb.BaseCommand(type=Type.SEEK, seek=SEEK.seek)
+    seek.seek.consumer_id = 2
+    await found.ask(subscribe(7, 2, subscription="s2"))
     await found.ask(seek)
     (answer,) = await found.ask(SEEK)
     assert answer.error.message == "Consumer not found"
@@ -257,11 +242,8 @@ async def test_a_seek_without_message_id_and_time_is_refused_even_without_a_cons
 async def consuming(kind: pb.CommandSubscribe.SubType.ValueType, messages: int) -> Client:
     """Return a client whose consumer 1 has received messages."""
     found = await producing()
-    asked = subscribe()
-    asked.subscribe.subType = kind
-    flow = pb.BaseCommand(type=Type.FLOW, flow=pb.CommandFlow())
-    flow.flow.consumer_id, flow.flow.messagePermits = 1, messages
-    for said in (asked, flow):
+    flow = pb.CommandFlow(consumer_id=1, messagePermits=messages)
+    for said in (subscribe(7, subType=kind), pb.BaseCommand(type=Type.FLOW, flow=flow)):
         await found.ask(said)
     for number in range(messages):
         await found.ask(send_frame(number))

@@ -32,6 +32,12 @@ def producer_command(producer_id: int = 1, **fields: Any) -> pb.BaseCommand:
     return pb.BaseCommand(type=Type.PRODUCER, producer=request)
 
 
+def subscribe(request_id: int, consumer_id: int = 1, **fields: Any) -> pb.BaseCommand:
+    asked = {"topic": "t", "subscription": "s", "subType": pb.CommandSubscribe.Exclusive, **fields}
+    body = pb.CommandSubscribe(request_id=request_id, consumer_id=consumer_id, **asked)
+    return pb.BaseCommand(type=Type.SUBSCRIBE, subscribe=body)
+
+
 def send_frame(
     sequence_id: int = 0, payload: bytes = b"m", producer_id: int = 1, **fields: Any
 ) -> bytes:
@@ -74,6 +80,14 @@ async def producing(policies: EffectivePolicies = DEFAULTS, **keys: str) -> Clie
     assert answer.producer_success.producer_ready
     topic(found).policies = policies
     return found
+
+
+def slow_ledger(of: Client) -> SlowLedger:
+    """Return the ledger of the client's topic, which from now on confirms entries on command."""
+    ledger = topic(of).ledger
+    ledger.__class__ = SlowLedger
+    assert isinstance(ledger, SlowLedger)
+    return ledger
 
 
 def topic(of: Client) -> PersistentTopic:
@@ -168,9 +182,7 @@ async def test_a_terminated_topic_refuses_producers(found: Client) -> None:
 
 async def test_terminating_a_topic_closes_producers_before_consumers_reach_its_end() -> None:
     found = await producing()
-    request = pb.CommandSubscribe(topic="t", subscription="s", subType=pb.CommandSubscribe.Shared)
-    request.consumer_id, request.request_id = 1, 2
-    await found.ask(pb.BaseCommand(type=Type.SUBSCRIBE, subscribe=request))
+    await found.ask(subscribe(2, subType=pb.CommandSubscribe.Shared))
     topic(found).terminate()
     told = [one.type for one in found.answers()]
     assert told == [Type.CLOSE_PRODUCER, Type.REACHED_END_OF_TOPIC]
@@ -189,9 +201,7 @@ async def test_a_deleted_topic_closes_producers_and_consumers_in_the_order_of_it
     name = f"{domain}://public/default/d"
     found = await client()
     await found.ask(producer_command(topic=name))
-    request = pb.CommandSubscribe(topic=name, subscription="s", subType=pb.CommandSubscribe.Shared)
-    request.consumer_id, request.request_id = 1, 2
-    await found.ask(pb.BaseCommand(type=Type.SUBSCRIBE, subscribe=request))
+    await found.ask(subscribe(2, topic=name, subType=pb.CommandSubscribe.Shared))
     cnx: Any = found.cnx
     await deletion_of(cnx.parts.loaded_topics).delete(TopicName.parse(name), force=True)
     assert [one.type for one in found.answers()] == told
@@ -225,7 +235,8 @@ async def test_the_maximum_of_producers_is_checked_first_for_each_access_mode(mo
     found = await producing(replace(DEFAULTS, max_producers=1, encryption_required=True))
     (answer,) = await found.ask(producer_command(2, producer_access_mode=mode))
     assert answer.error.error == pb.ProducerBusy
-    assert answer.error.message.endswith("reached max producers limit")
+    text = "Topic 'persistent://public/default/t' reached max producers limit"
+    assert answer.error.message == text
 
 
 async def test_the_topic_name_is_checked_even_for_a_producer_id_in_use(found: Client) -> None:
@@ -352,12 +363,10 @@ async def test_a_message_with_a_message_id_is_refused(found: Client) -> None:
     )
 
 
-async def test_a_message_of_a_producer_that_waits_for_its_last_receipt_is_refused(
+async def test_a_closed_producer_is_answered_after_its_last_receipt_and_refuses_later_messages(
     found: Client,
 ) -> None:
-    ledger = topic(found).ledger
-    ledger.__class__ = SlowLedger
-    assert isinstance(ledger, SlowLedger)
+    ledger = slow_ledger(found)
     (refused,) = await found.ask(send_frame(0), close_command(1), send_frame(1))
     assert refused.send_error == pb.CommandSendError(
         producer_id=1, sequence_id=1, error=pb.PersistenceError, message="Producer is closed"
@@ -365,6 +374,7 @@ async def test_a_message_of_a_producer_that_waits_for_its_last_receipt_is_refuse
     ledger.confirm(ledger.last_confirmed)
     await settle()
     assert [one.type for one in found.answers()] == [Type.SEND_RECEIPT, Type.SUCCESS]
+    assert found.cnx.producers == {}  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
@@ -447,9 +457,7 @@ async def test_an_exhausted_publish_rate_pauses_between_the_frames_of_a_chunk(
 
 async def test_too_many_pending_publishes_pause_a_connection_until_half_are_stored() -> None:
     found = await producing(maxPendingPublishRequestsPerConnection="4")
-    ledger = topic(found).ledger
-    ledger.__class__ = SlowLedger
-    assert isinstance(ledger, SlowLedger)
+    ledger = slow_ledger(found)
     assert await found.ask(*(send_frame(number) for number in range(10))) == []
     assert ledger.last_confirmed.entry_id == 3
     assert not found.cnx.gate.open
@@ -464,9 +472,7 @@ async def test_too_many_pending_publishes_pause_a_connection_until_half_are_stor
 
 async def test_a_connection_lost_while_paused_releases_its_publish_buffer() -> None:
     found = await producing(maxPendingPublishRequestsPerConnection="1")
-    ledger = topic(found).ledger
-    ledger.__class__ = SlowLedger
-    assert isinstance(ledger, SlowLedger)
+    ledger = slow_ledger(found)
     await found.ask(send_frame())
     buffer = found.cnx.parts.publish_limits.buffer  # type: ignore[attr-defined]
     assert buffer.size_bytes > 0

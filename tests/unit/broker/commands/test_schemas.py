@@ -26,9 +26,8 @@ async def with_schema(**keys: str) -> Wire:
     return client
 
 
-async def asked(client: Wire, **fields: object) -> pb.CommandGetSchemaResponse:
-    request = pb.CommandGetSchema(**{"request_id": 7, "topic": NAME, **fields})
-    client.say(Type(type=Type.GET_SCHEMA, getSchema=request))
+async def answer_to(client: Wire, command: pb.BaseCommand) -> pb.BaseCommand:
+    client.say(command)
     found: list[pb.BaseCommand] = []
 
     def answered() -> bool:
@@ -36,7 +35,19 @@ async def asked(client: Wire, **fields: object) -> pb.CommandGetSchemaResponse:
         return bool(found)
 
     await until(answered)
-    return found[0].getSchemaResponse
+    return found[0]
+
+
+async def asked(client: Wire, **fields: object) -> pb.CommandGetSchemaResponse:
+    request = pb.CommandGetSchema(**{"request_id": 7, "topic": NAME, **fields})
+    answer = await answer_to(client, Type(type=Type.GET_SCHEMA, getSchema=request))
+    return answer.getSchemaResponse
+
+
+async def created(client: Wire, topic: str) -> pb.CommandGetOrCreateSchemaResponse:
+    request = pb.CommandGetOrCreateSchema(request_id=8, topic=topic, schema=sent("String", k="v"))
+    command = Type(type=Type.GET_OR_CREATE_SCHEMA, getOrCreateSchema=request)
+    return (await answer_to(client, command)).getOrCreateSchemaResponse
 
 
 @pytest.mark.parametrize("topic", [NAME, "t", f"{NAME}-partition-4"])
@@ -84,17 +95,7 @@ async def test_an_invalid_topic_name_is_refused() -> None:
 
 
 async def test_creating_a_schema_for_a_missing_topic_is_refused() -> None:
-    client = await with_schema()
-    request = pb.CommandGetOrCreateSchema(request_id=8, topic="t", schema=sent("String"))
-    found: list[pb.BaseCommand] = []
-
-    def answered() -> bool:
-        found.extend(client.answers())
-        return bool(found)
-
-    client.say(Type(type=Type.GET_OR_CREATE_SCHEMA, getOrCreateSchema=request))
-    await until(answered)
-    answer = found[0].getOrCreateSchemaResponse
+    answer = await created(await with_schema(), "t")
     assert (answer.request_id, answer.error_code) == (8, pb.TopicNotFound)
     assert answer.error_message == "Topic not found t"
 
@@ -104,15 +105,5 @@ async def test_creating_a_schema_loads_an_unloaded_topic() -> None:
     topics: Any = client.cnx.parts.loaded_topics
     await topics.unload(TopicName.parse(NAME))
     client.answers()
-    request = pb.CommandGetOrCreateSchema(request_id=7, topic=NAME)
-    request.schema.CopyFrom(sent("String", k="v"))
-    client.say(Type(type=Type.GET_OR_CREATE_SCHEMA, getOrCreateSchema=request))
-    found: list[pb.BaseCommand] = []
-
-    def answered() -> bool:
-        found.extend(client.answers())
-        return bool(found)
-
-    await until(answered)
-    answer = found[0].getOrCreateSchemaResponse
+    answer = await created(client, NAME)
     assert (answer.HasField("error_code"), answer.schema_version) == (False, version_bytes(0))

@@ -20,17 +20,11 @@ from broker.policies.effective import DEFAULTS, Rate
 from proto.names import TopicName
 from server.connection.request_errors import RequestError
 from tests.support.messages.consumers import consume, subscribed_topic
-from tests.unit.broker.commands.test_producing import client, producer_command, topic
+from tests.unit.broker.commands.test_producing import client, producer_command, subscribe, topic
+from tests.unit.broker.messages.subscriptions.dispatchers.test_key_shared import sticky
 
 EXCLUSIVE, SHARED = pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Shared
 KEY_SHARED = pb.CommandSubscribe.Key_Shared
-
-
-def sticky(first: int, last: int) -> pb.KeySharedMeta:
-    """Return a STICKY consumer's request."""
-    return pb.KeySharedMeta(
-        keySharedMode=pb.STICKY, hashRanges=[pb.IntRange(start=first, end=last)]
-    )
 
 
 @pytest.mark.parametrize(
@@ -40,11 +34,11 @@ def sticky(first: int, last: int) -> pb.KeySharedMeta:
         (EXCLUSIVE, None, SHARED, None, 0),
         (SHARED, None, SHARED, None, 0),
         (KEY_SHARED, None, KEY_SHARED, None, 0),
-        (KEY_SHARED, sticky(0, 9), KEY_SHARED, sticky(9, 20), 1),
-        (KEY_SHARED, sticky(0, 9), KEY_SHARED, sticky(10, 20), 0),
-        (KEY_SHARED, sticky(0, 9), KEY_SHARED, None, 0),
-        (KEY_SHARED, None, KEY_SHARED, sticky(0, 9), 0),
-        (KEY_SHARED, sticky(0, 9), EXCLUSIVE, None, 0),
+        (KEY_SHARED, sticky((0, 9)), KEY_SHARED, sticky((9, 20)), 1),
+        (KEY_SHARED, sticky((0, 9)), KEY_SHARED, sticky((10, 20)), 0),
+        (KEY_SHARED, sticky((0, 9)), KEY_SHARED, None, 0),
+        (KEY_SHARED, None, KEY_SHARED, sticky((0, 9)), 0),
+        (KEY_SHARED, sticky((0, 9)), EXCLUSIVE, None, 0),
     ],
 )
 async def test_only_a_consumer_that_conflicts_with_the_newcomer_is_pinged(
@@ -144,12 +138,6 @@ def test_metadata_are_limited_by_the_characters_of_their_keys_and_values_as_java
 # -- commands while a SUBSCRIBE is in flight ------------------------------------------------------
 
 Type = pb.BaseCommand
-
-
-def subscribe(request_id: int, consumer_id: int = 1, **fields: Any) -> pb.BaseCommand:
-    asked = {"topic": "t", "subscription": "s", "subType": EXCLUSIVE, **fields}
-    body = pb.CommandSubscribe(request_id=request_id, consumer_id=consumer_id, **asked)
-    return pb.BaseCommand(type=Type.SUBSCRIBE, subscribe=body)
 
 
 def close(request_id: int) -> pb.BaseCommand:

@@ -12,10 +12,11 @@ from broker.messages.stores.room import StoreBounds
 from broker.messages.subscriptions.consumer import ConsumerOptions
 from broker.messages.topic import PersistentTopic
 from proto.names import TopicName
-from server.metrics.exposition import openmetrics_lines, prometheus_lines
+from server.metrics.exposition import prometheus_lines
 from tests.support.clocks.settle import settle
 from tests.support.messages.producing import ProducingConnection, add, publish
 from tests.support.processes.samples import SampleLine, prometheus_type, read_samples
+from tests.support.stepwise import finished
 from tests.unit.broker.messages.loading.test_loaded_topics import Loaded
 
 GOLDEN = Path(__file__).parents[3] / "golden"
@@ -74,17 +75,16 @@ class Measured(Loaded):
                 subscription.acknowledge(consumer, [ids])
             topic.update_rates(60.0)
 
-    def text(self, *, as_openmetrics: bool = False) -> str:
-        walk = self.metrics.gather()
-        lines_of = openmetrics_lines if as_openmetrics else prometheus_lines
-        while True:
-            try:
-                next(walk)
-            except StopIteration as done:
-                return "\n".join(line for one in done.value for line in lines_of(one))
-
     def samples(self) -> list[SampleLine]:
-        return read_samples(self.text())
+        families = finished(self.metrics.gather())
+        return read_samples("\n".join(line for one in families for line in prometheus_lines(one)))
+
+
+@pytest.fixture
+async def measured() -> Measured:
+    measured = Measured()
+    await measured.fill()
+    return measured
 
 
 def shapes(samples: list[SampleLine]) -> set[tuple[str, str, str]]:
@@ -107,9 +107,7 @@ async def test_namespace_metrics_have_the_recorded_names_types_and_labels() -> N
     assert found == recorded("metrics-of-namespaces.txt")
 
 
-async def test_topic_metrics_have_the_recorded_names_types_and_labels() -> None:
-    measured = Measured()
-    await measured.fill()
+async def test_topic_metrics_have_the_recorded_names_types_and_labels(measured: Measured) -> None:
     found = shapes(measured.samples())
     assert {one for one in found if "topic" in one[2].split(", ")} == recorded(
         "metrics-of-topics.txt"
@@ -129,9 +127,7 @@ async def test_topic_consumer_and_producer_metrics_are_exported_only_by_their_ke
     assert ("producer_id" in labels) == keys.producers
 
 
-async def test_metric_values_are_the_figures_of_the_live_topics() -> None:
-    measured = Measured()
-    await measured.fill()
+async def test_metric_values_are_the_figures_of_the_live_topics(measured: Measured) -> None:
     topic = await measured.topics.get(TopicName.parse("m1"))
     of_topic = {"namespace": "public/default", "topic": "persistent://public/default/m1"}
     samples = measured.samples()
@@ -157,9 +153,7 @@ async def test_metric_values_are_the_figures_of_the_live_topics() -> None:
     assert of_broker["floodgate_metrics_topics_left_out"] == 0
 
 
-async def test_storage_read_rates_cover_only_the_period_that_ended() -> None:
-    measured = Measured()
-    await measured.fill()
+async def test_storage_read_rates_cover_only_the_period_that_ended(measured: Measured) -> None:
     topic = await measured.topics.get(TopicName.parse("m1"))
     assert isinstance(topic, PersistentTopic)
     of_topic = {"namespace": "public/default", "topic": topic.full_name}
@@ -189,9 +183,7 @@ async def test_topics_beyond_the_subject_bound_are_summed_by_namespace() -> None
     assert values(samples)["floodgate_metrics_topics_left_out"] == 2
 
 
-async def test_publish_latencies_of_unloaded_topics_stay_in_the_brokers_count() -> None:
-    measured = Measured()
-    await measured.fill()
+async def test_publish_latencies_of_unloaded_topics_stay_in_the_brokers_count(measured) -> None:
     await measured.topics.unload(TopicName.parse("m1"))
     await measured.deletion.delete(TopicName.parse("other"), force=True)
     of_broker = values(measured.samples())
@@ -199,9 +191,7 @@ async def test_publish_latencies_of_unloaded_topics_stay_in_the_brokers_count() 
     assert of_broker["pulsar_broker_publish_latency_count"] == 6
 
 
-async def test_a_full_message_store_exports_its_limit_and_its_refusals() -> None:
-    measured = Measured()
-    await measured.fill()
+async def test_a_full_message_store_exports_its_limit_and_its_refusals(measured: Measured) -> None:
     measured.store.room.bounds = StoreBounds(process=1)
     topic = await measured.topics.get(TopicName.parse("m1"))
     publish(topic, measured.cnx.producers[0], 9)

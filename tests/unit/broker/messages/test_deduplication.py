@@ -31,8 +31,10 @@ def answered(cnx: ProducingConnection) -> list[Position]:
     return [from_wire(one.ledgerId, one.entryId) for one in ids]
 
 
-async def producing(hand: TopicOnHand) -> tuple[PersistentTopic, ProducingConnection]:
-    topic, cnx = await hand.topic(), hand.connection()
+async def producing(
+    hand: TopicOnHand, *, slow: bool = False
+) -> tuple[PersistentTopic, ProducingConnection]:
+    topic, cnx = await hand.topic(slow=slow), hand.connection()
     add(topic, cnx.producer())
     cnx.take()
     return topic, cnx
@@ -68,9 +70,7 @@ async def test_without_the_policy_no_message_is_a_duplicate() -> None:
 
 
 async def test_a_copy_of_a_message_being_stored_is_refused_with_an_error() -> None:
-    hand = TopicOnHand(ON)
-    topic, cnx = await hand.topic(slow=True), hand.connection()
-    add(topic, cnx.producer())
+    topic, cnx = await producing(TopicOnHand(ON), slow=True)
     publish(topic, cnx.producers[1], 0)
     cnx.take()
     publish(topic, cnx.producers[1], 0)
@@ -79,9 +79,7 @@ async def test_a_copy_of_a_message_being_stored_is_refused_with_an_error() -> No
 
 
 async def test_a_message_lost_with_its_ledger_is_new_when_sent_again() -> None:
-    hand = TopicOnHand(ON)
-    topic, cnx = await hand.topic(slow=True), hand.connection()
-    add(topic, cnx.producer())
+    topic, cnx = await producing(TopicOnHand(ON), slow=True)
     publish(topic, cnx.producers[1], 0)
     topic.ledger.fail()  # type: ignore[attr-defined]
     assert topic.deduplication.judge("p1", 0) is Verdict.NEW
@@ -141,9 +139,8 @@ async def test_the_remembered_producers_are_bounded_by_the_key() -> None:
 
 async def test_a_message_refused_by_a_full_store_is_new_and_a_message_in_flight_is_not() -> None:
     hand = TopicOnHand(ON, store=MemoryMessageStore(StoreBounds(topic=2 * COST)))
-    topic, cnx = await hand.topic(slow=True), hand.connection()
+    topic, cnx = await producing(hand, slow=True)
     topic.subscriptions.create("s")
-    add(topic, cnx.producer())
     for sequence_id in range(3):
         publish(topic, cnx.producers[1], sequence_id)  # The third exceeds the capacity.
     cnx.take()
@@ -204,10 +201,7 @@ async def test_a_forgotten_producer_with_a_message_in_flight_has_an_unknown_verd
 async def test_a_batch_of_unknown_status_is_refused_with_its_highest_sequence_id(
     monkeypatch,
 ) -> None:
-    hand = TopicOnHand(ON)
-    topic, cnx = await hand.topic(), hand.connection()
-    add(topic, cnx.producer(1))
-    cnx.take()
+    topic, cnx = await producing(TopicOnHand(ON))
     monkeypatch.setattr(topic.deduplication, "judge", lambda *_: Verdict.UNKNOWN)
     publish(topic, cnx.producers[1], 1, highest=3)
     (answer,) = cnx.take()
@@ -216,8 +210,7 @@ async def test_a_batch_of_unknown_status_is_refused_with_its_highest_sequence_id
 
 async def test_a_message_in_flight_when_deduplication_is_disabled_makes_no_snapshot() -> None:
     hand = TopicOnHand(ON, keys={"brokerDeduplicationEntriesInterval": "1"})
-    topic, cnx = await hand.topic(slow=True), hand.connection()
-    add(topic, cnx.producer())
+    topic, cnx = await producing(hand, slow=True)
     for sequence_id in range(2):
         publish(topic, cnx.producers[1], sequence_id)
     hand.policies = DEFAULTS

@@ -57,10 +57,7 @@ class Watched(Loaded):
 
 
 async def publishing(watched: Watched, messages: int = 3) -> PersistentTopic:
-    topic, cnx = await watched.topic(), watched.connection()
-    add(topic, cnx.producer())
-    for number in range(messages):
-        publish(topic, cnx.producers[1], number)
+    topic, _ = await watched.produced(messages)
     await settle()
     return topic
 
@@ -98,15 +95,15 @@ async def test_rates_are_averaged_over_the_last_minute() -> None:
     await watched.monitors.close()
 
 
-async def test_messages_older_than_their_ttl_are_acknowledged() -> None:
+async def test_messages_older_than_their_ttl_are_acknowledged_except_by_compaction() -> None:
     # Messages of 1970.
     watched = Watched(replace(DEFAULTS, ttl_seconds=10))
     topic = await watched.topic()
-    subscription = topic.subscriptions.create("s")
+    subscriptions = [topic.subscriptions.create(name) for name in ("s", SUBSCRIPTION)]
     await publishing(watched)
-    assert subscription.cursor.backlog == 3
+    assert [one.cursor.backlog for one in subscriptions] == [3, 3]
     await watched.monitors.expire()
-    assert subscription.cursor.backlog == 0
+    assert [one.cursor.backlog for one in subscriptions] == [0, 3]
 
 
 async def test_without_a_ttl_no_message_expires() -> None:
@@ -231,8 +228,7 @@ async def test_a_topic_in_use_or_without_the_policy_stays(policies: EffectivePol
     watched = Watched(policies)
     topic = await watched.topic()
     if policies.inactive_topics.delete:
-        cnx = watched.connection()
-        add(topic, cnx.producer())
+        await watched.produced()
     watched.clock.advance(1000)
     await watched.monitors.delete_unused()
     assert watched.topics.loaded(NAME) is topic
@@ -345,21 +341,11 @@ async def test_a_topic_served_by_another_broker_is_not_deleted() -> None:
     assert await watched.persistent() == {str(NAME)}
 
 
-async def test_uncompacted_messages_do_not_expire() -> None:
-    watched = Watched(replace(DEFAULTS, ttl_seconds=10))
-    topic = await watched.topic()
-    subscriptions = [topic.subscriptions.create(name) for name in ("s", SUBSCRIPTION)]
-    await publishing(watched)
-    await watched.monitors.expire()
-    assert [one.cursor.backlog for one in subscriptions] == [0, 3]
-
-
 async def test_a_past_publish_time_expires_no_other_message_early() -> None:
     watched = Watched(replace(DEFAULTS, ttl_seconds=10))
     watched.clock.advance(1_000)
-    topic, cnx = await watched.topic(), watched.connection()
+    topic, cnx = await watched.produced()
     subscription = topic.subscriptions.create("s")
-    add(topic, cnx.producer())
     now = watched.clock.wall_ms()
     for said in (now, now, 1, now + 10**12, now):
         publish(topic, cnx.producers[1], publish_time=said)

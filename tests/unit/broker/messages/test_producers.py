@@ -7,7 +7,6 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.errors import MessageStoreError, fenced
-from broker.messages.producer import ProducerState
 from broker.messages.topic import PersistentTopic
 from broker.policies.effective import DEFAULTS
 from proto.commands import NO_REQUEST
@@ -18,7 +17,6 @@ from tests.support.messages.producing import (
     TopicOnHand,
     add,
     limits,
-    publish,
 )
 
 Type = pb.BaseCommand
@@ -26,9 +24,12 @@ PULSAR = {"floodgateProfile": "pulsar"}
 EXCEPTION = "org.apache.pulsar.broker.service.BrokerServiceException$"
 
 
-async def on_hand(keys: dict[str, str] | None = None) -> tuple[PersistentTopic, TopicOnHand]:
+async def on_hand(
+    keys: dict[str, str] | None = None,
+) -> tuple[PersistentTopic, TopicOnHand, ProducingConnection]:
+    """Return a topic, what it is made of, and a connection."""
     hand = TopicOnHand(keys=keys or {})
-    return await hand.topic(), hand
+    return await hand.topic(), hand, hand.connection()
 
 
 def refusal(topic: PersistentTopic, cnx: ProducingConnection, **fields: object) -> str:
@@ -38,8 +39,7 @@ def refusal(topic: PersistentTopic, cnx: ProducingConnection, **fields: object) 
 
 
 async def test_a_producer_name_in_use_is_refused() -> None:
-    topic, hand = await on_hand()
-    cnx = hand.connection()
+    topic, hand, cnx = await on_hand()
     add(topic, cnx.producer(1, producer_name="same"))
     text = refusal(topic, hand.connection(), producer_name="same")
     assert text == (
@@ -49,8 +49,7 @@ async def test_a_producer_name_in_use_is_refused() -> None:
 
 
 async def test_a_shared_producer_is_ready_without_an_epoch_before_an_exclusive_producer() -> None:
-    topic, hand = await on_hand()
-    cnx = hand.connection()
+    topic, _, cnx = await on_hand()
     add(topic, cnx.producer(1))
     (answer,) = cnx.take()
     assert answer.producer_success == pb.CommandProducerSuccess(
@@ -63,8 +62,7 @@ async def test_a_shared_producer_is_ready_without_an_epoch_before_an_exclusive_p
 
 
 async def test_a_shared_producer_after_an_exclusive_producer_gets_its_epoch() -> None:
-    topic, hand = await on_hand()
-    cnx = hand.connection()
+    topic, _, cnx = await on_hand()
     exclusive = cnx.producer(1, producer_access_mode=pb.Exclusive)
     add(topic, exclusive)
     exclusive.close(1)
@@ -75,30 +73,24 @@ async def test_a_shared_producer_after_an_exclusive_producer_gets_its_epoch() ->
     assert answer.producer_success.topic_epoch == 0
 
 
-@pytest.mark.parametrize(
-    ("mode", "text"),
-    [
-        (pb.Shared, "ProducerBusy: ProducerBusyException: Topic has an existing exclusive"),
-        (pb.Exclusive, "ProducerFenced: ProducerFencedException: Topic has an existing exclusive"),
-    ],
-)
-async def test_a_producer_beside_an_exclusive_producer_is_refused(mode: int, text: str) -> None:
-    topic, hand = await on_hand()
+@pytest.mark.parametrize(("mode", "why"), [(pb.Shared, "Busy"), (pb.Exclusive, "Fenced")])
+async def test_a_producer_beside_an_exclusive_producer_is_refused(mode: int, why: str) -> None:
+    topic, hand, _ = await on_hand()
     add(topic, hand.connection().producer(1, producer_access_mode=pb.Exclusive))
     found = refusal(topic, hand.connection(), producer_access_mode=mode)
-    assert found == f"{text} producer: p1"
+    text = "Topic has an existing exclusive producer: p1"
+    assert found == f"Producer{why}: Producer{why}Exception: {text}"
 
 
 async def test_an_exclusive_producer_beside_shared_producers_is_refused() -> None:
-    topic, hand = await on_hand()
+    topic, hand, _ = await on_hand()
     add(topic, hand.connection().producer(1))
     found = refusal(topic, hand.connection(), producer_access_mode=pb.Exclusive)
     assert found.endswith("Topic has existing shared producers")
 
 
 async def test_fencing_removes_active_producers_without_a_command() -> None:
-    topic, hand = await on_hand()
-    cnx = hand.connection()
+    topic, hand, cnx = await on_hand()
     shared = [cnx.producer(number) for number in (1, 2)]
     for one in shared:
         add(topic, one)
@@ -114,7 +106,7 @@ async def test_fencing_removes_active_producers_without_a_command() -> None:
 
 
 async def test_fencing_refuses_waiting_producers() -> None:
-    topic, hand = await on_hand()
+    topic, hand, _ = await on_hand()
     add(topic, hand.connection().producer(1))
     cnx = hand.connection()
     add(topic, cnx.producer(2, producer_access_mode=pb.WaitForExclusive))
@@ -129,7 +121,7 @@ async def test_fencing_refuses_waiting_producers() -> None:
 
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
 async def test_waiting_producers_become_ready_in_order(profile: str) -> None:
-    topic, hand = await on_hand({"floodgateProfile": profile})
+    topic, hand, _ = await on_hand({"floodgateProfile": profile})
     first = hand.connection()
     add(topic, first.producer(1, producer_access_mode=pb.Exclusive))
     waiting = [hand.connection() for _ in range(2)]
@@ -137,7 +129,7 @@ async def test_waiting_producers_become_ready_in_order(profile: str) -> None:
         add(topic, cnx.producer(number, producer_access_mode=pb.WaitForExclusive))
         cnx.take()
     assert topic.producers.waiting == 2
-    first.producers[1].connection_lost()
+    first.producers[1].end()
     await settle()
     (answer,) = waiting[0].take()
     assert (answer.producer_success.request_id, answer.producer_success.topic_epoch) == (102, 1)
@@ -151,8 +143,8 @@ async def test_waiting_producers_become_ready_in_order(profile: str) -> None:
 
 
 async def test_a_waiting_producer_becomes_ready_after_all_shared_producers_close() -> None:
-    topic, hand = await on_hand()
-    cnx, waits = hand.connection(), hand.connection()
+    topic, hand, cnx = await on_hand()
+    waits = hand.connection()
     for number in (1, 2):
         add(topic, cnx.producer(number))
     add(topic, waits.producer(3, producer_access_mode=pb.WaitForExclusive))
@@ -167,8 +159,7 @@ async def test_a_waiting_producer_becomes_ready_after_all_shared_producers_close
 
 
 async def test_in_profile_pulsar_a_closed_waiting_producer_keeps_its_turn() -> None:
-    topic, hand = await on_hand(PULSAR)
-    cnx = hand.connection()
+    topic, _, cnx = await on_hand(PULSAR)
     add(topic, cnx.producer(1, producer_access_mode=pb.Exclusive))
     for number in (2, 3):
         add(topic, cnx.producer(number, producer_access_mode=pb.WaitForExclusive))
@@ -183,41 +174,33 @@ async def test_in_profile_pulsar_a_closed_waiting_producer_keeps_its_turn() -> N
 
 
 async def test_a_lost_waiting_producer_leaves_the_queue() -> None:
-    topic, hand = await on_hand()
-    cnx = hand.connection()
+    topic, _, cnx = await on_hand()
     add(topic, cnx.producer(1))
     add(topic, cnx.producer(2, producer_access_mode=pb.WaitForExclusive))
-    cnx.producers[2].connection_lost()
+    cnx.producers[2].end()
     add(topic, cnx.producer(3))
     assert len(topic.producers) == 2
 
 
-@pytest.mark.parametrize(
-    ("mode", "asked", "ends"),
-    [
-        (pb.Exclusive, 0, "Topic epoch has already moved. Current epoch: 1, Producer epoch: 0"),
-        (pb.ExclusiveWithFencing, 0, "Current epoch: 1, Producer epoch: 0"),
-        (pb.WaitForExclusive, 0, "Current epoch: 1, Producer epoch: 0"),
-    ],
-)
-async def test_a_producer_with_an_old_epoch_is_fenced(mode: int, asked: int, ends: str) -> None:
-    topic, hand = await on_hand()
-    cnx = hand.connection()
+@pytest.mark.parametrize("mode", [pb.Exclusive, pb.ExclusiveWithFencing, pb.WaitForExclusive])
+async def test_a_producer_with_an_old_epoch_is_fenced(mode: int) -> None:
+    topic, _, cnx = await on_hand()
     for number in (1, 2):
         add(topic, cnx.producer(number, producer_access_mode=pb.Exclusive))
         cnx.producers[number].close(number)
-    found = refusal(topic, cnx, producer_access_mode=mode, topic_epoch=asked)
+    found = refusal(topic, cnx, producer_access_mode=mode, topic_epoch=0)
+    ends = "Topic epoch has already moved. Current epoch: 1, Producer epoch: 0"
     assert found.endswith(ends)
 
 
 async def test_a_later_epoch_becomes_the_epoch_of_the_topic() -> None:
-    topic, hand = await on_hand()
+    topic, hand, _ = await on_hand()
     add(topic, hand.connection().producer(1, producer_access_mode=pb.Exclusive, topic_epoch=99))
     assert topic.producers.epoch == 99
 
 
 async def test_the_epoch_survives_an_unload() -> None:
-    topic, hand = await on_hand()
+    topic, hand, _ = await on_hand()
     add(topic, hand.connection().producer(1, producer_access_mode=pb.Exclusive))
     hand.store.close_ledger(topic.full_name)
     again = await hand.topic()
@@ -233,8 +216,8 @@ def holding_back(topic: PersistentTopic, monkeypatch: pytest.MonkeyPatch) -> asy
 
 
 async def test_an_exclusive_producer_opens_only_once_its_epoch_is_stored(monkeypatch) -> None:
-    topic, hand = await on_hand()
-    stored, cnx = holding_back(topic, monkeypatch), hand.connection()
+    topic, _, cnx = await on_hand()
+    stored = holding_back(topic, monkeypatch)
     add(topic, cnx.producer(1, producer_access_mode=pb.Exclusive))
     await settle()
     assert cnx.take() == []
@@ -245,16 +228,15 @@ async def test_an_exclusive_producer_opens_only_once_its_epoch_is_stored(monkeyp
 
 
 async def test_a_shared_producer_opens_without_waiting_for_the_store(monkeypatch) -> None:
-    topic, hand = await on_hand()
+    topic, _, cnx = await on_hand()
     holding_back(topic, monkeypatch)
-    cnx = hand.connection()
     add(topic, cnx.producer(1))
     (answer,) = cnx.take()
     assert answer.producer_success.producer_ready
 
 
 async def test_a_producer_that_opens_while_the_publish_buffer_is_full_is_not_read() -> None:
-    topic, hand = await on_hand()
+    topic, hand, _ = await on_hand()
     of = limits(hand.clock, buffer_bytes=100)
     full, cnx = hand.connection(of), hand.connection(of)
     full.publishes.begun(101)
@@ -265,7 +247,7 @@ async def test_a_producer_that_opens_while_the_publish_buffer_is_full_is_not_rea
 
 
 async def test_a_producer_fenced_before_its_epoch_is_stored_is_refused(monkeypatch) -> None:
-    topic, hand = await on_hand()
+    topic, hand, _ = await on_hand()
     stored, first, second = holding_back(topic, monkeypatch), hand.connection(), hand.connection()
     for cnx in (first, second):
         add(topic, cnx.producer(1, producer_access_mode=pb.ExclusiveWithFencing))
@@ -283,8 +265,7 @@ async def test_a_producer_whose_epoch_is_not_stored_is_refused(why: str, monkeyp
     async def no_room() -> None:
         raise MessageStoreError("there is no room")
 
-    topic, hand = await on_hand()
-    cnx = hand.connection()
+    topic, _, cnx = await on_hand()
     monkeypatch.setattr(topic.ledger, "flushed", no_room)
     add(topic, cnx.producer(1, producer_access_mode=pb.Exclusive))
     if why == "unloaded":
@@ -302,19 +283,8 @@ async def test_a_maximum_of_zero_or_less_allows_any_number_of_producers() -> Non
         add(topic, TopicOnHand().connection().producer(1))
 
 
-async def test_a_producer_above_the_maximum_is_refused() -> None:
-    hand = TopicOnHand(policies=replace(DEFAULTS, max_producers=1))
-    topic = await hand.topic()
-    add(topic, hand.connection().producer(1))
-    found = refusal(topic, hand.connection())
-    assert found == (
-        "ProducerBusy: Topic 'persistent://public/default/t' reached max producers limit"
-    )
-
-
 async def test_a_new_policy_of_encryption_closes_the_producers_that_do_not_encrypt() -> None:
-    topic, hand = await on_hand()
-    cnx = hand.connection()
+    topic, hand, cnx = await on_hand()
     add(topic, cnx.producer(1))
     add(topic, cnx.producer(2, encrypted=True))
     cnx.take()
@@ -326,8 +296,8 @@ async def test_a_new_policy_of_encryption_closes_the_producers_that_do_not_encry
 
 
 async def test_a_disconnect_closes_active_and_refuses_waiting_producers() -> None:
-    topic, hand = await on_hand()
-    cnx, waits = hand.connection(), hand.connection()
+    topic, hand, cnx = await on_hand()
+    waits = hand.connection()
     add(topic, cnx.producer(1, producer_access_mode=pb.Exclusive))
     add(topic, waits.producer(2, producer_access_mode=pb.WaitForExclusive))
     await settle()
@@ -341,19 +311,3 @@ async def test_a_disconnect_closes_active_and_refuses_waiting_producers() -> Non
     )
     assert 1 in cnx.closed_by_broker
     assert len(topic.producers) == topic.producers.waiting == 0
-
-
-async def test_a_producer_close_is_answered_after_its_last_receipt() -> None:
-    hand = TopicOnHand()
-    topic = await hand.topic(slow=True)
-    cnx = hand.connection()
-    made = cnx.producer(1)
-    add(topic, made)
-    publish(topic, made)
-    cnx.take()
-    made.close(9)
-    assert cnx.take() == []
-    assert made.state is ProducerState.CLOSING
-    topic.ledger.confirm(topic.ledger.last_confirmed)  # type: ignore[attr-defined]
-    assert [one.type for one in cnx.take()] == [Type.SEND_RECEIPT, Type.SUCCESS]
-    assert cnx.producers == {}

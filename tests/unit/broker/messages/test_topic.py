@@ -6,9 +6,11 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.position import Position, from_wire
+from broker.messages.producer import Producer
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.messages.stores.room import ENTRY_COST_BYTES, StoreBounds
-from broker.policies.effective import DEFAULTS, BacklogQuota, QuotaAction, Rate
+from broker.messages.topic import PersistentTopic
+from broker.policies.effective import DEFAULTS, BacklogQuota, EffectivePolicies, QuotaAction, Rate
 from server.connection.request_errors import RequestError
 from tests.support.clocks.settle import settle
 from tests.support.messages.producing import (
@@ -17,7 +19,6 @@ from tests.support.messages.producing import (
     TopicOnHand,
     add,
     entry_bytes,
-    limits,
     publish,
 )
 
@@ -32,11 +33,25 @@ def receipts(cnx: ProducingConnection) -> list[tuple[int, Position]]:
     ]
 
 
-async def test_messages_of_a_turn_have_receipts_in_order() -> None:
-    hand = TopicOnHand()
-    topic, cnx = await hand.topic(), hand.connection()
+async def producing(
+    hand: TopicOnHand, *, slow: bool = False
+) -> tuple[PersistentTopic, ProducingConnection, Producer]:
+    """Return a topic, a connection, and its producer."""
+    topic, cnx = await hand.topic(slow=slow), hand.connection()
     made = cnx.producer()
     add(topic, made)
+    cnx.take()
+    return topic, cnx, made
+
+
+def of_two_messages(policies: EffectivePolicies = DEFAULTS) -> TopicOnHand:
+    """Return a topic whose store has capacity for two messages."""
+    size = len(entry_bytes(producer_name="p1")) + ENTRY_COST_BYTES
+    return TopicOnHand(policies, store=MemoryMessageStore(StoreBounds(topic=2 * size)))
+
+
+async def test_messages_of_a_turn_have_receipts_in_order() -> None:
+    topic, cnx, made = await producing(TopicOnHand())
     for number in range(3):
         publish(topic, made, number)
     ledger_id = topic.ledger.last_confirmed.ledger_id
@@ -47,12 +62,9 @@ async def test_messages_of_a_turn_have_receipts_in_order() -> None:
 
 
 async def test_subscriptions_are_notified_once_per_turn_of_published_entries() -> None:
-    hand = TopicOnHand()
-    topic, cnx = await hand.topic(), hand.connection()
+    topic, _, made = await producing(TopicOnHand())
     told: list[int] = []
     topic.subscriptions.entries_added = lambda: told.append(1)  # type: ignore[method-assign]
-    made = cnx.producer()
-    add(topic, made)
     for number in range(3):
         publish(topic, made, number)
     assert told == []
@@ -62,9 +74,7 @@ async def test_subscriptions_are_notified_once_per_turn_of_published_entries() -
 
 async def test_a_receipt_waits_until_its_entry_is_stored() -> None:
     hand = TopicOnHand()
-    topic, cnx = await hand.topic(slow=True), hand.connection()
-    made = cnx.producer()
-    add(topic, made)
+    topic, cnx, made = await producing(hand, slow=True)
     for number in range(3):
         publish(topic, made, number)
     assert receipts(cnx) == []
@@ -84,9 +94,7 @@ async def test_a_receipt_waits_until_its_entry_is_stored() -> None:
 
 async def test_a_failed_ledger_drops_unstored_messages_and_reports_its_topic_broken() -> None:
     hand = TopicOnHand()
-    topic, cnx = await hand.topic(slow=True), hand.connection()
-    made = cnx.producer()
-    add(topic, made)
+    topic, cnx, made = await producing(hand, slow=True)
     publish(topic, made)
     topic.ledger.fail()  # type: ignore[attr-defined]
     assert hand.broken == [topic]
@@ -95,13 +103,9 @@ async def test_a_failed_ledger_drops_unstored_messages_and_reports_its_topic_bro
 
 
 async def test_a_full_store_closes_producers_and_refuses_new_producers_for_a_while() -> None:
-    size = len(entry_bytes(producer_name="p1")) + ENTRY_COST_BYTES
-    hand = TopicOnHand(store=MemoryMessageStore(StoreBounds(topic=2 * size)))
-    topic, cnx = await hand.topic(), hand.connection()
+    hand = of_two_messages()
+    topic, cnx, made = await producing(hand)
     topic.subscriptions.create("s")
-    made = cnx.producer()
-    add(topic, made)
-    cnx.take()
     for number in range(3):
         publish(topic, made, number)
     kinds = [one.type for one in cnx.take()]
@@ -115,11 +119,7 @@ async def test_a_full_store_closes_producers_and_refuses_new_producers_for_a_whi
 
 
 async def test_a_full_store_first_drops_unneeded_entries() -> None:
-    size = len(entry_bytes(producer_name="p1")) + ENTRY_COST_BYTES
-    hand = TopicOnHand(store=MemoryMessageStore(StoreBounds(topic=2 * size)))
-    topic, cnx = await hand.topic(), hand.connection()
-    made = cnx.producer()
-    add(topic, made)
+    topic, cnx, made = await producing(of_two_messages())
     for number in range(5):
         publish(topic, made, number)
     assert [sequence_id for sequence_id, _ in receipts(cnx)] == [0, 1, 2, 3, 4]
@@ -127,16 +127,9 @@ async def test_a_full_store_first_drops_unneeded_entries() -> None:
 
 
 async def test_a_full_store_evicts_the_oldest_backlog_under_the_eviction_policy() -> None:
-    size = len(entry_bytes(producer_name="p1")) + ENTRY_COST_BYTES
-    quota = BacklogQuota(-1, QuotaAction.EVICT)
-    hand = TopicOnHand(
-        policies=replace(DEFAULTS, size_quota=quota),
-        store=MemoryMessageStore(StoreBounds(topic=2 * size)),
-    )
-    topic, cnx = await hand.topic(), hand.connection()
+    policies = replace(DEFAULTS, size_quota=BacklogQuota(-1, QuotaAction.EVICT))
+    topic, cnx, made = await producing(of_two_messages(policies))
     topic.subscriptions.create("s")
-    made = cnx.producer()
-    add(topic, made)
     for number in range(3):
         publish(topic, made, number)
     assert [sequence_id for sequence_id, _ in receipts(cnx)] == [0, 1, 2]
@@ -147,9 +140,7 @@ async def test_a_full_store_evicts_the_oldest_backlog_under_the_eviction_policy(
 
 async def test_a_terminated_topic_closes_its_producers_and_stays_terminated() -> None:
     hand = TopicOnHand()
-    topic, cnx = await hand.topic(), hand.connection()
-    add(topic, cnx.producer())
-    cnx.take()
+    topic, cnx, _ = await producing(hand)
     topic.terminate()
     topic.terminate()
     assert [one.type for one in cnx.take()] == [Type.CLOSE_PRODUCER]
@@ -159,9 +150,7 @@ async def test_a_terminated_topic_closes_its_producers_and_stays_terminated() ->
 
 async def test_a_publish_rate_pauses_the_connection() -> None:
     hand = TopicOnHand(policies=replace(DEFAULTS, publish_rate=Rate(messages=2)))
-    topic, cnx = await hand.topic(), hand.connection(limits(hand.clock))
-    made = cnx.producer()
-    add(topic, made)
+    topic, cnx, made = await producing(hand)
     publish(topic, made)
     assert cnx.gate.open
     publish(topic, made, 1)
@@ -180,10 +169,8 @@ async def test_a_connection_paused_by_the_rate_of_a_closed_producer_resumes(
     """Upstream: PIP-434 part 2 case 1."""
     # Given a producer that was paused for a second, on a connection with another one
     hand = TopicOnHand(policies=replace(DEFAULTS, publish_rate=Rate(messages=1)))
-    topic, cnx = await hand.topic(), hand.connection(limits(hand.clock))
-    guilty, other = cnx.producer(1), cnx.producer(2)
-    add(topic, guilty)
-    add(topic, other)
+    topic, cnx, guilty = await producing(hand)
+    add(topic, cnx.producer(2))
     publish(topic, guilty)
     assert not cnx.gate.open
     if at_whose_wish == "the client's":

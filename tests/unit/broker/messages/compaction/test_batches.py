@@ -116,39 +116,29 @@ def test_an_encrypted_batch_is_not_readable() -> None:
 
 
 PLAIN = b"hello" * 40
-PACKED = {
-    pb.NONE: PLAIN,
-    pb.ZLIB: zlib.compress(PLAIN),
-    pb.LZ4: pa.compress(PLAIN, codec="lz4_raw", asbytes=True),
-    pb.ZSTD: pa.compress(PLAIN, codec="zstd", asbytes=True),
-    pb.SNAPPY: pa.compress(PLAIN, codec="snappy", asbytes=True),
-}
-PACKERS = [kind for kind in PACKED if kind != pb.NONE]
-
-
-def metadata(kind: pb.CompressionType.ValueType, size: int) -> pb.MessageMetadata:
-    return pb.MessageMetadata(compression=kind, uncompressed_size=size)
+PACKED = {kind: packed(kind, PLAIN) for kind in COMPRESSIONS}
+PACKERS = COMPRESSIONS[1:]
 
 
 @pytest.mark.parametrize("kind", PACKED)
 def test_a_decompressed_payload_equals_the_original(kind: pb.CompressionType.ValueType) -> None:
-    assert decompressed(metadata(kind, len(PLAIN)), PACKED[kind], 200) == PLAIN
+    assert decompressed(metadata_of(kind, len(PLAIN)), PACKED[kind], 200) == PLAIN
 
 
 @pytest.mark.parametrize("kind", PACKERS)
 @pytest.mark.parametrize("size", [0, 1, 199, 201, 100_000])
 def test_a_wrong_announced_size_is_refused(kind, size) -> None:
     with pytest.raises(DecompressionError):
-        decompressed(metadata(kind, size), PACKED[kind], 100_000)
+        decompressed(metadata_of(kind, size), PACKED[kind], 100_000)
 
 
 @pytest.mark.parametrize("kind", PACKERS)
 def test_an_announced_size_above_the_bound_is_refused(kind: pb.CompressionType.ValueType) -> None:
     with pytest.raises(DecompressionError, match="says that it has 200 bytes: more than 199"):
-        decompressed(metadata(kind, 200), PACKED[kind], 199)
+        decompressed(metadata_of(kind, 200), PACKED[kind], 199)
 
 
 @pytest.mark.parametrize("kind", PACKERS)
 def test_a_damaged_payload_raises_a_decompression_error(kind: pb.CompressionType.ValueType) -> None:
     with pytest.raises(DecompressionError, match="the message"):
-        decompressed(metadata(kind, 200), b"\xff\xff damaged", 200)
+        decompressed(metadata_of(kind, 200), b"\xff\xff damaged", 200)

@@ -9,6 +9,7 @@ from broker.messages.compaction.latest_keys import LatestKeys, TooManyKeysError
 from broker.messages.entry import Entry
 from broker.messages.metadata import digest_of, parse_metadata
 from broker.messages.publishing.checks import whatever_metadata
+from tests.support.stepwise import finished
 from tests.support.subscriptions.messages import message, single
 
 ONE_TURN = 0.02
@@ -20,18 +21,17 @@ def entries(*data: bytes) -> list[Entry]:
     ]
 
 
+def kept(*data: bytes) -> tuple[list[Entry], LatestKeys]:
+    """Run both passes; return the retained entries, and the counts."""
+    keys = LatestKeys()
+    finished(keys.note(entries(*data)))
+    keys.second_pass()
+    return finished(keys.kept(entries(*data))), keys
+
+
 def left(*data: bytes) -> list[int]:
     """Return the numbers of the retained entries."""
-    keys = LatestKeys()
-    for _ in keys.note(entries(*data)):
-        pass
-    keys.second_pass()
-    steps = keys.kept(entries(*data))
-    while True:
-        try:
-            next(steps)
-        except StopIteration as done:
-            return [entry.entry_id for entry in done.value]
+    return [entry.entry_id for entry in kept(*data)[0]]
 
 
 @pytest.mark.parametrize(
@@ -82,36 +82,24 @@ def test_a_batch_retains_only_the_last_message_of_each_key() -> None:
         + single(b"4")
         + single(b"", partition_key="c", null_value=True)
     )
-    data = entries(message(b"0", key="c"), message(batch, count=5))
-    keys = LatestKeys()
-    for _ in keys.note(data):
-        pass
-    keys.second_pass()
-    steps, kept = keys.kept(data), []
-    try:
-        while True:
-            next(steps)
-    except StopIteration as done:
-        kept = done.value
-    assert [entry.entry_id for entry in kept] == [1]
-    assert list(parse_metadata(kept[0].data).compacted_batch_indexes) == [1, 2]
-    assert kept[0].message_count == 5
+    (entry,), keys = kept(message(b"0", key="c"), message(batch, count=5))
+    assert entry.entry_id == 1
+    assert list(parse_metadata(entry.data).compacted_batch_indexes) == [1, 2]
+    assert entry.message_count == 5
     assert keys.removed == 3
 
 
 def test_keys_above_the_memory_bound_are_refused() -> None:
     keys = LatestKeys(most_bytes=1_000)
     with pytest.raises(TooManyKeysError, match="its keys take more than 1000 bytes of memory"):
-        for _ in keys.note(entries(*[message(b"1", key=f"k{n}") for n in range(20)])):
-            pass
+        finished(keys.note(entries(*[message(b"1", key=f"k{n}") for n in range(20)])))
 
 
 def test_deleted_keys_use_no_memory() -> None:
     keys = LatestKeys(most_bytes=1_000)
     for number in range(50):
         data = [message(b"1", key=f"k{number}"), message(b"", key=f"k{number}")]
-        for _ in keys.note(entries(*data)):
-            pass
+        finished(keys.note(entries(*data)))
     assert keys.removed == 50
 
 

@@ -63,9 +63,7 @@ async def topic() -> StoredTopic:
     return topic
 
 
-async def test_a_reader_gets_the_last_message_of_each_key_and_then_all_new_messages() -> None:
-    topic = await stored()
-    await topic.compact()
+async def test_a_reader_gets_the_last_message_of_each_key_and_then_all_new_messages(topic) -> None:
     client, _ = await reading(topic)
     topic.publish(b"new without key")
     topic.publish(b"a3", "a")
@@ -97,18 +95,14 @@ async def test_the_last_message_is_the_last_retained_entry_until_a_newer_message
     assert not topic.compaction.holds_last()
 
 
-async def test_the_last_message_is_a_retained_entry_after_newer_entries_are_dropped() -> None:
-    topic = await stored()
-    await topic.compact()
+async def test_the_last_message_is_a_retained_entry_after_newer_entries_are_dropped(topic) -> None:
     topic.publish(b"new without key")
     topic.ledger.roll()
     topic.ledger.truncate()
     assert topic.compaction.holds_last()
 
 
-async def test_the_last_message_is_looked_up_again_after_a_simultaneous_compaction() -> None:
-    topic = await stored()
-    await topic.compact()
+async def test_the_last_message_is_looked_up_again_after_a_simultaneous_compaction(topic) -> None:
     deleted = topic.compaction.compacted
     topic.publish(b"a3", "a")
     await topic.compact()
@@ -156,9 +150,7 @@ async def test_a_reader_continues_in_the_compacted_view_after_a_compaction() -> 
     assert payloads(client) == [b"a1", b"a2", b"b2"]
 
 
-async def test_a_compaction_builds_on_the_entries_retained_by_the_previous_run() -> None:
-    topic = await stored()
-    await topic.compact()
+async def test_a_compaction_builds_on_the_entries_retained_by_the_previous_run(topic) -> None:
     topic.publish(b"a3", "a")
     topic.publish(b"", "b")
     topic.publish(b"c1", "c")

@@ -97,9 +97,25 @@ class Loaded:
     def connection(self) -> ProducingConnection:
         return ProducingConnection(self.clock)
 
+    async def produced(
+        self, messages: int = 0, **metadata: object
+    ) -> tuple[PersistentTopic, ProducingConnection]:
+        """Return a topic with a producer that has published messages, and the connection."""
+        topic, cnx = await self.topic(), self.connection()
+        add(topic, cnx.producer())
+        cnx.take()
+        for number in range(messages):
+            publish(topic, cnx.producers[1], number, **metadata)
+        return topic, cnx
 
-async def no_room(_: str) -> None:
-    raise MessageStoreError("no room")
+    async def held(self) -> None:
+        """Hold all loads of topics in a namespace without topics."""
+        await self.names.create_namespace(NAMESPACE)
+        self.store.may_open.clear()
+
+
+async def no_room(*_: object) -> None:
+    raise MessageStoreError("there is no room")
 
 
 @pytest.fixture
@@ -107,22 +123,24 @@ async def loaded() -> Loaded:
     return Loaded()
 
 
-async def test_simultaneous_requests_for_a_topic_share_its_load(loaded: Loaded) -> None:
-    await loaded.names.create_namespace(NAMESPACE)
-    loaded.store.may_open.clear()
-    waiting = [await started(loaded.topics.get(NAME)) for _ in range(3)]
+async def test_simultaneous_requests_for_a_topic_share_its_load_even_if_the_first_is_cancelled(
+    loaded: Loaded,
+) -> None:
+    await loaded.held()
+    first, second = [await started(loaded.topics.get(NAME)) for _ in range(2)]
+    first.cancel()
+    third = await started(loaded.topics.get(NAME))
     assert loaded.store.opened == 1
-    waiting[0].cancel()
     loaded.store.may_open.set()
-    found = await asyncio.gather(*waiting[1:])
-    assert found[0] is found[1] is loaded.topics.loaded(NAME)
-    assert (loaded.store.opened, len(loaded.topics)) == (1, 1)
+    topic = await second
+    assert topic is await third is loaded.topics.loaded(NAME)
+    assert list(loaded.topics.within(NAMESPACE)) == [topic]
+    assert (loaded.store.opened, loaded.topics.load_times.count) == (1, 1)
 
 
 async def test_simultaneous_topic_loads_are_bounded_by_the_key() -> None:
     loaded = Loaded(maxConcurrentTopicLoadRequest="2")
-    await loaded.names.create_namespace(NAMESPACE)
-    loaded.store.may_open.clear()
+    await loaded.held()
     names = [TopicName.parse(f"t{number}") for number in range(4)]
     waiting = [await started(loaded.topics.get(name)) for name in names]
     assert loaded.store.opened == 2
@@ -133,8 +151,7 @@ async def test_simultaneous_topic_loads_are_bounded_by_the_key() -> None:
 
 async def test_a_load_bound_changed_at_run_time_applies_to_the_next_loads() -> None:
     loaded = Loaded(maxConcurrentTopicLoadRequest="1")
-    await loaded.names.create_namespace(NAMESPACE)
-    loaded.store.may_open.clear()
+    await loaded.held()
     first = await started(loaded.topics.get(TopicName.parse("t0")))
     keys = {"maxConcurrentTopicLoadRequest": "3"}
     loaded.topics._parts.config.become(BrokerConfig.from_properties(keys))
@@ -167,10 +184,11 @@ async def test_a_drain_sends_receipts_before_producers_are_closed(loaded, monkey
 
 async def test_closing_covers_more_topics_than_are_closed_simultaneously(loaded: Loaded) -> None:
     await loaded.names.create_namespace(NAMESPACE)
-    for number in range(2 * CLOSED_AT_ONCE + 1):
-        await loaded.topics.get(TopicName.parse(f"t{number}"))
+    names = [TopicName.parse(f"t{number}") for number in range(2 * CLOSED_AT_ONCE + 1)]
+    topics = [await loaded.topics.get(name) for name in names]
     await loaded.topics.close()
     assert len(loaded.topics) == 0
+    assert all(topic.closing for topic in topics)
 
 
 async def test_an_unload_on_a_full_disk_stores_acknowledgements(loaded, monkeypatch) -> None:
@@ -180,10 +198,6 @@ async def test_an_unload_on_a_full_disk_stores_acknowledgements(loaded, monkeypa
     last = topic.ledger.last_confirmed
     subscription.cursor.acknowledge(last)
     ledger = topic.ledger
-
-    async def no_room() -> None:
-        raise MessageStoreError("there is no room")
-
     monkeypatch.setattr(ledger, "flushed", no_room)
     await loaded.topics.unload(NAME)
     assert ledger.cursors["s"].mark_delete == last
@@ -214,11 +228,8 @@ async def test_a_fault_in_a_topic_does_not_keep_others_open_or_its_publishes_pen
     assert "persistent://public/default/t was not unloaded as it should" in caplog.text
 
 
-async def test_an_unloaded_topic_closes_its_producers_and_keeps_stored_messages() -> None:
-    loaded = Loaded()
-    topic, cnx = await loaded.topic(), loaded.connection()
-    add(topic, cnx.producer())
-    publish(topic, cnx.producers[1])
+async def test_an_unloaded_topic_closes_its_producers_and_keeps_stored_messages(loaded) -> None:
+    topic, cnx = await loaded.produced(1)
     cnx.take()
     assert await loaded.topics.unload(NAME)
     assert [one.type for one in cnx.take()] == [Type.CLOSE_PRODUCER]
@@ -233,8 +244,7 @@ async def test_an_unloaded_topic_closes_its_producers_and_keeps_stored_messages(
 
 async def test_a_failed_ledger_unloads_its_topic_and_the_next_client_reloads_the_topic() -> None:
     loaded = Loaded()
-    topic, cnx = await loaded.topic(), loaded.connection()
-    add(topic, cnx.producer())
+    topic, cnx = await loaded.produced()
     loaded.store.close_ledger(topic.full_name)
     publish(topic, cnx.producers[1])
     again = await loaded.topic()
@@ -245,9 +255,7 @@ async def test_a_failed_ledger_unloads_its_topic_and_the_next_client_reloads_the
 
 
 async def test_a_topic_in_use_is_deleted_only_by_force(loaded: Loaded) -> None:
-    topic, cnx = await loaded.topic(), loaded.connection()
-    add(topic, cnx.producer())
-    cnx.take()
+    _, cnx = await loaded.produced()
     with pytest.raises(RefusedError) as raised:
         await loaded.deletion.delete(NAME)
     assert raised.value.reason == (
@@ -289,11 +297,7 @@ async def test_a_topic_is_not_deleted_while_the_store_is_full(loaded: Loaded) ->
     assert not loaded.store.holds(str(NAME))
 
 
-async def test_terminating_a_topic_fails_when_its_end_cannot_be_stored(monkeypatch) -> None:
-    async def no_room() -> None:
-        raise MessageStoreError("there is no room")
-
-    loaded = Loaded()
+async def test_terminating_a_topic_fails_when_its_end_cannot_be_stored(loaded, monkeypatch) -> None:
     topic = await loaded.topic()
     monkeypatch.setattr(topic.ledger, "flushed", no_room)
     with pytest.raises(MessageStoreError, match="there is no room"):
@@ -326,15 +330,7 @@ async def test_terminating_a_non_persistent_topic_is_refused(loaded: Loaded) -> 
         await loaded.topics.terminate(name)
 
 
-async def test_shutdown_closes_the_loaded_topics(loaded: Loaded) -> None:
-    topic = await loaded.topic()
-    await loaded.topics.close()
-    assert len(loaded.topics) == 0
-    assert topic.closing
-
-
-async def test_a_topic_load_is_refused_when_its_namespace_is_deleted() -> None:
-    loaded = Loaded()
+async def test_a_topic_load_is_refused_when_its_namespace_is_deleted(loaded: Loaded) -> None:
     await loaded.names.create_namespace(NAMESPACE)
     await loaded.service.create(NAME, {})
     loaded.store.may_open.clear()
@@ -349,23 +345,8 @@ async def test_a_topic_load_is_refused_when_its_namespace_is_deleted() -> None:
     assert not loaded.store.holds(str(NAME))
 
 
-async def test_a_topic_is_loaded_once_when_its_first_client_cancels(loaded: Loaded) -> None:
-    await loaded.names.create_namespace(NAMESPACE)
-    loaded.store.may_open.clear()
-    first = await started(loaded.topics.get(NAME))
-    first.cancel()
-    second = await started(loaded.topics.get(NAME))
-    assert loaded.store.opened == 1
-    loaded.store.may_open.set()
-    topic = await second
-    assert list(loaded.topics.within(NAMESPACE)) == [topic]
-    assert loaded.topics.load_times.count == 1
-
-
-async def test_a_topic_whose_load_was_cancelled_is_deleted_after_its_load() -> None:
-    loaded = Loaded()
-    await loaded.names.create_namespace(NAMESPACE)
-    loaded.store.may_open.clear()
+async def test_a_topic_whose_load_was_cancelled_is_deleted_after_its_load(loaded: Loaded) -> None:
+    await loaded.held()
     loading = await started(loaded.topics.get(NAME))
     loading.cancel()
     deleting = await started(loaded.deletion.delete(NAME))
@@ -449,9 +430,7 @@ async def test_a_namespace_whose_messages_cannot_be_deleted_can_be_emptied_later
 async def test_messages_are_deleted_even_when_the_topic_name_cannot_be(
     loaded: Loaded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    topic, cnx = await loaded.topic(), loaded.connection()
-    add(topic, cnx.producer())
-    publish(topic, cnx.producers[1])
+    await loaded.produced(1)
 
     async def fails(*_: object) -> int:
         raise StoreError("the database is away")
@@ -480,11 +459,7 @@ async def test_a_connection_paused_by_a_topic_rate_resumes_when_the_topic_is_clo
 ) -> None:
     loaded = Loaded()
     loaded.policies = replace(DEFAULTS, publish_rate=Rate(1))
-    topic, cnx = await loaded.topic(), loaded.connection()
-    producer = cnx.producer(1)
-    add(topic, producer)
-    for number in range(100):
-        publish(topic, producer, number)
+    _, cnx = await loaded.produced(100)
     assert not cnx.gate.open
     await (loaded.deletion.delete(NAME, force=True) if deleted else loaded.topics.unload(NAME))
     assert cnx.gate.open
@@ -492,10 +467,7 @@ async def test_a_connection_paused_by_a_topic_rate_resumes_when_the_topic_is_clo
 
 async def compacted(loaded: Loaded) -> str:
     """Compact a topic with messages; return the compacted ledger."""
-    topic = await loaded.topic()
-    cnx = loaded.connection()
-    add(topic, cnx.producer())
-    publish(topic, cnx.producers[1], partition_key="k")
+    topic, _ = await loaded.produced(1, partition_key="k")
     topic.compaction.start()
     await topic.compaction.finished()
     left = topic.compaction.compacted

@@ -4,13 +4,17 @@ import pytest
 
 from broker.messages.errors import MessageStoreError, MessageStoreFullError
 from broker.messages.position import EARLIEST, LATEST, Position
-from broker.messages.stores.managed_ledger import CursorState, MessageStore
+from broker.messages.stores.managed_ledger import CursorState, ManagedLedger, MessageStore
 from broker.messages.stores.room import ENTRY_COST_BYTES
 from tests.support.stores.message_stores import OTHER_TOPIC, TOPIC, Noting, digest, filled
 
 
-async def test_an_appended_entry_is_read_back_unchanged(store: MessageStore) -> None:
-    ledger = await store.open_ledger(TOPIC)
+@pytest.fixture
+async def ledger(store: MessageStore) -> ManagedLedger:
+    return await store.open_ledger(TOPIC)
+
+
+async def test_an_appended_entry_is_read_back_unchanged(ledger: ManagedLedger) -> None:
     position = ledger.append(b"bytes", digest(12, 34, 5))
     await ledger.flushed()
     entry = await ledger.entry(position)
@@ -20,15 +24,13 @@ async def test_an_appended_entry_is_read_back_unchanged(store: MessageStore) -> 
     assert (entry.publish_time, entry.deliver_at, entry.message_count) == (12, 34, 5)
 
 
-async def test_entries_are_confirmed_up_to_the_last_appended_entry(store: MessageStore) -> None:
-    ledger = await store.open_ledger(TOPIC)
+async def test_entries_are_confirmed_up_to_the_last_appended_entry(ledger: ManagedLedger) -> None:
     ledger.listener = noting = Noting()
     positions = await filled(ledger, 12)
     assert noting.last == positions[-1] == ledger.last_confirmed
 
 
-async def test_a_full_ledger_is_closed_and_the_next_opened(store: MessageStore) -> None:
-    ledger = await store.open_ledger(TOPIC)
+async def test_a_full_ledger_is_closed_and_the_next_opened(ledger: ManagedLedger) -> None:
     positions = await filled(ledger, 5)
     full, empty = ledger.ledgers
     assert (full.entries, full.closed_at) == (5, 1_000)
@@ -46,9 +48,8 @@ async def test_ledger_ids_increase_across_all_topics(store: MessageStore) -> Non
 
 
 async def test_the_last_position_of_an_empty_topic_is_before_its_first_entry(
-    store: MessageStore,
+    ledger: ManagedLedger,
 ) -> None:
-    ledger = await store.open_ledger(TOPIC)
     (only,) = ledger.ledgers
     assert ledger.last_confirmed == Position(only.ledger_id, -1)
     assert await ledger.fetch(EARLIEST, 10, 10) == []
@@ -83,8 +84,7 @@ async def test_appending_to_a_closed_ledger_is_refused(store: MessageStore) -> N
         ledger.append(b"late", digest())
 
 
-async def test_a_read_ends_at_its_bounds_and_at_the_end_of_a_ledger(store: MessageStore) -> None:
-    ledger = await store.open_ledger(TOPIC)
+async def test_a_read_ends_at_its_bounds_and_at_the_end_of_a_ledger(ledger: ManagedLedger) -> None:
     positions = await filled(ledger, 8)
     by_entries = await ledger.fetch(positions[0], 2, 1_000)
     by_bytes = await ledger.fetch(positions[0], 10, 15)
@@ -96,16 +96,14 @@ async def test_a_read_ends_at_its_bounds_and_at_the_end_of_a_ledger(store: Messa
     assert [entry.data for entry in by_ledger] == [b"entry 3", b"entry 4"]
 
 
-async def test_a_read_begins_at_the_next_existing_entry(store: MessageStore) -> None:
-    ledger = await store.open_ledger(TOPIC)
+async def test_a_read_begins_at_the_next_existing_entry(ledger: ManagedLedger) -> None:
     positions = await filled(ledger, 8)
     behind_the_ledger = await ledger.fetch(Position(positions[0].ledger_id, 99), 1, 1)
     assert behind_the_ledger[0].position == positions[5]
     assert await ledger.fetch(LATEST, 1, 1) == []
 
 
-async def test_position_arithmetic_crosses_ledger_boundaries(store: MessageStore) -> None:
-    ledger = await store.open_ledger(TOPIC)
+async def test_position_arithmetic_crosses_ledger_boundaries(ledger: ManagedLedger) -> None:
     positions = await filled(ledger, 12)
     first, last = positions[0], positions[-1]
     assert ledger.following(positions[4]) == positions[5]
@@ -121,20 +119,14 @@ async def test_position_arithmetic_crosses_ledger_boundaries(store: MessageStore
 
 
 @pytest.mark.parametrize(
-    ("time", "index"), [(0, 0), (1_000, 0), (1_001, 1), (1_070, 7), (1_110, 11)]
+    ("time", "index"), [(0, 0), (1_000, 0), (1_001, 1), (1_070, 7), (1_110, 11), (9_999, 12)]
 )
-async def test_a_time_search_finds_the_first_entry_not_published_earlier(
-    store, time, index
+async def test_a_time_search_finds_the_first_entry_not_published_earlier_or_the_end(
+    ledger, time, index
 ) -> None:
-    ledger = await store.open_ledger(TOPIC)
     positions = await filled(ledger, 12)
-    assert await ledger.published_at(time) == positions[index]
-
-
-async def test_a_time_search_behind_all_entries_finds_the_end(store: MessageStore) -> None:
-    ledger = await store.open_ledger(TOPIC)
-    positions = await filled(ledger, 12)
-    assert await ledger.published_at(9_999) == ledger.following(positions[-1])
+    end = ledger.following(positions[-1])
+    assert await ledger.published_at(time) == [*positions, end][index]
 
 
 async def test_an_unopened_ledger_can_be_trimmed(store: MessageStore) -> None:
@@ -176,8 +168,7 @@ async def test_without_retention_unneeded_ledgers_except_the_open_ledger_are_dro
     ("keep_bytes", "keep_since", "left"),
     [(-1, 0, 3), (-1, 1_000, 3), (-1, 1_001, 1), (51, 0, 2), (52, 0, 3), (16, 0, 1), (17, 0, 2)],
 )
-async def test_retention_ends_by_size_or_by_time(store, keep_bytes, keep_since, left) -> None:
-    ledger = await store.open_ledger(TOPIC)
+async def test_retention_ends_by_size_or_by_time(ledger, keep_bytes, keep_since, left) -> None:
     await filled(ledger, 12)
     ledger.trim(LATEST, keep_bytes, keep_since)
     assert len(ledger.ledgers) == left

@@ -9,13 +9,18 @@ from broker.messages.position import EARLIEST
 from broker.messages.subscriptions import delayed
 from broker.messages.subscriptions.context import SubscriptionRules, Waits
 from broker.messages.subscriptions.dispatchers import key_shared
-from broker.messages.subscriptions.key_shared.ranges import murmur
 from broker.policies.effective import DEFAULTS, Rate
 from tests.support.clocks.settle import settle
 from tests.support.messages.consumers import consume, dispatched, ids, kept_topic, subscribed_topic
+from tests.unit.broker.messages.subscriptions.dispatchers.test_key_shared import (
+    HIGH,
+    KEYS,
+    LOW,
+    OF_HIGH,
+    OF_LOW,
+)
 
 SubType = pb.CommandSubscribe
-KEYS = [f"k{number}" for number in range(20)]
 
 
 @pytest.mark.parametrize("kind", [SubType.Exclusive, SubType.Shared, SubType.Key_Shared])
@@ -137,10 +142,9 @@ async def test_a_key_shared_consumer_waits_for_a_draining_key_behind_many_other_
 
 async def test_a_key_shared_consumer_waits_for_other_keys_although_a_message_is_delayed() -> None:
     topic, subscription = await subscribed_topic()
-    low, high = (sticky(*ends) for ends in ((0, 32_767), (32_768, 65_535)))
-    consume(subscription, SubType.Key_Shared, key_shared=low)
-    consumer, _ = consume(subscription, SubType.Key_Shared, 10, key_shared=high)
-    topic.publish(key=next(key for key in KEYS if murmur(key.encode()) % 65_536 <= 32_767))
+    consume(subscription, SubType.Key_Shared, key_shared=LOW)
+    consumer, _ = consume(subscription, SubType.Key_Shared, 10, key_shared=HIGH)
+    topic.publish(key=OF_LOW)
     topic.publish(deliver_at=topic.clock.wall_ms() + 60_000)
     await dispatched(subscription)
     assert subscription.dispatcher.waits(consumer) is Waits.OTHER_KEYS
@@ -148,15 +152,10 @@ async def test_a_key_shared_consumer_waits_for_other_keys_although_a_message_is_
 
 async def test_the_unacknowledged_limit_precedes_waiting_messages_of_other_keys() -> None:
     topic, subscription = await subscribed_topic(replace(DEFAULTS, max_unacked_per_subscription=5))
-    low, high = (sticky(*ends) for ends in ((0, 32_767), (32_768, 65_535)))
-    consume(subscription, SubType.Key_Shared, key_shared=low)
-    consumer, cnx = consume(subscription, SubType.Key_Shared, 150, key_shared=high)
-    of_low, of_high = (
-        next(key for key in KEYS if (murmur(key.encode()) % 65_536 <= 32_767) is is_low)
-        for is_low in (True, False)
-    )
-    topic.publish(3, key=of_low)
-    topic.publish(197, key=of_high)
+    consume(subscription, SubType.Key_Shared, key_shared=LOW)
+    consumer, cnx = consume(subscription, SubType.Key_Shared, 150, key_shared=HIGH)
+    topic.publish(3, key=OF_LOW)
+    topic.publish(197, key=OF_HIGH)
     await dispatched(subscription)
     assert 0 < len(cnx.entries) < 150
     assert subscription.dispatcher.waits(consumer) is Waits.SUBSCRIPTION
@@ -167,28 +166,19 @@ async def test_a_consumer_waits_for_an_exhausted_look_ahead() -> None:
     subscription = topic.subscriptions(
         SubscriptionRules(dispatch=replace(SubscriptionRules().dispatch, look_ahead=5))
     ).create("s")
-    low, high = (sticky(*ends) for ends in ((0, 32_767), (32_768, 65_535)))
-    consume(subscription, SubType.Key_Shared, key_shared=low)
-    consumer, _ = consume(subscription, SubType.Key_Shared, 10, key_shared=high)
-    of_low = next(key for key in KEYS if murmur(key.encode()) % 65_536 <= 32_767)
-    topic.publish(5, key=of_low)
+    consume(subscription, SubType.Key_Shared, key_shared=LOW)
+    consumer, _ = consume(subscription, SubType.Key_Shared, 10, key_shared=HIGH)
+    topic.publish(5, key=OF_LOW)
     await dispatched(subscription)
     assert subscription.dispatcher.waits(consumer) is Waits.OTHER_KEYS
-    topic.publish(50, key=of_low)
+    topic.publish(50, key=OF_LOW)
     await dispatched(subscription)
     assert subscription.dispatcher.waits(consumer) is Waits.LOOK_AHEAD
 
 
 async def test_unclaimed_keys_are_reported_as_the_reason_a_consumer_waits() -> None:
     topic, subscription = await subscribed_topic()
-    high = next(key for key in KEYS if murmur(key.encode()) % 65_536 > 32_767)
-    consumer, _ = consume(subscription, SubType.Key_Shared, 10, key_shared=sticky(0, 32_767))
-    topic.publish(key=high)
+    consumer, _ = consume(subscription, SubType.Key_Shared, 10, key_shared=LOW)
+    topic.publish(key=OF_HIGH)
     await dispatched(subscription)
     assert subscription.dispatcher.waits(consumer) is Waits.FREE_KEYS
-
-
-def sticky(first: int, last: int) -> pb.KeySharedMeta:
-    """Return a STICKY consumer's request."""
-    ranges = [pb.IntRange(start=first, end=last)]
-    return pb.KeySharedMeta(keySharedMode=pb.STICKY, hashRanges=ranges)

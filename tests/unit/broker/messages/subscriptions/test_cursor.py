@@ -1,15 +1,22 @@
 """A cursor: mark-delete, holes, partial batches, and every way to move."""
 
+from collections.abc import Iterable
+
 from broker.messages.position import EARLIEST, LATEST, Position
 from broker.messages.stores.managed_ledger import CursorState, ManagedLedger
 from broker.messages.subscriptions.cursor import ManagedCursor
 from tests.support.messages.consumers import kept_topic
 
 
-async def cursor_of(entries: int, ledger_entries: int = 50) -> tuple[ManagedCursor, ManagedLedger]:
+async def cursor_of(
+    entries: int, ledger_entries: int = 50, acknowledged: Iterable[int] = ()
+) -> tuple[ManagedCursor, ManagedLedger]:
+    """Return the cursor of some entries, after acknowledgements in the given order."""
     topic = await kept_topic(ledger_entries=ledger_entries)
     cursor = ManagedCursor(topic.ledger, "s", topic.ledger.preceding(EARLIEST))
     topic.publish(entries)
+    for number in acknowledged:
+        cursor.acknowledge(at(topic.ledger, number))
     return cursor, topic.ledger
 
 
@@ -19,9 +26,7 @@ def at(ledger: ManagedLedger, number: int) -> Position:
 
 
 async def test_the_mark_delete_position_moves_over_closed_holes() -> None:
-    cursor, ledger = await cursor_of(5)
-    cursor.acknowledge(at(ledger, 1))
-    cursor.acknowledge(at(ledger, 2))
+    cursor, ledger = await cursor_of(5, acknowledged=(1, 2))
     assert (cursor.backlog, cursor.mark_delete.entry_id) == (3, -1)
     cursor.acknowledge(at(ledger, 0))
     assert (cursor.backlog, cursor.mark_delete) == (2, at(ledger, 2))
@@ -29,16 +34,12 @@ async def test_the_mark_delete_position_moves_over_closed_holes() -> None:
 
 
 async def test_the_mark_delete_position_moves_across_ledgers() -> None:
-    cursor, ledger = await cursor_of(7, ledger_entries=2)
-    for number in (1, 2, 3, 5):
-        cursor.acknowledge(at(ledger, number))
-    cursor.acknowledge(at(ledger, 0))
+    cursor, ledger = await cursor_of(7, ledger_entries=2, acknowledged=(1, 2, 3, 5, 0))
     assert (cursor.mark_delete, cursor.backlog) == (at(ledger, 3), 2)
 
 
 async def test_the_cursor_holds_only_existing_unacknowledged_entries() -> None:
-    cursor, ledger = await cursor_of(3)
-    cursor.acknowledge(at(ledger, 0))
+    cursor, ledger = await cursor_of(3, acknowledged=[0])
     last = ledger.last_confirmed
     held = [
         cursor.holds(one)
@@ -48,8 +49,7 @@ async def test_the_cursor_holds_only_existing_unacknowledged_entries() -> None:
 
 
 async def test_a_cumulative_acknowledgement_moves_only_forward_to_existing_entries() -> None:
-    cursor, ledger = await cursor_of(5)
-    cursor.acknowledge(at(ledger, 3))
+    cursor, ledger = await cursor_of(5, acknowledged=[3])
     beyond = cursor.acknowledge_through(Position(ledger.last_confirmed.ledger_id, 9))
     moved = cursor.acknowledge_through(at(ledger, 2))
     behind = cursor.acknowledge_through(at(ledger, 1))
@@ -78,9 +78,7 @@ async def test_a_batch_is_acknowledged_when_no_message_remains() -> None:
 
 
 async def test_a_reset_forgets_earlier_acknowledgements() -> None:
-    cursor, ledger = await cursor_of(5)
-    for number in (0, 1, 3):
-        cursor.acknowledge(at(ledger, number))
+    cursor, ledger = await cursor_of(5, acknowledged=(0, 1, 3))
     cursor.reset(at(ledger, 1))
     assert (cursor.backlog, cursor.read_position, cursor.acknowledged.count) == (
         4,
@@ -96,18 +94,14 @@ async def test_a_reset_beyond_the_last_entry_moves_to_the_end() -> None:
 
 
 async def test_a_skip_counts_only_unacknowledged_entries() -> None:
-    cursor, ledger = await cursor_of(8, ledger_entries=3)
-    for number in (1, 2, 4):
-        cursor.acknowledge(at(ledger, number))
+    cursor, ledger = await cursor_of(8, ledger_entries=3, acknowledged=(1, 2, 4))
     cursor.skip(3)
     # 0, 3 and 5 are skipped
     assert (cursor.mark_delete, cursor.backlog) == (at(ledger, 5), 2)
 
 
 async def test_an_entry_behind_many_acknowledged_entries_is_found_in_few_steps(monkeypatch) -> None:
-    cursor, ledger = await cursor_of(10_000, ledger_entries=3_000)
-    for number in range(1, 9_999):
-        cursor.acknowledge(at(ledger, number))
+    cursor, ledger = await cursor_of(10_000, ledger_entries=3_000, acknowledged=range(1, 9_999))
     asked: list[int] = []
     place = ledger.at
 
@@ -124,9 +118,7 @@ async def test_an_entry_behind_many_acknowledged_entries_is_found_in_few_steps(m
 
 
 async def test_whole_reads_of_acknowledged_entries_are_skipped() -> None:
-    cursor, ledger = await cursor_of(10, ledger_entries=6)
-    for number in (1, 2, 3, 4, 5, 6):
-        cursor.acknowledge(at(ledger, number))
+    cursor, ledger = await cursor_of(10, ledger_entries=6, acknowledged=(1, 2, 3, 4, 5, 6))
     cursor.read_position = at(ledger, 1)
     # Equivalent to reads of two entries each, which end with the ledger
     places = []
@@ -145,10 +137,8 @@ async def test_a_skip_beyond_the_backlog_moves_to_the_end() -> None:
 
 
 async def test_a_saved_cursor_is_recovered_unchanged() -> None:
-    cursor, ledger = await cursor_of(6)
+    cursor, ledger = await cursor_of(6, acknowledged=(0, 2, 4))
     cursor.properties["k"] = "v"
-    for number in (0, 2, 4):
-        cursor.acknowledge(at(ledger, number))
     cursor.acknowledge_part(at(ledger, 1), 3, [0b110])
     cursor.save()
     recovered = ManagedCursor.recovered(ledger, "s", ledger.cursors["s"])

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from time import process_time
 
 import pytest
 
 from broker.messages.position import Position
 from broker.messages.subscriptions.position_set import PositionSet
+
+
+def of_entries(entries: Iterable[int]) -> PositionSet:
+    """Return the set of some entries of ledger 3."""
+    positions = PositionSet()
+    for entry in entries:
+        positions.add(Position(3, entry))
+    return positions
 
 
 def test_positions_are_iterated_in_the_order_of_storage() -> None:
@@ -18,24 +27,20 @@ def test_positions_are_iterated_in_the_order_of_storage() -> None:
 
 
 def test_an_entry_late_in_its_ledger_uses_no_memory_for_earlier_entries() -> None:
-    positions = PositionSet()
-    positions.add(Position(3, 8_000_000_000))
+    positions = of_entries([8_000_000_000])
     assert positions.first_clear(3, 8_000_000_000) == 8_000_000_001
     assert list(positions) == [Position(3, 8_000_000_000)]
 
 
 def test_a_value_that_is_no_position_is_not_contained() -> None:
-    positions = PositionSet()
-    positions.add(Position(3, 7))
+    positions = of_entries([7])
     assert "3:7" not in positions
     assert Position(3, -1) not in positions
 
 
 def test_the_search_for_the_first_returns_to_an_earlier_added_position() -> None:
     # The search has begun behind the first bytes once.
-    positions = PositionSet()
-    for entry in range(41):
-        positions.add(Position(3, entry))
+    positions = of_entries(range(41))
     for entry in range(33):
         positions.discard(Position(3, entry))
     assert next(iter(positions)) == Position(3, 33)
@@ -44,9 +49,7 @@ def test_the_search_for_the_first_returns_to_an_earlier_added_position() -> None
 
 
 def test_the_search_for_the_first_continues_after_bytes_are_dropped() -> None:
-    positions = PositionSet()
-    for entry in range(61):
-        positions.add(Position(3, entry))
+    positions = of_entries(range(61))
     for entry in range(33):
         positions.discard(Position(3, entry))
     assert next(iter(positions)) == Position(3, 33)
@@ -82,18 +85,14 @@ def test_an_added_position_counts_once_and_is_skipped_by_first_clear() -> None:
 
 
 def test_the_stored_bitmap_begins_with_entry_0_in_the_lowest_bit() -> None:
-    acknowledged = PositionSet()
-    acknowledged.add(Position(3, 0))
-    acknowledged.add(Position(3, 9))
+    acknowledged = of_entries([0, 9])
     acknowledged.add(Position(8, 17))
     assert acknowledged.as_bitmaps() == {3: b"\x01\x02", 8: b"\x00\x00\x02"}
 
 
 @pytest.mark.usefixtures("seldom_collected")
 def test_operations_on_a_million_holes_take_a_few_milliseconds() -> None:
-    acknowledged = PositionSet()
-    for entry in range(1, 2_000_001, 2):
-        acknowledged.add(Position(3, entry))
+    acknowledged = of_entries(range(1, 2_000_001, 2))
     calls = {
         "add": lambda: acknowledged.add(Position(3, 1_000_000)),
         "first_clear": lambda: acknowledged.first_clear(3, 1),

@@ -15,7 +15,7 @@ from broker.messages.stores.sqlite.database import ENTRY_BITS, FROM_A_COPY, Data
 from broker.messages.stores.sqlite.store import IDS_AT_ONCE, MOST_IDS
 from broker.messages.stores.sqlite.writer import RETRY_SECONDS
 from tests.support.clocks.manual_clock import ManualClock
-from tests.support.clocks.settle import settle
+from tests.support.clocks.settle import settle, started
 from tests.support.stores.held_connection import held_writers
 from tests.support.stores.message_stores import (
     OTHER_TOPIC,
@@ -236,8 +236,7 @@ async def test_simultaneous_opens_of_a_topic_share_a_ledger_with_its_newest_curs
             return found
 
         reads.in_thread = slow
-        late = asyncio.ensure_future(store.open_ledger(TOPIC))
-        await settle()
+        late = await started(store.open_ledger(TOPIC))
         reads.in_thread = in_thread
         ledger = await store.open_ledger(TOPIC)
         ledger.save_cursor("new", CursorState(EARLIEST))

@@ -97,6 +97,14 @@ class World:
         self.one.append()
         await settle()
 
+    async def writing_into_a_full_file(self) -> None:
+        """Store an entry that the file has no room for, whose transaction waits to begin."""
+        await self.writer.flushed()
+        self.fill()
+        self.connection.hold()
+        self.one.append(bytes(2 * PAGE))
+        await settle()
+
     def fill(self) -> None:
         """Leave the file no free page."""
         self.connection.execute("PRAGMA max_page_count=1")
@@ -220,8 +228,7 @@ async def test_a_stored_entry_is_readable_from_memory(world: World) -> None:
 
 async def test_a_flush_waits_for_the_transaction_in_progress(world: World) -> None:
     await world.writing()
-    before = asyncio.ensure_future(world.writer.flushed())
-    await settle()
+    before = await started(world.writer.flushed())
     assert not before.done()
     world.connection.release()
     await before
@@ -236,8 +243,7 @@ async def test_a_flush_with_nothing_to_write_starts_no_transaction(world: World)
 async def test_closing_writes_the_waiting_entries(world: World) -> None:
     await world.writing()
     world.other.append()
-    closing = asyncio.ensure_future(world.writer.close())
-    await settle()
+    closing = await started(world.writer.close())
     world.connection.release()
     await closing
     assert world.entries() == [1, 2]
@@ -253,10 +259,8 @@ async def test_an_entry_added_while_the_writer_closes_is_refused(world) -> None:
         await world.writer.flushed()
 
     await world.writing()
-    late = asyncio.ensure_future(adding())
-    await settle()
-    closing = asyncio.ensure_future(world.writer.close())
-    await settle()
+    late = await started(adding())
+    closing = await started(world.writer.close())
     world.connection.release()
     await closing
     await settle()
@@ -341,13 +345,8 @@ async def test_a_flush_fails_while_the_disk_is_full(world: World) -> None:
 
 
 async def test_a_waiting_flush_fails_when_the_disk_is_full(world: World) -> None:
-    await world.writer.flushed()
-    world.fill()
-    world.connection.hold()
-    world.one.append(bytes(2 * PAGE))
-    await settle()
-    behind = asyncio.ensure_future(world.writer.flushed())
-    await settle()
+    await world.writing_into_a_full_file()
+    behind = await started(world.writer.flushed())
     world.connection.release()
     with pytest.raises(MessageStoreError, match="there is no room"):
         await behind
@@ -374,11 +373,7 @@ async def test_closing_on_a_full_disk_gives_up_the_waiting_entries(world: World)
 
 
 async def test_closing_during_a_write_on_a_full_disk_stores_cursors(world: World) -> None:
-    await world.writer.flushed()
-    world.fill()
-    world.connection.hold()
-    world.one.append(bytes(2 * PAGE))
-    await settle()
+    await world.writing_into_a_full_file()
     world.writer.batch().put("cursors", 1, "s", b"new")
     closing = await started(world.writer.close())
     world.connection.release()
@@ -402,8 +397,7 @@ async def test_any_other_error_ends_all_writing_and_is_reported_to_every_topic(
 ) -> None:
     await world.writing()
     world.other.append()
-    waiting = asyncio.ensure_future(world.writer.flushed())
-    await settle()
+    waiting = await started(world.writer.flushed())
     world.connection.errors.append(sqlite3.OperationalError("disk I/O error"))
     world.connection.release()
     ends = r"cannot be written: disk I/O error; fix that, then restart the broker"
@@ -575,8 +569,7 @@ async def test_an_interrupted_deletion_of_a_ledger_is_logged_and_done_by_the_nex
     world.connection.hold()
     world.writer.batch().drop(world.one.ledger)
     world.other.append()
-    deleting = asyncio.ensure_future(world.writer.flushed())
-    await settle()
+    deleting = await started(world.writer.flushed())
     interrupted = sqlite3.OperationalError("interrupted")
     interrupted.sqlite_errorcode = sqlite3.SQLITE_INTERRUPT
     world.connection.errors += [None, interrupted]

@@ -17,7 +17,7 @@ from broker.messages.errors import MessageStoreError
 from broker.messages.position import Position
 from broker.messages.stores.managed_ledger import ManagedLedger, MessageStore
 from broker.messages.stores.sqlite.database import ENTRY_BITS
-from broker.messages.subscriptions.consumer import ConsumerOptions
+from broker.messages.subscriptions.consumer import Consumer, ConsumerOptions
 from broker.messages.subscriptions.dispatchers import dispatcher as dispatching
 from broker.messages.subscriptions.dispatchers.dispatcher import READ_AGAIN_SECONDS, READ_ENTRIES
 from broker.messages.subscriptions.subscription import Subscription
@@ -144,6 +144,18 @@ async def consuming(
     return subscription, consumer, cnx
 
 
+async def all_received(
+    topic: Stored, kind: pb.CommandSubscribe.SubType.ValueType, count: int, **how: object
+) -> tuple[list[Position], Subscription, object, KeptConnection]:
+    """Deliver stored messages to a consumer that then has no permits left."""
+    positions = await topic.stored(count, **how)
+    subscription, consumer, cnx = await consuming(topic, kind, permits=count)
+    await delivered(subscription)
+    assert places(cnx) == positions
+    cnx.take_entries()
+    return positions, subscription, consumer, cnx
+
+
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_backlog_is_fetched_in_pieces_and_delivered_in_order(topic, kind) -> None:
     positions = await topic.stored(120)
@@ -243,11 +255,7 @@ async def test_a_redelivery_during_a_fetch_delivers_each_message_exactly_once_mo
 
 @pytest.mark.parametrize("kind", INDIVIDUALLY)
 async def test_released_messages_are_fetched_again_in_order(topic, kind) -> None:
-    positions = await topic.stored(120)
-    subscription, consumer, cnx = await consuming(topic, kind, permits=120)
-    await delivered(subscription)
-    assert places(cnx) == positions
-    cnx.take_entries()
+    positions, subscription, consumer, cnx = await all_received(topic, kind, 120)
     subscription.redeliver(consumer, ids(*positions[10:]), None)
     subscription.flow(consumer, 200)
     await delivered(subscription)
@@ -259,10 +267,7 @@ async def test_released_messages_are_fetched_again_in_order(topic, kind) -> None
 async def test_fetched_messages_are_delivered_even_when_permits_have_grown_since(
     topic, kind
 ) -> None:
-    positions = await topic.stored(READ_ENTRIES)
-    subscription, consumer, cnx = await consuming(topic, kind, permits=READ_ENTRIES)
-    await delivered(subscription)
-    cnx.take_entries()
+    positions, subscription, consumer, cnx = await all_received(topic, kind, READ_ENTRIES)
     begun = topic.fetches.begun
     subscription.redeliver(consumer, ids(*positions), None)
     subscription.flow(consumer, 5)
@@ -284,10 +289,7 @@ async def test_fetched_messages_are_delivered_even_when_permits_have_grown_since
 async def test_messages_released_during_a_fetch_precede_later_messages_in_flight(
     topic: Stored, kind: pb.CommandSubscribe.SubType.ValueType
 ) -> None:
-    positions = await topic.stored(20, key="k")
-    subscription, consumer, cnx = await consuming(topic, kind, permits=20)
-    await delivered(subscription)
-    cnx.take_entries()
+    positions, subscription, consumer, cnx = await all_received(topic, kind, 20, key="k")
     subscription.redeliver(consumer, ids(*positions[5:10]), None)
     subscription.flow(consumer, 20)
     topic.fetches.hold()
@@ -302,10 +304,7 @@ async def test_messages_released_during_a_fetch_precede_later_messages_in_flight
 async def test_messages_acknowledged_while_fetched_again_are_not_redelivered(
     topic: Stored, kind: pb.CommandSubscribe.SubType.ValueType
 ) -> None:
-    positions = await topic.stored(6)
-    subscription, consumer, cnx = await consuming(topic, kind, permits=6)
-    await delivered(subscription)
-    cnx.take_entries()
+    positions, subscription, consumer, cnx = await all_received(topic, kind, 6)
     subscription.redeliver(consumer, ids(*positions), None)
     subscription.flow(consumer, 20)
     topic.fetches.hold()
@@ -337,10 +336,7 @@ async def test_a_fetch_of_released_messages_is_bounded_by_the_bytes_of_a_read(
 async def test_a_failed_fetch_of_released_messages_is_retried_after_a_second(
     topic: Stored, kind: pb.CommandSubscribe.SubType.ValueType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    positions = await topic.stored(3)
-    subscription, consumer, cnx = await consuming(topic, kind, permits=3)
-    await delivered(subscription)
-    cnx.take_entries()
+    positions, subscription, consumer, cnx = await all_received(topic, kind, 3)
 
     async def fails(_: Sequence[Position]) -> list[Entry]:
         raise MessageStoreError("the disk is gone")
@@ -377,10 +373,7 @@ async def test_with_damage_skipped_delivery_continues_behind_damaged_entries(
 
 @pytest.mark.parametrize("kind", INDIVIDUALLY)
 async def test_an_entry_damaged_since_its_delivery_is_not_redelivered(topic, kind) -> None:
-    positions = await topic.stored(6)
-    subscription, consumer, cnx = await consuming(topic, kind, permits=6)
-    await delivered(subscription)
-    cnx.take_entries()
+    positions, subscription, consumer, cnx = await all_received(topic, kind, 6)
     topic.damage(positions[0], positions[4])
     subscription.redeliver(consumer, ids(*positions), None)
     subscription.flow(consumer, 20)
@@ -413,6 +406,15 @@ async def compacted_topic(store: MessageStore) -> StoredTopic:
     return topic
 
 
+def reading(topic: StoredTopic, permits: int) -> tuple[Subscription, Consumer, RecordingClient]:
+    """Read the compacted view from the first message."""
+    subscription, client = topic.subscriptions.create("s", earliest=True), RecordingClient()
+    options = ConsumerOptions(1, "c", EXCLUSIVE, read_compacted=True)
+    consumer = subscription.add_consumer(client, options)
+    subscription.flow(consumer, permits)
+    return subscription, consumer, client
+
+
 async def test_entries_skipped_during_a_fetch_of_compacted_entries_are_not_delivered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -432,9 +434,7 @@ async def test_entries_skipped_during_a_fetch_of_compacted_entries_are_not_deliv
         await topic.compact()
         topic.publish(b"later", key="k")
         await topic.ledger.flushed()
-        subscription, client = topic.subscriptions.create("s", earliest=True), RecordingClient()
-        options = ConsumerOptions(1, "c", EXCLUSIVE, read_compacted=True)
-        subscription.flow(subscription.add_consumer(client, options), 9)
+        subscription, _, client = reading(topic, 9)
         await settle()
         subscription.skip_through(topic.ledger.last_confirmed)
         may_end.set()
@@ -458,10 +458,8 @@ async def test_no_message_is_lost_when_compacted_entries_are_deleted_during_a_fe
 
     async with opened(message_store(kind, tmp_path, per_ledger=50)) as store:
         topic = await compacted_topic(store)
-        subscription, client = topic.subscriptions.create("s", earliest=True), RecordingClient()
-        options = ConsumerOptions(1, "c", EXCLUSIVE, read_compacted=True)
         monkeypatch.setattr(CompactedEntries, "fetch", first_held)
-        subscription.flow(subscription.add_consumer(client, options), 99)
+        subscription, _, client = reading(topic, 99)
         await settle()
         if ends == "forgotten":
             topic.subscriptions.get(COMPACTION).delete()
@@ -482,10 +480,7 @@ async def test_compacted_entries_are_fetched_and_fetched_again_for_a_redelivery(
 ) -> None:
     async with opened(sqlite_store(tmp_path / "messages.db", recent_bytes=0)) as store:
         topic = await compacted_topic(store)
-        subscription, client = topic.subscriptions.create("s", earliest=True), RecordingClient()
-        options = ConsumerOptions(1, "c", EXCLUSIVE, read_compacted=True)
-        consumer = subscription.add_consumer(client, options)
-        subscription.flow(consumer, 2)
+        subscription, consumer, client = reading(topic, 2)
         await delivered(subscription)
         subscription.flow(consumer, 1)
         await delivered(subscription)

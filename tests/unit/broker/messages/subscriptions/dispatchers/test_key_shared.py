@@ -9,7 +9,6 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from broker.configuration.config import BrokerConfig
 from broker.messages.subscriptions.context import SubscriptionRules
-from broker.messages.subscriptions.dispatchers.key_shared import KeySharedDispatcher
 from broker.messages.subscriptions.key_shared.ranges import murmur
 from broker.messages.subscriptions.subscription import Subscription
 from server.connection.request_errors import RequestError
@@ -22,6 +21,7 @@ from tests.support.messages.consumers import (
     kept_topic,
     subscribed_topic,
 )
+from tests.unit.broker.messages.subscriptions.dispatchers.test_bounded_turns import dispatcher_of
 
 KEY_SHARED = pb.CommandSubscribe.Key_Shared
 KEYS = [f"k{number}" for number in range(20)]
@@ -31,6 +31,14 @@ def sticky(*ranges: tuple[int, int]) -> pb.KeySharedMeta:
     """Return a STICKY consumer's request."""
     wanted = [pb.IntRange(start=first, end=last) for first, last in ranges]
     return pb.KeySharedMeta(keySharedMode=pb.STICKY, hashRanges=wanted)
+
+
+OF_LOW, OF_HIGH = (
+    next(key for key in KEYS if (murmur(key.encode()) % 65_536 <= 32_767) is is_low)
+    for is_low in (True, False)
+)
+"""Keys of the lower and of the upper half of all hashes."""
+LOW, HIGH = sticky((0, 32_767)), sticky((32_768, 65_535))
 
 
 async def each_key_dispatched(topic: KeptTopic, subscription: Subscription) -> None:
@@ -75,8 +83,7 @@ async def test_without_consistent_hashing_a_second_consumer_gets_the_lower_half(
     subscription = topic.subscriptions(rules).create("s")
     first, _ = consume(subscription, KEY_SHARED, 100, name="alice")
     second, cnx = consume(subscription, KEY_SHARED, 100, name="bob")
-    assert isinstance(subscription.dispatcher, KeySharedDispatcher)
-    ring = subscription.dispatcher.ring
+    ring = subscription.ring
     assert (ring.ranges(first), ring.ranges(second)) == ([(32769, 65536)], [(0, 32768)])
     await each_key_dispatched(topic, subscription)
     hashes = [murmur(key.encode()) % 65536 for key in KEYS]
@@ -101,10 +108,8 @@ async def test_a_consumer_without_permits_does_not_stop_other_keys() -> None:
     _, first = consume(subscription, KEY_SHARED, 1, name="a")
     _, second = consume(subscription, KEY_SHARED, 100, name="b")
     await each_key_dispatched(topic, subscription)
-    dispatcher = subscription.dispatcher
-    assert isinstance(dispatcher, KeySharedDispatcher)
     assert len(first.entries) == 1
-    assert len(second.entries) + len(dispatcher.replay) == 19
+    assert len(second.entries) + len(dispatcher_of(subscription).replay) == 19
     assert second.entries
 
 
@@ -112,13 +117,9 @@ async def test_messages_far_behind_a_consumer_without_permits_are_delivered() ->
     topic, dispatch = await kept_topic(ledger_entries=50_000), SubscriptionRules().dispatch
     dispatch = replace(dispatch, look_ahead=30_000, look_ahead_per_consumer=30_000)
     subscription = topic.subscriptions(SubscriptionRules(dispatch=dispatch)).create("s")
-    of_low, of_high = (
-        next(key for key in KEYS if (murmur(key.encode()) % 65_536 <= 32_767) is is_low)
-        for is_low in (True, False)
-    )
-    topic.publish(20_500, key=of_low)
-    topic.publish(3, key=of_high)
-    consume(subscription, KEY_SHARED, key_shared=sticky((0, 32_767)))
+    topic.publish(20_500, key=OF_LOW)
+    topic.publish(3, key=OF_HIGH)
+    consume(subscription, KEY_SHARED, key_shared=LOW)
     ready, cnx = consume(subscription, KEY_SHARED, key_shared=sticky((32_768, 65_534)))
     consume(subscription, KEY_SHARED, 100, key_shared=sticky((65_535, 65_535)))  # Makes it read.
     for _ in range(10):
@@ -132,12 +133,10 @@ async def test_messages_far_behind_a_consumer_without_permits_are_delivered() ->
 
 async def test_sticky_consumers_get_their_requested_ranges() -> None:
     topic, subscription = await subscribed_topic()
-    _, low = consume(subscription, KEY_SHARED, 100, key_shared=sticky((0, 32_767)))
+    _, low = consume(subscription, KEY_SHARED, 100, key_shared=LOW)
     await each_key_dispatched(topic, subscription)
-    dispatcher = subscription.dispatcher
-    assert isinstance(dispatcher, KeySharedDispatcher)
-    waiting = len(dispatcher.replay)
-    _, high = consume(subscription, KEY_SHARED, 100, key_shared=sticky((32_768, 65_535)))
+    waiting = len(dispatcher_of(subscription).replay)
+    _, high = consume(subscription, KEY_SHARED, 100, key_shared=HIGH)
     await settle()
     assert waiting == 20 - len(low.entries) > 0
     assert len(high.entries) == waiting
@@ -183,9 +182,7 @@ async def test_a_new_consumer_after_all_were_closed_gets_all_keys_and_messages()
     await each_key_dispatched(topic, subscription)
     assert sum(len(consumer.pending) for consumer, _ in connected) == len(KEYS)
     subscription.close_consumers()
-    dispatcher = subscription.dispatcher
-    assert isinstance(dispatcher, KeySharedDispatcher)
-    gone = [dispatcher.ring.ranges(consumer) for consumer, _ in connected]
+    gone = [subscription.ring.ranges(consumer) for consumer, _ in connected]
     assert (list(subscription.consumers), gone) == ([], [[]] * 5)
     for consumer, cnx in connected:
         assert [one.type for one in cnx.commands][-1:] == [pb.BaseCommand.CLOSE_CONSUMER]

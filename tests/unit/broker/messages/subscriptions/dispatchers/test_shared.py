@@ -12,11 +12,12 @@ import proto.PulsarApi_pb2 as pb
 from broker.messages.subscriptions.context import SubscriptionRules
 from broker.messages.subscriptions.dispatchers import dispatcher, holding
 from broker.messages.subscriptions.dispatchers.holding import HASH_BITS, LEAVING_A_TURN
-from broker.messages.subscriptions.dispatchers.shared import LOOK_AGAIN_SECONDS, SharedDispatcher
+from broker.messages.subscriptions.dispatchers.shared import LOOK_AGAIN_SECONDS
 from broker.messages.subscriptions.subscription import Subscription
 from broker.policies.effective import DEFAULTS, Rate
 from tests.support.clocks.settle import settle
 from tests.support.messages.consumers import consume, dispatched, ids, kept_topic, subscribed_topic
+from tests.unit.broker.messages.subscriptions.dispatchers.test_bounded_turns import dispatcher_of
 
 SHARED = pb.CommandSubscribe.Shared
 
@@ -242,8 +243,7 @@ async def test_a_policy_without_a_tick_delivers_each_message_at_its_time(tick_ms
 
 def counts(subscription: Subscription) -> tuple[int, int]:
     """Return the numbers of messages shown as delayed, and as waiting for redelivery."""
-    dispatcher = subscription.dispatcher
-    assert isinstance(dispatcher, SharedDispatcher)
+    dispatcher = dispatcher_of(subscription)
     return len(dispatcher.delayed), len(dispatcher.replay)
 
 
@@ -310,9 +310,7 @@ async def test_a_changed_tick_applies_to_delayed_messages() -> None:
     consume(subscription, SHARED, 10)
     topic.policies = replace(DEFAULTS, delayed_tick_ms=50)
     subscription.policies_changed()
-    dispatcher = subscription.dispatcher
-    assert isinstance(dispatcher, SharedDispatcher)
-    assert dispatcher.delayed.tick_ms == 50
+    assert dispatcher_of(subscription).delayed.tick_ms == 50
 
 
 async def test_a_dispatch_rate_bounds_the_messages_of_each_second() -> None:
@@ -358,8 +356,7 @@ async def test_many_released_messages_leave_their_consumer_over_several_turns() 
     consumer, cnx = consume(subscription, SHARED, count)
     while consumer.unacked < count:
         await settle()
-    dispatcher = subscription.dispatcher
-    assert isinstance(dispatcher, SharedDispatcher)
+    dispatcher = dispatcher_of(subscription)
     cnx.take_entries()
     subscription.redeliver(consumer, [], None)
     dispatcher.run()
@@ -377,8 +374,7 @@ async def test_repeated_releases_of_all_messages_do_not_delay_their_redelivery()
     consumer, cnx = consume(subscription, SHARED, count)
     while consumer.unacked < count:
         await settle()
-    dispatcher = subscription.dispatcher
-    assert isinstance(dispatcher, SharedDispatcher)
+    dispatcher = dispatcher_of(subscription)
     cnx.take_entries()
     # The whole range, and parts, many times
     for _ in range(100):
@@ -429,8 +425,7 @@ async def test_the_garbage_collector_does_not_track_pending_messages() -> None:
     await settle()
     gc.collect()
     # Looking at a million of them would block the event loop
-    shared = subscription.dispatcher
-    assert isinstance(shared, SharedDispatcher)
+    shared = dispatcher_of(subscription)
     maps = (consumer.pending, shared._holders, shared._redeliveries)
     assert [len(one) for one in maps] == [10, 10, 10]
     assert not any(gc.is_tracked(piece) for one in maps for piece in one._pieces.values())
@@ -477,8 +472,7 @@ async def test_the_cost_of_a_skip_depends_only_on_the_skipped_entries() -> None:
     topic.publish(100)
     consumer, _ = consume(subscription, SHARED, 100)
     await settle()
-    dispatcher = subscription.dispatcher
-    assert isinstance(dispatcher, SharedDispatcher)
+    dispatcher = dispatcher_of(subscription)
     for _ in range(3):
         subscription.skip(1)
     # Until its turn, the dispatcher keeps only the names of skipped entries.
@@ -494,8 +488,7 @@ async def test_many_long_skips_are_merged_into_a_single_pass_over_pending_messag
     topic.publish(100)
     consumer, _ = consume(subscription, SHARED, 100)
     await settle()
-    dispatcher = subscription.dispatcher
-    assert isinstance(dispatcher, SharedDispatcher)
+    dispatcher = dispatcher_of(subscription)
     for _ in range(9):
         subscription.skip(10)
     assert len(dispatcher._leaving) == 1
@@ -531,9 +524,7 @@ async def skipped(skips: list[int], redelivered: set[int]) -> None:
     for consumer in (first, second):
         assert all(position > mark for position in consumer.pending)
         assert consumer.unacked == sum(one >> HASH_BITS for _, one in consumer.pending.items())
-    dispatcher = subscription.dispatcher
-    assert isinstance(dispatcher, SharedDispatcher)
-    assert dispatcher.unacked == first.unacked + second.unacked
+    assert dispatcher_of(subscription).unacked == first.unacked + second.unacked
     # The remaining messages are delivered once there are permits.
     first.subscription.flow(first, 100)
     for _ in range(4):

@@ -13,6 +13,7 @@ from proto.names import TopicName
 from server.connection.request_errors import RequestError
 from tests.support.clocks.settle import settle
 from tests.support.messages.consumers import consume, dispatched, ids, kept_topic, subscribed_topic
+from tests.unit.broker.messages.subscriptions.dispatchers.test_key_shared import LOW, sticky
 
 EXCLUSIVE, FAILOVER = pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Failover
 
@@ -190,9 +191,7 @@ async def test_an_exclusive_consumer_with_hash_ranges_gets_only_messages_of_thei
     keys = [f"k{number}" for number in range(10)]
     for key in keys:
         topic.publish(key=key)
-    half = pb.KeySharedMeta(keySharedMode=pb.STICKY)
-    half.hashRanges.add(start=0, end=32_767)
-    consumer, cnx = consume(subscription, EXCLUSIVE, 10, key_shared=half)
+    consumer, cnx = consume(subscription, EXCLUSIVE, 10, key_shared=LOW)
     await settle()
     mine = [at for at, key in enumerate(keys) if FixedRanges.hash_of(key.encode()) < 32_768]
     assert 0 < len(mine) < 10
@@ -201,9 +200,7 @@ async def test_an_exclusive_consumer_with_hash_ranges_gets_only_messages_of_thei
 
 async def test_the_next_exclusive_consumer_without_ranges_gets_all_messages() -> None:
     topic, subscription = await subscribed_topic()
-    none = pb.KeySharedMeta(keySharedMode=pb.STICKY)
-    none.hashRanges.add(start=1, end=1)
-    consumer, _ = consume(subscription, EXCLUSIVE, 10, key_shared=none)
+    consumer, _ = consume(subscription, EXCLUSIVE, 10, key_shared=sticky((1, 1)))
     subscription.remove_consumer(consumer)
     topic.publish(3)
     _, cnx = consume(subscription, EXCLUSIVE, 10)

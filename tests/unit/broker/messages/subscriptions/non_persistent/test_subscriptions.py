@@ -18,9 +18,10 @@ from proto.names import TopicName
 from server.connection.request_errors import RequestError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.subscriptions.recording_client import RecordingClient, entry
+from tests.unit.broker.messages.subscriptions.dispatchers.test_key_shared import sticky
 
 Subscribe = pb.CommandSubscribe
-SPLIT, STICKY = pb.KeySharedMeta(), pb.KeySharedMeta(keySharedMode=pb.STICKY)
+SPLIT = pb.KeySharedMeta()
 IDS = count(1)
 
 
@@ -157,18 +158,14 @@ async def test_the_keys_of_a_closed_consumer_move_to_another_consumer() -> None:
 
 async def test_messages_of_unclaimed_keys_are_lost() -> None:
     there = subscriptions()
-    whole = pb.KeySharedMeta(keySharedMode=pb.STICKY, hashRanges=[pb.IntRange(start=0, end=0)])
-    client, _ = await joined(there, Subscribe.Key_Shared, 9, key_shared=whole)
+    client, _ = await joined(there, Subscribe.Key_Shared, 9, key_shared=sticky((0, 0)))
     publish(there, 3)
     assert client.messages == []
 
 
 async def test_a_consumer_with_conflicting_hash_ranges_is_found() -> None:
     there = subscriptions()
-    low, high = (
-        pb.KeySharedMeta(keySharedMode=pb.STICKY, hashRanges=[pb.IntRange(start=at, end=at + 9)])
-        for at in (0, 10)
-    )
+    low, high = sticky((0, 9)), sticky((10, 19))
     _, consumer = await joined(there, Subscribe.Key_Shared, key_shared=low)
     subscription = there.get("s")
     assert subscription is not None
@@ -196,7 +193,7 @@ async def test_a_key_shared_consumer_of_another_mode_is_refused() -> None:
     there = subscriptions()
     await joined(there, Subscribe.Key_Shared, key_shared=SPLIT)
     with pytest.raises(RequestError, match="key_shared mode of 'AUTO_SPLIT' is different"):
-        await joined(there, Subscribe.Key_Shared, key_shared=STICKY)
+        await joined(there, Subscribe.Key_Shared, key_shared=sticky())
 
 
 @pytest.mark.parametrize(
@@ -226,7 +223,7 @@ async def test_a_subscription_vanishes_with_its_last_consumer() -> None:
 async def test_a_refused_consumer_leaves_no_subscription_behind() -> None:
     there = subscriptions()
     with pytest.raises(RequestError, match="must not be empty"):
-        await joined(there, Subscribe.Key_Shared, key_shared=STICKY)
+        await joined(there, Subscribe.Key_Shared, key_shared=sticky())
     gc.collect()
     assert len(there) == len(there._opened) == 0
 
