@@ -106,7 +106,7 @@ def alert_sentences(alerts: Alerts) -> list[str]:
     fired = {each.alert for each in alerts.found if each.fires is not None}
     found = [f"Alerts that fire: {len(fired) or 'none'} of {alerts.rules}."]
     if any(each.fires is None for each in alerts.found):
-        found.append("A rule fires once it was true for its own time; never: it was true shorter.")
+        found.append("A rule fires once it was true for its own time; never: it was true for less.")
     if any(each.until is None or each.until > alerts.ended for each in alerts.found):
         found.append(_GO_ON)
     if alerts.not_evaluated:
