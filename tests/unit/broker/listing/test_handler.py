@@ -260,28 +260,16 @@ async def test_a_failing_store_is_a_metadata_error() -> None:
     assert held(setup.limiter) == {}
 
 
-async def test_an_exact_estimate_reserves_exactly_the_heap_of_the_listing() -> None:
-    setup, during = await Setup().fill(), []
-    find = setup.store.snapshot
-
-    async def look(namespace: NamespaceName) -> object:
-        during.append(setup.limiter.acquired_permits(HEAP))
-        return await find(namespace)
-
-    setup.store.snapshot = look
-    await setup.serve()
-    assert during == [ESTIMATE]
-
-
 @pytest.mark.parametrize(
-    ("estimate", "expected"),
+    ("as_shipped", "estimate", "expected"),
     [
-        (SizeEstimate.LAST, [10_240, ESTIMATE, ESTIMATE]),
-        (SizeEstimate.PROPOSAL, [1_024, 1_024, 1_024]),
+        (False, SizeEstimate.EXACT, [ESTIMATE, ESTIMATE, ESTIMATE]),
+        (True, SizeEstimate.LAST, [10_240, ESTIMATE, ESTIMATE]),
+        (True, SizeEstimate.PROPOSAL, [1_024, 1_024, 1_024]),
     ],
 )
-async def test_upstream_estimates_reserve_their_guess_or_the_last_size(estimate, expected) -> None:
-    setup, during = await Setup(as_shipped=True, estimate=estimate).fill(), []
+async def test_a_listing_reserves_the_heap_of_its_estimate(as_shipped, estimate, expected) -> None:
+    setup, during = await Setup(as_shipped=as_shipped, estimate=estimate).fill(), []
     find = setup.store.snapshot
 
     async def look(namespace: NamespaceName) -> object:
