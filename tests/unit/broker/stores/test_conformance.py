@@ -9,7 +9,7 @@ import pytest
 
 from broker.stores.changes import MAX_TOLD_NAMES, NamespaceNotEmptyError
 from broker.stores.conditions import MANY_NAMES
-from proto.names import TopicName
+from proto.names import NamespaceName, TopicName
 from proto.topic_hash import topics_hash
 from tests.support.clocks.settle import started
 from tests.support.stores.topic_stores import (
@@ -19,6 +19,7 @@ from tests.support.stores.topic_stores import (
     PERSISTENT,
     A,
     B,
+    base,
     changes,
     names,
     selected,
@@ -263,6 +264,25 @@ async def test_an_unknown_namespace_has_no_topics_in_an_immediate_listing(
 
 async def test_a_store_may_be_closed_twice(store: MetadataStore) -> None:
     await store.close()
+
+
+@pytest.mark.parametrize("open_store", ["sqlite", "postgresql"], indirect=True)
+async def test_all_data_of_a_namespace_survives_reopening(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        await store.create_namespace(NamespaceName.parse("tenant/empty"))
+        await store.apply(A, changes(topic("a"), topic("__change_events"), part=3))
+        await store.apply(A, with_properties({topic("b"): {"k": "v"}}))
+        before = await store.snapshot(A)
+    async with open_store() as store:
+        after = await store.snapshot(A)
+        assert after.version == before.version == 2
+        assert after.listing(PERSISTENT).hash == before.listing(PERSISTENT).hash
+        assert after.system == before.system
+        assert dict(after.partitioned) == {base("part"): 3}
+        assert list((await store.select(A, PERSISTENT, {"k": "v"})).names()) == [base("b")]
+        assert await store.properties(A, base("b")) == {"k": "v"}
+        assert [str(name) for name in await store.namespaces()] == ["tenant/a", "tenant/empty"]
+        assert await store.apply(A, changes(topic("c"))) == 3
 
 
 async def test_the_feed_reports_only_names_really_added_or_removed(store: MetadataStore) -> None:
