@@ -16,19 +16,17 @@ if TYPE_CHECKING:
 PIECE_BYTES = 256 * 1024
 
 
-def json_in_steps(value: object, levels: int) -> Generator[None, None, bytes]:
+def json_pieces(value: object, levels: int) -> Generator[None, None, list[bytes]]:
     """Encode a value as JSON like ``json_bytes``, but yield between its parts.
 
     Args:
         value: A JSON-serializable value.
         levels: The number of outer levels whose members are encoded in separate steps. A deeper
             value is encoded in one step or, if it is a long list, in several.
+
+    Returns:
+        Pieces of about PIECE_BYTES each.
     """
-    return b"".join((yield from json_pieces(value, levels)))
-
-
-def json_pieces(value: object, levels: int) -> Generator[None, None, list[bytes]]:
-    """Encode a value as JSON, yielding between parts; return pieces of about PIECE_BYTES each."""
     pieces: list[bytes] = []
     written: list[bytes] = []
     size = 0

@@ -201,7 +201,7 @@ def additions(lot: Lot) -> list[NamespaceChanges]:
         rows = None
         if column is not None and described[place]:
             some = column.slice(start, end - start)
-            rows = PropertyRows.from_map_column(names, some, texts[start:end])
+            rows = PropertyRows(names, some, texts[start:end])
         changes = TopicChanges(names, (), partitioned[place], rows, adds_only=True)
         found.append((NamespaceName.parse(lot.names[place]), changes))
     return found

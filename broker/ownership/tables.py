@@ -52,6 +52,7 @@ _URLS = "service_url, web_service_url, service_url_tls, web_service_url_tls"
 """The columns of a broker's addresses, in the order of ServerUrls."""
 _OWNERS_URLS = ", ".join(f"o.{column}" for column in _URLS.split(", "))
 _DEAD = "lease_until <= clock_timestamp()"
+_OVERLAPPING = "namespace = $1 AND low < $3 AND high > $2"
 _OWNED = "namespace = $1 AND low = $2 AND high = $3 AND owner = $4"
 
 
@@ -178,9 +179,7 @@ async def owner_of(connection: Connection, bundle: Bundle) -> BundleRow | None:
         "FROM floodgate.bundles b JOIN floodgate.brokers o ON o.id = b.owner "
         "WHERE b.namespace = $1 AND b.low < $3 AND b.high > $2 "
         "AND o.lease_until > clock_timestamp() LIMIT 1",
-        str(bundle.namespace),
-        bundle.hashes.low,
-        bundle.hashes.high,
+        *_place(bundle),
     )
     if row is None:
         return None
@@ -196,7 +195,7 @@ async def claim(connection: Connection, bundle: Bundle, broker: str) -> str | No
     bundle has an owner, the messages are in another broker's store on disk, or the broker's lease
     has expired.
     """
-    name, (low, high) = str(bundle.namespace), (bundle.hashes.low, bundle.hashes.high)
+    place = _place(bundle)
     async with connection.transaction():
         await _bury(connection, _DEAD)
         store = await connection.fetchval(
@@ -205,42 +204,32 @@ async def claim(connection: Connection, bundle: Bundle, broker: str) -> str | No
         if store is None:
             return None
         # Claims in a namespace are sequential, so that owned bundles never overlap.
-        await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 7))", name)
+        await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 7))", place[0])
         taken = await connection.fetchval(
-            "SELECT 1 FROM floodgate.bundles WHERE namespace = $1 AND low < $3 AND high > $2 "
-            "AND owner IS NOT NULL LIMIT 1",
-            name,
-            low,
-            high,
+            f"SELECT 1 FROM floodgate.bundles WHERE {_OVERLAPPING} AND owner IS NOT NULL LIMIT 1",
+            *place,
         )
-        before = await _store_before(connection, name, bundle.hashes) or store
+        before = await _store_before(connection, bundle) or store
         if taken is not None or not (before == store or is_free(before)):
             return None
         await connection.execute(
             "INSERT INTO floodgate.bundles VALUES ($1, $2, $3, $4, $5) "
             "ON CONFLICT (namespace, low, high) DO UPDATE SET owner = $4, store = $5",
-            name,
-            low,
-            high,
+            *place,
             broker,
             before,
         )
         return before
 
 
-async def _store_before(connection: Connection, namespace: str, hashes: BundleRange) -> str:
+async def _store_before(connection: Connection, bundle: Bundle) -> str:
     """Return the identity of the store that has a bundle's messages; empty if unknown.
 
     DELETED if the namespace was divided into other bundles.
     """
-    rows = await connection.fetch(
-        "SELECT low, high, store FROM floodgate.bundles"
-        " WHERE namespace = $1 AND low < $3 AND high > $2",
-        namespace,
-        hashes.low,
-        hashes.high,
-    )
-    own = [str(row[2]) for row in rows if (row[0], row[1]) == (hashes.low, hashes.high)]
+    query = f"SELECT low, high, store FROM floodgate.bundles WHERE {_OVERLAPPING}"
+    rows = await connection.fetch(query, *_place(bundle))
+    own = [str(store) for *edges, store in rows if BundleRange(*edges) == bundle.hashes]
     # Messages of different bundles belong to a deleted namespace.
     return own[0] if own else DELETED if rows else ""
 
@@ -253,25 +242,28 @@ def is_free(store: str) -> bool:
 async def set_store(connection: Connection, bundle: Bundle, broker: str, store: str) -> None:
     """Record the store of a bundle's messages from now on; a no-op if another broker owns it."""
     await connection.execute(
-        f"UPDATE floodgate.bundles SET store = $5 WHERE {_OWNED}", *_owned(bundle, broker), store
+        f"UPDATE floodgate.bundles SET store = $5 WHERE {_OWNED}", *_place(bundle), broker, store
     )
 
 
 async def release(connection: Connection, bundle: Bundle, broker: str) -> None:
     """End a broker's ownership of a bundle; a no-op if another broker owns it."""
     await connection.execute(
-        f"UPDATE floodgate.bundles SET owner = NULL WHERE {_OWNED}", *_owned(bundle, broker)
+        f"UPDATE floodgate.bundles SET owner = NULL WHERE {_OWNED}", *_place(bundle), broker
     )
 
 
-def _owned(bundle: Bundle, broker: str) -> tuple[str, int, int, str]:
-    return str(bundle.namespace), bundle.hashes.low, bundle.hashes.high, broker
+def _place(bundle: Bundle) -> tuple[str, int, int]:
+    return str(bundle.namespace), bundle.hashes.low, bundle.hashes.high
 
 
 async def ask_to_release(connection: Connection, bundle: Bundle) -> None:
     """Notify the owner of a bundle that it should release the bundle."""
-    text = f"{bundle.namespace} {bundle.hashes.low} {bundle.hashes.high}"
-    await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, text)
+    await _tell(connection, *_place(bundle))
+
+
+async def _tell(connection: Connection, *words: object) -> None:
+    await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, " ".join(map(str, words)))
 
 
 async def heirs(connection: Connection) -> Sequence[str]:
@@ -285,8 +277,7 @@ async def heirs(connection: Connection) -> Sequence[str]:
 
 async def offer(connection: Connection, bundle: Bundle, broker: str) -> None:
     """Notify a broker that it may own a bundle which has no owner."""
-    text = f"{bundle.namespace} {bundle.hashes.low} {bundle.hashes.high} {broker}"
-    await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, text)
+    await _tell(connection, *_place(bundle), broker)
 
 
 async def candidate(connection: Connection, bundle: Bundle) -> tuple[str, Owner] | None:
@@ -294,13 +285,7 @@ async def candidate(connection: Connection, bundle: Bundle) -> tuple[str, Owner]
 
     The broker that has the bundle's messages is preferred. None if that broker is not alive.
     """
-    row = await connection.fetchrow(
-        "SELECT store FROM floodgate.bundles WHERE namespace = $1 AND low = $2 AND high = $3",
-        str(bundle.namespace),
-        bundle.hashes.low,
-        bundle.hashes.high,
-    )
-    store = "" if row is None else str(row[0])
+    store = await _store_of(connection, bundle) or ""
     found = await connection.fetchrow(
         f"SELECT o.id, {_OWNERS_URLS} FROM floodgate.brokers o "
         "LEFT JOIN floodgate.bundles b ON b.owner = o.id "
@@ -370,10 +355,12 @@ async def namespaces_deleted(connection: Connection, namespaces: Sequence[str]) 
 
 async def fits(connection: Connection, bundle: Bundle, store: str) -> bool:
     """Return True if a broker may own a bundle, given the broker's store of messages."""
-    before = await connection.fetchval(
-        "SELECT store FROM floodgate.bundles WHERE namespace = $1 AND low = $2 AND high = $3",
-        str(bundle.namespace),
-        bundle.hashes.low,
-        bundle.hashes.high,
-    )
-    return before is None or is_free(str(before)) or before == store
+    before = await _store_of(connection, bundle)
+    return before is None or is_free(before) or before == store
+
+
+async def _store_of(connection: Connection, bundle: Bundle) -> str | None:
+    """Return the identity of the store that has a bundle's messages; None if it has no row."""
+    query = "SELECT store FROM floodgate.bundles WHERE namespace = $1 AND low = $2 AND high = $3"
+    store: str | None = await connection.fetchval(query, *_place(bundle))
+    return store

@@ -19,6 +19,7 @@ from broker.patterns.cache import ListingCache
 from broker.patterns.pattern import (
     Backtracking,
     LinearTime,
+    MatchAll,
     RegexImplementation,
     TopicsPattern,
     compile_pattern,
@@ -38,10 +39,13 @@ else:
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
+    from typing import TypeAlias
 
     from broker.patterns.plain_paths import PathRun
     from broker.topic_lists.block import Mask
     from limiter.clock import Clock
+
+    _Evaluated: TypeAlias = LinearTime | Backtracking
 
 logger = logging.getLogger(__name__)
 
@@ -126,7 +130,7 @@ class PatternFilter:
             InvalidPatternError: The pattern cannot be compiled, or takes too long.
         """
         compiled = await self._compiled(pattern)
-        if compiled.matches_all:
+        if isinstance(compiled, MatchAll):
             return listing
         if not self.rules.share:
             return (await self._evaluate(listing, compiled))[0]
@@ -148,7 +152,7 @@ class PatternFilter:
         yield from ()  # Work of one step.
         return compile_pattern(pattern, self.rules.implementation)
 
-    async def _remembered(self, listing: TopicListing, pattern: TopicsPattern) -> TopicListing:
+    async def _remembered(self, listing: TopicListing, pattern: _Evaluated) -> TopicListing:
         kept, added_bytes = await self._evaluate(listing, pattern)
         value = kept if kept is not listing else _EVERYTHING
         self._cache.put(listing, pattern.text, value, added_bytes)
@@ -157,7 +161,7 @@ class PatternFilter:
     # -- evaluating -----------------------------------------------------------------------------
 
     async def _evaluate(
-        self, listing: TopicListing, pattern: TopicsPattern
+        self, listing: TopicListing, pattern: _Evaluated
     ) -> tuple[TopicListing, int]:
         """Return the filtered list, and the number of bytes it needs beside the full list."""
         selections = [Selection(sequence) for sequence in listing.sequences]
@@ -177,7 +181,7 @@ class PatternFilter:
         return TopicListing(*kept), sum(selection.added_bytes for selection in selections)
 
     def _filtering(
-        self, selection: Selection, pattern: TopicsPattern
+        self, selection: Selection, pattern: LinearTime
     ) -> Generator[None, None, TopicSequence]:
         """Return the matching names of a sequence; a generator that yields every 1 ms or so."""
         size = _StepSize(pattern)
@@ -201,7 +205,7 @@ class PatternFilter:
             yield
         return (yield from selection.finishing())
 
-    def _candidates(self, sequence: TopicSequence, pattern: TopicsPattern) -> Iterator[PathRun]:
+    def _candidates(self, sequence: TopicSequence, pattern: _Evaluated) -> Iterator[PathRun]:
         """Yield the runs of names that may match, as they can have the pattern's literal prefix."""
         columns = PathsOf(sequence, self._cache)
         domain = sequence.domain_prefix
@@ -219,10 +223,9 @@ class _StepSize:
         call_seconds: Fixed cost of a call, for any number of names.
     """
 
-    def __init__(self, pattern: TopicsPattern) -> None:
-        program_size = pattern.program_size if isinstance(pattern, LinearTime) else 1
-        self.names = max(1, min(FIRST_STEP_WORK // program_size, FIRST_STEP_NAMES))
-        self.is_large = program_size >= LARGE_PROGRAM
+    def __init__(self, pattern: LinearTime) -> None:
+        self.names = max(1, min(FIRST_STEP_WORK // pattern.program_size, FIRST_STEP_NAMES))
+        self.is_large = pattern.program_size >= LARGE_PROGRAM
         self.call_seconds = 0.0
 
     def adapt(self, seconds: float) -> None:

@@ -33,15 +33,10 @@ RUN_BLOCKS = 16
 """Blocks in a run, about 1 MB of names: concatenated in about 0.1 ms."""
 
 
-def block_runs(blocks: Iterable[Block], size: int = RUN_BLOCKS) -> Iterator[BlockRun]:
-    """Group blocks of names into runs of ``size`` blocks each."""
-    return map(BlockRun, in_runs(blocks, size))
-
-
-def in_runs(blocks: Iterable[Block], size: int = RUN_BLOCKS) -> Iterator[list[Block]]:
-    """Split blocks of names into lists of at most ``size`` blocks, without joining their bytes."""
+def in_runs(blocks: Iterable[Block]) -> Iterator[list[Block]]:
+    """Split blocks of names into lists of RUN_BLOCKS each, without joining their bytes."""
     pending = iter(blocks)
-    while some := list(islice(pending, size)):
+    while some := list(islice(pending, RUN_BLOCKS)):
         yield some
 
 
@@ -137,22 +132,25 @@ class PathColumns:
         """
         blocks = self._sequence.blocks(low, high)
         if not self._remembers:
-            return map(self._made, block_runs(blocks))
+            return self._made_of(blocks)
         few = list(islice(blocks, _FEW_BLOCKS + 1))
-        return map(self._made, block_runs(few)) if len(few) <= _FEW_BLOCKS else self._all_runs()
+        return self._made_of(few) if len(few) <= _FEW_BLOCKS else self._remembered()
 
-    def _all_runs(self) -> Iterator[PathRun]:
+    def _made_of(self, blocks: Iterable[Block]) -> Iterator[PathRun]:
+        return (self._made(BlockRun(some)) for some in in_runs(blocks))
+
+    def _remembered(self) -> Iterator[PathRun]:
+        """Yield runs of all blocks of the sequence, each cached from its first use."""
         for index, blocks in enumerate(in_runs(self._sequence.blocks())):
-            known = self._cache.get(self._sequence, index) if self._remembers else None
+            known = self._cache.get(self._sequence, index)
             if isinstance(known, PathRun):
                 yield known
                 continue
             run = BlockRun(blocks)
             made = self._made(run)
-            if self._remembers:
-                paths: pa.StringArray = made.paths
-                size_bytes = paths.get_total_buffer_size() + run.own_bytes
-                self._cache.put(self._sequence, index, made, size_bytes)
+            paths: pa.StringArray = made.paths
+            size_bytes = paths.get_total_buffer_size() + run.own_bytes
+            self._cache.put(self._sequence, index, made, size_bytes)
             yield made
 
     def _made(self, run: BlockRun) -> PathRun:

@@ -11,7 +11,7 @@ import re
 from collections import OrderedDict
 from enum import Enum
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 import re2
 import regex
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from broker.topic_lists.block import Mask
 
 MATCH_ALL = ".*"
-FALLBACK_SECONDS_PER_NAME = 0.05
-"""Time limit of the backtracking engine for one name."""
 RE2_MEMORY_BYTES = 524_288
 """RE2's memory for a compiled pattern. With the default 8 MiB a pattern of six characters,
 ``\\pL{99}``, blocks the event loop for 80 ms; the largest patterns in use, such as ``.{1000}``, for
@@ -64,30 +62,6 @@ class RegexImplementation(Enum):
     RE2J = "RE2J"
     JDK = "JDK"
     RE2J_WITH_JDK_FALLBACK = "RE2J_WITH_JDK_FALLBACK"
-
-
-class TopicsPattern(Protocol):
-    """A client's compiled topic pattern.
-
-    Attributes:
-        text: The pattern without its scheme.
-        linear: Whether matching time is linear in the names' length. A non-linear pattern may take
-            FALLBACK_SECONDS_PER_NAME for each name, and must run off the event loop.
-        matches_all: Whether every name matches.
-    """
-
-    text: str
-    linear: bool
-    matches_all: bool
-
-    def matching(self, paths: Paths) -> Mask:
-        """Match each path; return a mask with a byte for each path, 1 for a match.
-
-        See ``broker.topic_lists.paths`` about paths.
-
-        Raises:
-            InvalidPatternError: The evaluation took too long.
-        """
 
 
 def pattern_length(pattern: str) -> int:
@@ -199,18 +173,13 @@ class MatchAll:
     """The pattern ``.*``, which matches every name without a regex engine."""
 
     text = MATCH_ALL
-    linear = True
-    matches_all = True
-
-    def matching(self, paths: Paths) -> Mask:
-        """Return a mask that has 1 for every path."""
-        return b"\1" * len(paths)
 
 
 class LinearTime:
     """A pattern that RE2 matches in linear time; one call can match many names.
 
     Attributes:
+        text: The pattern without its scheme.
         whole: The pattern for a match from end to end.
         low: Lower bound of matching paths, by ``java_order``.
         high: Upper bound of matching paths with their partitions.
@@ -219,9 +188,6 @@ class LinearTime:
     Raises:
         re2.error: RE2 refuses the pattern.
     """
-
-    linear = True
-    matches_all = False
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -234,7 +200,7 @@ class LinearTime:
     def matching(self, paths: Paths) -> Mask:
         """Match each path; return a mask with a byte for each path, 1 for a match.
 
-        An Arrow column is matched in one call.
+        See ``broker.topic_lists.paths`` about paths. An Arrow column is matched in one call.
         """
         if isinstance(paths, list):
             match = _compiled_for_names(self.whole).match
@@ -250,43 +216,26 @@ def _compiled_for_names(whole: str) -> re2._Regexp:
 
 
 class Backtracking:
-    """A pattern matched by a backtracking engine, each name under a time limit.
+    """A pattern that only a backtracking engine can match, in a worker process with a time limit.
 
     Attributes:
+        text: The pattern without its scheme.
         translation: The engine's pattern, equivalent to java.util.regex.
 
     Raises:
-        InvalidPatternError: The engine cannot compile the pattern, or takes too long.
+        InvalidPatternError: The engine cannot compile the pattern.
     """
-
-    linear = False
-    matches_all = False
 
     def __init__(self, text: str) -> None:
         self.text = text
         try:
             self.translation = translated(text)
-            self._pattern = regex.compile(self.translation, cache_pattern=False)
+            regex.compile(self.translation, cache_pattern=False)
         except JavaSyntaxError as error:
             raise invalid_syntax(jdk_description(text, error), JDK_ERROR) from None
         except (regex.error, RecursionError) as error:
             raise InvalidPatternError(f"Invalid topics pattern: {error}", JDK_ERROR) from None
 
-    def matching(self, paths: Paths) -> Mask:
-        """Match each path, one by one; return a mask with a byte for each path, 1 for a match."""
-        texts = map(bytes.decode, paths) if isinstance(paths, list) else paths.to_pylist()
-        return bytes(map(self.matches, texts))
 
-    def matches(self, path: str, seconds: float = FALLBACK_SECONDS_PER_NAME) -> bool:
-        """Return True if a path matches within ``seconds``, the time limit.
-
-        Raises:
-            InvalidPatternError: The match took longer.
-        """
-        try:
-            return self._pattern.fullmatch(path, timeout=seconds) is not None
-        except TimeoutError:
-            raise InvalidPatternError(
-                f"Topics pattern {self.text!r} takes more than {seconds} s on one name; "
-                "write it without look-around"
-            ) from None
+TopicsPattern: TypeAlias = MatchAll | LinearTime | Backtracking
+"""A client's compiled topic pattern."""

@@ -87,17 +87,13 @@ class SchemaRegistry:
             RequestError: The schema is refused, or the store failed.
             UnansweredRequestError: Profile pulsar never answers.
         """
-        with _refusals(producer_text):
-            if schema is None:
-                if policies.schema_validation_enforced and await self.get(topic) is not None:
-                    raise RequestError(pb.IncompatibleSchema, SCHEMA_ENFORCED)
-                return NO_VERSION
-            try:
+        truncated = UnansweredRequestError("a KEY_VALUE schema ends too early")
+        with self._refusals(producer_text, truncated):
+            if schema is not None:
                 return version_bytes(await self.offer(topic, Schema.of(schema), policies))
-            except TruncatedKeyValueError:
-                if self.rules.refuses_by_name:
-                    raise SchemaRefusedError(TRUNCATED_KEY_VALUE) from None
-                raise UnansweredRequestError("a KEY_VALUE schema ends too early") from None
+            if policies.schema_validation_enforced and await self.get(topic) is not None:
+                raise _incompatible(SCHEMA_ENFORCED)
+            return NO_VERSION
 
     async def for_request(
         self, topic: TopicName, schema: pb.Schema, policies: EffectivePolicies
@@ -110,13 +106,9 @@ class SchemaRegistry:
         offered = Schema.of(schema)
         if offered.kind == "NONE":
             return await self.for_producer(topic, None, policies)
-        with _refusals(producer_text):
-            try:
-                return version_bytes(await self.offer(topic, offered, policies))
-            except TruncatedKeyValueError:
-                if self.rules.refuses_by_name:
-                    raise SchemaRefusedError(TRUNCATED_KEY_VALUE) from None
-                raise RequestError(pb.UnknownError, "java.nio.BufferUnderflowException") from None
+        truncated = RequestError(pb.UnknownError, "java.nio.BufferUnderflowException")
+        with self._refusals(producer_text, truncated):
+            return version_bytes(await self.offer(topic, offered, policies))
 
     async def for_consumer(
         self,
@@ -140,13 +132,28 @@ class SchemaRegistry:
         """
         if schema is None or schema.type == pb.Schema.AutoConsume:
             return
-        with _refusals(plain_text):
-            try:
-                await self._consume(topic, Schema.of(schema), policies, active=active)
-            except TruncatedKeyValueError:
-                if self.rules.refuses_by_name:
-                    raise SchemaRefusedError(TRUNCATED_KEY_VALUE) from None
-                raise RequestError(pb.UnknownError, "") from None
+        with self._refusals(plain_text, RequestError(pb.UnknownError, "")):
+            await self._consume(topic, Schema.of(schema), policies, active=active)
+
+    @contextmanager
+    def _refusals(
+        self, text_of: Callable[[SchemaRefusal], str], truncated: Exception
+    ) -> Iterator[None]:
+        """Convert errors in the ``with`` block to the error that a client receives.
+
+        Args:
+            text_of: Returns the text of a refusal.
+            truncated: Profile pulsar's error for a KEY_VALUE schema whose data ends too early.
+        """
+        try:
+            yield
+        except SchemaRefusedError as error:
+            raise _incompatible(text_of(error.refusal)) from None
+        except TruncatedKeyValueError:
+            by_name = self.rules.refuses_by_name
+            raise (_incompatible(text_of(TRUNCATED_KEY_VALUE)) if by_name else truncated) from None
+        except StoreError as error:
+            raise RequestError(pb.MetadataError, str(error)) from None
 
     async def _consume(
         self, topic: TopicName, schema: Schema, policies: EffectivePolicies, *, active: bool
@@ -297,14 +304,8 @@ class SchemaRegistry:
             await self._store.delete_schemas(name)
 
 
-@contextmanager
-def _refusals(text_of: Callable[[SchemaRefusal], str]) -> Iterator[None]:
-    try:
-        yield
-    except SchemaRefusedError as error:
-        raise RequestError(pb.IncompatibleSchema, text_of(error.refusal)) from None
-    except StoreError as error:
-        raise RequestError(pb.MetadataError, str(error)) from None
+def _incompatible(text: str) -> RequestError:
+    return RequestError(pb.IncompatibleSchema, text)
 
 
 def schema_name(topic: TopicName) -> str:

@@ -27,7 +27,7 @@ class PropertyRows:
 
     Attributes:
         names: UTF-8 names, in any order.
-        column: The properties.
+        column: The properties, a map<string,string>.
         texts: The texts of each row's pairs joined by PAIR_END, if available.
     """
 
@@ -37,13 +37,6 @@ class PropertyRows:
         self.names = names
         self.column = column
         self.texts = texts
-
-    @staticmethod
-    def from_map_column(
-        names: Sequence[bytes], column: pa.MapArray, texts: Sequence[bytes] | None = None
-    ) -> PropertyRows:
-        """Make rows of names and an Arrow map<string,string> of properties, without copying."""
-        return PropertyRows(names, column, texts)
 
     @staticmethod
     def from_mappings(rows: Mapping[bytes, Mapping[str, str]]) -> PropertyRows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
@@ -20,6 +20,8 @@ REFUSED = "Unable to create topic list watcher: "
 class WatchProfile:
     """How watches behave in a profile, pulsar or floodgate.
 
+    Each is True for behavior recorded from a real broker, False for corrected behavior.
+
     Attributes:
         one_by_one: Each name is a separate update, queued for each watcher; otherwise a watcher
             receives the difference to the newest version.
@@ -32,27 +34,15 @@ class WatchProfile:
         java_errors: Error texts are those of Java's exceptions.
     """
 
-    one_by_one: bool
-    lists_for_each_request: bool
-    second_request_empties: bool
-    first_watch_answers: bool
-    java_errors: bool
+    one_by_one: bool = False
+    lists_for_each_request: bool = False
+    second_request_empties: bool = False
+    first_watch_answers: bool = False
+    java_errors: bool = False
 
 
-PULSAR_WATCHES = WatchProfile(
-    one_by_one=True,
-    lists_for_each_request=True,
-    second_request_empties=True,
-    first_watch_answers=True,
-    java_errors=True,
-)
-FLOODGATE_WATCHES = WatchProfile(
-    one_by_one=False,
-    lists_for_each_request=False,
-    second_request_empties=False,
-    first_watch_answers=False,
-    java_errors=False,
-)
+FLOODGATE_WATCHES = WatchProfile()
+PULSAR_WATCHES = WatchProfile(**{field.name: True for field in fields(WatchProfile)})
 
 
 def accepted_pattern(text: str, patterns: PatternRules, profile: WatchProfile) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from broker.admin.negotiation import METADATA_TYPE
-from broker.admin.openapi.schemas import NUMBER_OF_PARTITIONS
+from broker.admin.openapi.schemas import NUMBER_OF_PARTITIONS, WHOLE
 from broker.admin.paths import PathTable, Takes
 from server.http import JSON_TYPE
 from server.seeing.openapi import Operation, Parameter
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from broker.admin.paths import Endpoint, Handler
     from server.seeing.openapi import Schema
 
-_LONG = {"type": "integer", "format": "int64", "minimum": -(2**63), "maximum": 2**63 - 1}
-_FROM_ONE = {**_LONG, "minimum": 1}
+_FROM_ONE = {**WHOLE, "minimum": 1}
 _NOT_NEGATIVE = {"type": "integer", "format": "int32", "minimum": 0}
 _NAME = {"type": "string", "pattern": "^[-=:.A-Za-z0-9_]+$"}
 _SOME = {"type": "string", "minLength": 1}
@@ -39,13 +38,13 @@ IN_PATHS = {
         Parameter("role", "A role", example="ann"),
         Parameter("key", "A key", example="brokerShutdownTimeoutMs"),
         Parameter("value", "Its value", example="60000"),
-        Parameter("version", "A version of a schema", _LONG, 0),
-        Parameter("timestamp", "Milliseconds since 1970", _LONG, 0),
-        Parameter("ledgerId", "A ledger", _LONG, 0),
-        Parameter("entryId", "An entry of the ledger", _LONG, 0),
+        Parameter("version", "A version of a schema", WHOLE, 0),
+        Parameter("timestamp", "Milliseconds since 1970", WHOLE, 0),
+        Parameter("ledgerId", "A ledger", WHOLE, 0),
+        Parameter("entryId", "An entry of the ledger", WHOLE, 0),
         Parameter("messagePosition", "The n-th message, from 1 on", _FROM_ONE, 1),
-        Parameter("numMessages", "The number of messages", _LONG, 1),
-        Parameter("expireTimeInSeconds", "The age in seconds", _LONG, 3600),
+        Parameter("numMessages", "The number of messages", WHOLE, 1),
+        Parameter("expireTimeInSeconds", "The age in seconds", WHOLE, 3600),
         Parameter("rest", "The rest of the path"),
     )
 }

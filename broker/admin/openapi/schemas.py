@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.authorization.operations import Action
 from broker.bundles import MAX_BUNDLES
+from broker.policies.effective import QuotaAction
+from broker.policies.values import long_number, schema_of, set_of_texts, text, texts_by_name
 
 if TYPE_CHECKING:
+    from enum import Enum
+
     from server.seeing.openapi import Schema
 
-TEXT: Schema = {"type": "string"}
-WHOLE: Schema = {
-    "type": "integer",
-    "format": "int64",
-    "minimum": -(2**63),
-    "maximum": 2**63 - 1,
-}
+TEXT = schema_of(text)
+WHOLE = schema_of(long_number)
 BUNDLES: Schema = {"type": "integer", "minimum": 0, "maximum": MAX_BUNDLES, "example": 4}
-TEXTS: Schema = {"type": "array", "items": TEXT}
-PROPERTIES: Schema = {"type": "object", "additionalProperties": TEXT}
+TEXTS = schema_of(set_of_texts)
+PROPERTIES = schema_of(texts_by_name)
 
 
 def _object(*required: str, **members: Schema) -> Schema:
@@ -28,6 +28,10 @@ def _object(*required: str, **members: Schema) -> Schema:
         "properties": members,
         **({"required": list(required)} if required else {}),
     }
+
+
+def _any_of(values: type[Enum]) -> Schema:
+    return {"type": "string", "enum": [one.value for one in values]}
 
 
 NUMBER_OF_PARTITIONS: Schema = {"type": "integer", "minimum": 1, "example": 3}
@@ -46,24 +50,6 @@ MESSAGE_ID = _object(
     excluded={"type": "boolean"},
 )
 START: Schema = {"anyOf": [{"type": "string", "enum": ["latest", "earliest"]}, MESSAGE_ID]}
-ACTIONS: Schema = {
-    "type": "array",
-    "items": {
-        "type": "string",
-        "enum": ["produce", "consume", "functions", "sources", "sinks", "packages"],
-    },
-}
-QUOTA = _object(
-    "policy",
-    limitSize=WHOLE,
-    limitTime=WHOLE,
-    policy={
-        "type": "string",
-        "enum": [
-            "producer_request_hold",
-            "producer_exception",
-            "consumer_backlog_eviction",
-        ],
-    },
-)
+ACTIONS: Schema = {"type": "array", "items": _any_of(Action)}
+QUOTA = _object("policy", limitSize=WHOLE, limitTime=WHOLE, policy=_any_of(QuotaAction))
 POLICIES = _object(bundles=_object(numBundles=BUNDLES), replication_clusters=TEXTS)

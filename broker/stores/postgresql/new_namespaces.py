@@ -15,6 +15,7 @@ from broker.stores.postgresql.schema import (
     ROWS_PER_STATEMENT,
     batched,
     check_names,
+    copy_rows,
     property_records,
 )
 from broker.stores.postgresql.tables import FIRST_VERSION
@@ -40,11 +41,6 @@ ON CONFLICT DO NOTHING RETURNING name, id
 _NOTIFY = """
 SELECT pg_notify('floodgate_topics', number || ' ' || $2::bigint) FROM unnest($1::bigint[]) number
 """
-_COLUMNS = {
-    "topics": ("namespace", "name"),
-    "partitioned": ("namespace", "name", "partitions"),
-    "properties": ("namespace", "name", "key", "value"),
-}
 
 
 async def write_new(
@@ -68,11 +64,9 @@ async def write_new(
         numbers = await _insert_namespaces(connection, [name for name, _ in changes], version)
         there = [(name, change) for name, change in changes if str(name) in numbers]
         written, rows = await asyncio.to_thread(_written, numbers, there, version)
-        for table, columns in _COLUMNS.items():
-            for some in batched(rows[table], ROWS_PER_STATEMENT):
-                await connection.copy_records_to_table(
-                    table, schema_name="floodgate", columns=columns, records=some
-                )
+        for table, inserted in rows.items():
+            for some in batched(inserted, ROWS_PER_STATEMENT):
+                await copy_rows(connection, table, some)
         await connection.execute(_NOTIFY, list(numbers.values()), version)
     return written
 
@@ -97,7 +91,7 @@ def _written(
 ) -> tuple[dict[NamespaceName, WrittenChange], dict[str, list[tuple[object, ...]]]]:
     """Return the change to write for each namespace, and the rows to insert into each table."""
     written: dict[NamespaceName, WrittenChange] = {}
-    rows: dict[str, list[tuple[object, ...]]] = {table: [] for table in _COLUMNS}
+    rows: dict[str, list[tuple[object, ...]]] = {"topics": [], "partitioned": [], "properties": []}
     for name, change in changes:
         number, made = numbers[str(name)], what_is_new(change, {}, frozenset(), {})
         added = list(dict.fromkeys(made.added))

@@ -95,6 +95,20 @@ async def make_tables(connection: Connection) -> None:
         await connection.execute(_SCHEMAS)
 
 
+_COLUMNS = {
+    "topics": ("namespace", "name"),
+    "partitioned": ("namespace", "name", "partitions"),
+    "properties": ("namespace", "name", "key", "value"),
+}
+
+
+async def copy_rows(connection: Connection, table: str, rows: Iterable[tuple[object, ...]]) -> None:
+    """Insert rows of topics, partition counts or properties with COPY; none may exist yet."""
+    await connection.copy_records_to_table(
+        table, schema_name="floodgate", columns=_COLUMNS[table], records=rows
+    )
+
+
 MAX_ROW_BYTES = 2_600
 """Largest index entry: a name, or a name with one property's key and value."""
 ROWS_PER_STATEMENT = 10_000

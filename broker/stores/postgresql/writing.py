@@ -31,6 +31,7 @@ from broker.stores.postgresql.schema import (
     ROWS_PER_STATEMENT,
     batched,
     check_names,
+    copy_rows,
     property_records,
 )
 from broker.stores.postgresql.view import KnownNamespace, LoggedChange
@@ -224,7 +225,7 @@ async def _write_many(
     wanted = await asyncio.to_thread(_to_add, changes)
     for part in batched(wanted, ROWS_PER_STATEMENT):
         if fresh:
-            await _copy_topics(connection, number, part)
+            await copy_rows(connection, "topics", ((number, name) for name in part))
         else:
             # Some names may exist, and COPY cannot skip conflicts.
             await connection.execute(_MERGE_TOPICS, number, part)
@@ -238,15 +239,6 @@ def _to_add(changes: TopicChanges) -> list[bytes]:
     wanted = list(seen.new(changes.added))
     seen.clear()
     return wanted
-
-
-async def _copy_topics(connection: Connection, number: int, names: Iterable[bytes]) -> None:
-    await connection.copy_records_to_table(
-        "topics",
-        schema_name="floodgate",
-        columns=("namespace", "name"),
-        records=((number, name) for name in names),
-    )
 
 
 async def _write_counts(connection: Connection, number: int, changes: TopicChanges) -> None:
@@ -280,12 +272,7 @@ async def _copy_properties(connection: Connection, number: int, rows: PropertyRo
     batches = batched(property_records(number, rows), ROWS_PER_STATEMENT)
     large = max(len(rows.names), rows.pairs) > MANY_NAMES
     while records := (await asyncio.to_thread(next, batches, []) if large else next(batches, [])):
-        await connection.copy_records_to_table(
-            "properties",
-            schema_name="floodgate",
-            columns=("namespace", "name", "key", "value"),
-            records=records,
-        )
+        await copy_rows(connection, "properties", records)
 
 
 async def _log(connection: Connection, number: int, logged: LoggedChange) -> int:

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.patterns.pattern import compile_pattern
+from broker.patterns.pattern import MatchAll, compile_pattern
 from broker.topic_lists.sequence import TopicListing, TopicSequence
 from broker.watches.names.merging import differences, merged
 from broker.watches.names.sorted_names import EMPTY_NAMES, SortedNames, SortedNamesBuilder
@@ -98,7 +98,7 @@ class SetBuilder:
                 self._context.disposal.free(watched.names)
 
     async def _build(self, pattern: str) -> WatchedSet:
-        everything = compile_pattern(pattern, self._implementation).matches_all
+        everything = isinstance(compile_pattern(pattern, self._implementation), MatchAll)
         touched = set[bytes]()
         self._touched[pattern] = touched
         try:

@@ -32,6 +32,9 @@ def allowed(tmp_path: Path) -> Path:
     (folder / "bad.txt").write_text("no topic")
     (tmp_path / "secret.txt").write_text("\n".join(NAMES))
     (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
+    (tmp_path / "secret.parquet").write_bytes(b"PAR1")
+    (folder / "corpus").mkdir()
+    (folder / "corpus" / "part.parquet").symlink_to(tmp_path / "secret.parquet")
     return folder
 
 
@@ -66,7 +69,7 @@ async def test_only_an_allowed_folder_is_walked_and_not_on_the_main_thread(
     assert walked == [(allowed, False)]
 
 
-@pytest.mark.parametrize("path", ["../secret.txt", "/etc/passwd", "link.txt", ".."])
+@pytest.mark.parametrize("path", ["../secret.txt", "/etc/passwd", "link.txt", "corpus", ".."])
 async def test_a_path_outside_the_import_directory_is_refused(allowed: Path, path: str) -> None:
     async with cluster(broker={"floodgateImportDirectory": str(allowed)}) as parts:
         status, answer = await post(parts, {"path": str(allowed / path)})
@@ -133,14 +136,3 @@ async def test_a_failing_metadata_store_is_answered_500_with_its_error(allowed: 
         parts.broker.store.apply_all = fail
         status, answer = await post(parts, {"path": str(allowed / "t.txt")})
         assert (status, answer["reason"]) == (500, "the disk is full")
-
-
-async def test_a_symlink_out_of_the_import_folder_is_refused(allowed: Path, tmp_path: Path) -> None:
-    (tmp_path / "secret.parquet").write_bytes(b"PAR1")
-    folder = allowed / "corpus"
-    folder.mkdir()
-    (folder / "part.parquet").symlink_to(tmp_path / "secret.parquet")
-    async with cluster(broker={"floodgateImportDirectory": str(allowed)}) as parts:
-        status, answer = await post(parts, {"path": str(folder)})
-    assert status == 403
-    assert "does not lie in floodgateImportDirectory" in str(answer["reason"])

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from functools import partial
 
@@ -19,7 +19,7 @@ from tests.support.golden.exchange import Rest, Send
 from tests.support.golden.rest import RestAnswer, ask
 from tests.support.security.binary import ORDERS, QUESTIONS, answers, connect, question, shown
 from tests.support.security.credentials import Credential, token
-from tests.support.security.servers import Secured, secured
+from tests.support.security.servers import Secured, beside_the_servers, secured
 
 SHOP = "acme/shop"
 NAMES = (
@@ -92,66 +92,53 @@ def call(web: str, who: str, path: str, method: str = "GET", body: str | None = 
     return ask(web, Rest(method, path, body, 0), headers)
 
 
-async def apart(work: Callable[[], object]) -> None:
-    """Run blocking work beside the servers."""
-    await asyncio.to_thread(work)
-
-
 # -- commands -------------------------------------------------------------------------------------
 
 
-async def test_no_spelling_of_a_name_bypasses_authorization(servers: Secured) -> None:
-    def work() -> None:
-        before = call(servers.web, "super", f"/admin/v2/persistent/{SHOP}").body
-        commands = [question(kind, name) for kind in OF_TOPICS for name in NAMES]
-        commands += [question(kind, name) for kind in OF_NAMESPACES for name in (SHOP, "acme", "")]
-        for command in commands:
-            came = asked(servers.address, "nobody", command)
-            refused = "AuthorizationError" in came or "InvalidTopicName" in came
-            assert refused or came == "(closed)", f"{command}: {came}"
-        assert call(servers.web, "super", f"/admin/v2/persistent/{SHOP}").body == before
-
-    await apart(work)
+@beside_the_servers
+def test_no_spelling_of_a_name_bypasses_authorization(servers: Secured) -> None:
+    before = call(servers.web, "super", f"/admin/v2/persistent/{SHOP}").body
+    commands = [question(kind, name) for kind in OF_TOPICS for name in NAMES]
+    commands += [question(kind, name) for kind in OF_NAMESPACES for name in (SHOP, "acme", "")]
+    for command in commands:
+        came = asked(servers.address, "nobody", command)
+        refused = "AuthorizationError" in came or "InvalidTopicName" in came
+        assert refused or came == "(closed)", f"{command}: {came}"
+    assert call(servers.web, "super", f"/admin/v2/persistent/{SHOP}").body == before
 
 
-async def test_a_topic_grant_covers_its_partitions_but_no_similar_name(servers: Secured) -> None:
-    def work() -> None:
-        may = partial(asked, servers.address, "topic-produce")
-        parted = "persistent://acme/shop/parted"
-        assert may(question("LOOKUP", f"{parted}-partition-0")) == "LOOKUP_RESPONSE Connect"
-        for name in (
-            f"{parted}-other",
-            f"{parted}-partition-0-partition-0",
-            f"{parted}-partition-",
-        ):
-            assert "AuthorizationError" in may(question("LOOKUP", name)), name
-
-    await apart(work)
+@beside_the_servers
+def test_a_topic_grant_covers_its_partitions_but_no_similar_name(servers: Secured) -> None:
+    may = partial(asked, servers.address, "topic-produce")
+    parted = "persistent://acme/shop/parted"
+    assert may(question("LOOKUP", f"{parted}-partition-0")) == "LOOKUP_RESPONSE Connect"
+    for name in (
+        f"{parted}-other",
+        f"{parted}-partition-0-partition-0",
+        f"{parted}-partition-",
+    ):
+        assert "AuthorizationError" in may(question("LOOKUP", name)), name
 
 
-async def test_producer_and_consumer_ids_are_valid_on_one_connection_only(servers: Secured) -> None:
-    def work() -> None:
-        host, _, port = servers.address.rpartition(":")
-        with ExitStack() as exits:
-            owner, other = (
-                exits.enter_context(GoldenConnection(host, int(port))) for _ in range(2)
-            )
-            for connection, who in ((owner, "admin"), (other, "nobody")):
-                connection.send(Send(connect(of(who))))
-                assert shown(connection.receive(5)) == "CONNECTED"
-            for kind in ("PRODUCER", "SUBSCRIBE"):
-                owner.send(Send(question(kind, ORDERS)))
-                assert shown(owner.receive(5)) in ("PRODUCER_SUCCESS", "SUCCESS")
-            for command in of_ids():
-                other.send(Send(command))
-                came = shown(other.receive(5))
-                assert "not found" in came or came == "SUCCESS", came
-            owner.send(Send(stats()))
-            assert shown(owner.receive(5)) == "CONSUMER_STATS_RESPONSE"
-        kept = call(servers.web, "super", f"/admin/v2/persistent/{SHOP}/orders/subscriptions")
-        assert "sub" in json.loads(kept.body)
-
-    await apart(work)
+@beside_the_servers
+def test_producer_and_consumer_ids_are_valid_on_one_connection_only(servers: Secured) -> None:
+    host, _, port = servers.address.rpartition(":")
+    with ExitStack() as exits:
+        owner, other = (exits.enter_context(GoldenConnection(host, int(port))) for _ in range(2))
+        for connection, who in ((owner, "admin"), (other, "nobody")):
+            connection.send(Send(connect(of(who))))
+            assert shown(connection.receive(5)) == "CONNECTED"
+        for kind in ("PRODUCER", "SUBSCRIBE"):
+            owner.send(Send(question(kind, ORDERS)))
+            assert shown(owner.receive(5)) in ("PRODUCER_SUCCESS", "SUCCESS")
+        for command in of_ids():
+            other.send(Send(command))
+            came = shown(other.receive(5))
+            assert "not found" in came or came == "SUCCESS", came
+        owner.send(Send(stats()))
+        assert shown(owner.receive(5)) == "CONSUMER_STATS_RESPONSE"
+    kept = call(servers.web, "super", f"/admin/v2/persistent/{SHOP}/orders/subscriptions")
+    assert "sub" in json.loads(kept.body)
 
 
 def of_ids() -> list[pb.BaseCommand]:
@@ -176,66 +163,62 @@ def stats() -> pb.BaseCommand:
 
 
 @pytest.mark.parametrize("subject", [ORDERS, "persistent://acme/shop/missing"])
-async def test_ending_a_transaction_does_not_reveal_if_a_topic_exists(servers, subject) -> None:
+@beside_the_servers
+def test_ending_a_transaction_does_not_reveal_if_a_topic_exists(servers, subject) -> None:
     command = pb.BaseCommand(type=pb.BaseCommand.END_TXN_ON_PARTITION)
     command.endTxnOnPartition.topic, command.endTxnOnPartition.request_id = subject, 1
-    came = await asyncio.to_thread(asked, servers.address, "nobody", command)
+    came = asked(servers.address, "nobody", command)
     assert came.startswith("END_TXN_ON_PARTITION_RESPONSE NotAllowedError")
 
 
-async def test_a_listing_in_flight_at_the_proxy_is_not_shared_without_permission(servers) -> None:
-    def work() -> None:
-        host, _, port = servers.proxy_address.rpartition(":")
-        with ExitStack() as exits:
-            by_role = {
-                who: [exits.enter_context(GoldenConnection(host, int(port))) for _ in range(8)]
-                for who in ("consume", "nobody")
-            }
-            for who, connections in by_role.items():
-                for one in connections:
-                    one.send(Send(connect(of(who))))
-                    assert shown(one.receive(5)) == "CONNECTED"
-            for pair in zip(*by_role.values(), strict=True):
-                for one in pair:
-                    one.send(Send(question("GET_TOPICS_OF_NAMESPACE", SHOP)))
-            came = {who: {shown(one.receive(5)) for one in by_role[who]} for who in by_role}
-        assert came["consume"] == {"GET_TOPICS_OF_NAMESPACE_RESPONSE"}
-        assert all("AuthorizationError" in one for one in came["nobody"])
-
-    await apart(work)
+@beside_the_servers
+def test_a_listing_in_flight_at_the_proxy_is_not_shared_without_permission(servers) -> None:
+    host, _, port = servers.proxy_address.rpartition(":")
+    with ExitStack() as exits:
+        by_role = {
+            who: [exits.enter_context(GoldenConnection(host, int(port))) for _ in range(8)]
+            for who in ("consume", "nobody")
+        }
+        for who, connections in by_role.items():
+            for one in connections:
+                one.send(Send(connect(of(who))))
+                assert shown(one.receive(5)) == "CONNECTED"
+        for pair in zip(*by_role.values(), strict=True):
+            for one in pair:
+                one.send(Send(question("GET_TOPICS_OF_NAMESPACE", SHOP)))
+        came = {who: {shown(one.receive(5)) for one in by_role[who]} for who in by_role}
+    assert came["consume"] == {"GET_TOPICS_OF_NAMESPACE_RESPONSE"}
+    assert all("AuthorizationError" in one for one in came["nobody"])
 
 
-async def test_a_refused_watch_receives_no_updates(servers: Secured) -> None:
-    def work() -> None:
-        host, _, port = servers.address.rpartition(":")
-        with GoldenConnection(host, int(port)) as connection:
-            connection.send(Send(connect(of("nobody"), flags=["supports_topic_watchers"])))
-            assert shown(connection.receive(5)) == "CONNECTED"
-            connection.send(Send(question("WATCH_TOPIC_LIST", SHOP)))
-            assert "AuthorizationError" in shown(connection.receive(5))
-            assert call(servers.web, "super", f"/admin/v2/persistent/{SHOP}/made", "PUT", "{}")
-            connection.send(Send(question("GET_TOPICS_OF_NAMESPACE", SHOP)))
-            # No update comes before it.
-            assert "GetTopicsOfNamespace" in shown(connection.receive(5))
-
-    await apart(work)
+@beside_the_servers
+def test_a_refused_watch_receives_no_updates(servers: Secured) -> None:
+    host, _, port = servers.address.rpartition(":")
+    with GoldenConnection(host, int(port)) as connection:
+        connection.send(Send(connect(of("nobody"), flags=["supports_topic_watchers"])))
+        assert shown(connection.receive(5)) == "CONNECTED"
+        connection.send(Send(question("WATCH_TOPIC_LIST", SHOP)))
+        assert "AuthorizationError" in shown(connection.receive(5))
+        assert call(servers.web, "super", f"/admin/v2/persistent/{SHOP}/made", "PUT", "{}")
+        connection.send(Send(question("GET_TOPICS_OF_NAMESPACE", SHOP)))
+        # No update comes before it.
+        assert "GetTopicsOfNamespace" in shown(connection.receive(5))
 
 
 # -- REST -----------------------------------------------------------------------------------------
 
 
-async def test_no_spelling_of_a_path_bypasses_authorization(servers: Secured) -> None:
-    def work() -> None:
-        for web in (servers.web, servers.proxy_web):
-            for path in SPELLINGS:
-                for who in ("nobody", ""):
-                    status = call(web, who, path).status
-                    assert status in (400, 401, 403, 404, 405, 412), (web, path, who, status)
-
-    await apart(work)
+@beside_the_servers
+def test_no_spelling_of_a_path_bypasses_authorization(servers: Secured) -> None:
+    for web in (servers.web, servers.proxy_web):
+        for path in SPELLINGS:
+            for who in ("nobody", ""):
+                status = call(web, who, path).status
+                assert status in (400, 401, 403, 404, 405, 412), (web, path, who, status)
 
 
-async def test_floodgate_routes_require_a_superuser_on_broker_and_proxy(servers: Secured) -> None:
+@beside_the_servers
+def test_floodgate_routes_require_a_superuser_on_broker_and_proxy(servers: Secured) -> None:
     own = [
         (one.method, one.path.replace("{number}", "1").replace("{id}", "1"))
         for one in OWN_OPERATIONS
@@ -243,64 +226,55 @@ async def test_floodgate_routes_require_a_superuser_on_broker_and_proxy(servers:
     ]
     assert len(own) >= 10
 
-    def work() -> None:
-        for web in (servers.web, servers.proxy_web):
-            for method, path in own:
-                for who in ("nobody", "admin", "gate for nobody", "admin for super", ""):
-                    answer = call(web, who, path, method, "{}" if method == "POST" else None)
-                    assert answer.status == 401, (web, method, path, who, answer)
-            assert call(web, "super", "/admin/v2/floodgate/limiter").status == 200
-            assert call(web, "nobody", "/openapi.json").status == 200
-            assert call(web, "nobody", "/admin/v2/brokers/ready").status == 200
-
-    await apart(work)
+    for web in (servers.web, servers.proxy_web):
+        for method, path in own:
+            for who in ("nobody", "admin", "gate for nobody", "admin for super", ""):
+                answer = call(web, who, path, method, "{}" if method == "POST" else None)
+                assert answer.status == 401, (web, method, path, who, answer)
+        assert call(web, "super", "/admin/v2/floodgate/limiter").status == 200
+        assert call(web, "nobody", "/openapi.json").status == 200
+        assert call(web, "nobody", "/admin/v2/brokers/ready").status == 200
 
 
-async def test_a_move_topic_fault_of_a_tenant_admin_is_refused(servers: Secured) -> None:
+@beside_the_servers
+def test_a_move_topic_fault_of_a_tenant_admin_is_refused(servers: Secured) -> None:
     fault = json.dumps(
         {"on": {"command": "LOOKUP"}, "do": {"action": "moveTopic"}}, separators=(",", ":")
     )
     path = "/admin/v2/floodgate/faults"
-    refused = await asyncio.to_thread(call, servers.web, "admin", path, "POST", fault)
-    assert refused.status == 401
+    assert call(servers.web, "admin", path, "POST", fault).status == 401
 
 
 # -- changes meanwhile ----------------------------------------------------------------------------
 
 
-async def test_a_removed_tenant_admin_is_refused_immediately(servers: Secured) -> None:
-    def work() -> None:
-        lists = partial(asked, servers.address, "admin", question("GET_TOPICS_OF_NAMESPACE", SHOP))
-        assert lists() == "GET_TOPICS_OF_NAMESPACE_RESPONSE"
-        nobody = json.dumps({"allowedClusters": ["standalone"], "adminRoles": []})
-        assert call(servers.web, "super", "/admin/v2/tenants/acme", "POST", nobody).status == 204
-        assert "AuthorizationError" in lists()
-
-    await apart(work)
+@beside_the_servers
+def test_a_removed_tenant_admin_is_refused_immediately(servers: Secured) -> None:
+    lists = partial(asked, servers.address, "admin", question("GET_TOPICS_OF_NAMESPACE", SHOP))
+    assert lists() == "GET_TOPICS_OF_NAMESPACE_RESPONSE"
+    nobody = json.dumps({"allowedClusters": ["standalone"], "adminRoles": []})
+    assert call(servers.web, "super", "/admin/v2/tenants/acme", "POST", nobody).status == 204
+    assert "AuthorizationError" in lists()
 
 
-async def test_a_recreated_topic_has_no_grants(servers: Secured) -> None:
-    def work() -> None:
-        may = partial(asked, servers.address, "topic-produce", question("LOOKUP", ORDERS))
-        path = f"/admin/v2/persistent/{SHOP}/orders"
-        assert may() == "LOOKUP_RESPONSE Connect"
-        assert call(servers.web, "admin", path, "DELETE").status == 204
-        assert call(servers.web, "admin", path, "PUT", "{}").status == 204
-        assert "AuthorizationError" in may()
-
-    await apart(work)
+@beside_the_servers
+def test_a_recreated_topic_has_no_grants(servers: Secured) -> None:
+    may = partial(asked, servers.address, "topic-produce", question("LOOKUP", ORDERS))
+    path = f"/admin/v2/persistent/{SHOP}/orders"
+    assert may() == "LOOKUP_RESPONSE Connect"
+    assert call(servers.web, "admin", path, "DELETE").status == 204
+    assert call(servers.web, "admin", path, "PUT", "{}").status == 204
+    assert "AuthorizationError" in may()
 
 
-async def test_a_superuser_added_at_run_time_is_authorized(servers: Secured) -> None:
-    def work() -> None:
-        lists = partial(asked, servers.address, "nobody", question("GET_TOPICS_OF_NAMESPACE", SHOP))
-        path = "/admin/v2/brokers/configuration/superUserRoles/super,gate,nobody"
-        assert "AuthorizationError" in lists()
-        assert call(servers.web, "super", path, "POST").status == 200
-        assert lists() == "GET_TOPICS_OF_NAMESPACE_RESPONSE"
-        assert call(servers.web, "nobody", "/admin/v2/floodgate/limiter").status == 200
-
-    await apart(work)
+@beside_the_servers
+def test_a_superuser_added_at_run_time_is_authorized(servers: Secured) -> None:
+    lists = partial(asked, servers.address, "nobody", question("GET_TOPICS_OF_NAMESPACE", SHOP))
+    path = "/admin/v2/brokers/configuration/superUserRoles/super,gate,nobody"
+    assert "AuthorizationError" in lists()
+    assert call(servers.web, "super", path, "POST").status == 200
+    assert lists() == "GET_TOPICS_OF_NAMESPACE_RESPONSE"
+    assert call(servers.web, "nobody", "/admin/v2/floodgate/limiter").status == 200
 
 
 async def test_metrics_require_credentials_with_authenticate_metrics_endpoint() -> None:
@@ -311,7 +285,7 @@ async def test_metrics_require_credentials_with_authenticate_metrics_endpoint() 
             assert call(servers.web, "nobody", "/metrics/").status == 200
             assert call(servers.web, "", "/status.html").status == 404  # open, and no file
 
-        await apart(work)
+        await asyncio.to_thread(work)
 
 
 @pytest.mark.parametrize(("provider", "status"), [(MULTI_ROLES_PROVIDER, 200), ("", 401)])

@@ -2,9 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import wraps
 
 from broker.configuration.config import BrokerConfig
 from broker.service import BrokerService
@@ -98,3 +99,13 @@ def make_world(web: str) -> None:
 def _keys(server: str, *, forwarding: bool) -> dict[str, str]:
     given = (line.partition("=") for line in keys(server, forwarding=forwarding))
     return {key: value for key, _, value in given}
+
+
+def beside_the_servers(test: Callable[..., None]) -> Callable[..., Awaitable[None]]:
+    """Run a blocking test in a thread, while the servers of its fixture serve in the event loop."""
+
+    @wraps(test)
+    async def run(**fixtures: object) -> None:
+        await asyncio.to_thread(test, **fixtures)
+
+    return run

@@ -216,9 +216,16 @@ class Followed:
     async def of(cls, *names: str, one_by_one: bool = False) -> Followed:
         """Return a followed, still unread namespace with topics."""
         followed = cls(one_by_one=one_by_one)
-        await followed.change(added=names)
-        await followed.tell()
+        await followed.changed(added=names)
         return followed
+
+    @classmethod
+    async def with_listener(
+        cls, *names: str, pattern: str = ".*", one_by_one: bool = False
+    ) -> tuple[Followed, Listener]:
+        """Return a followed namespace with topics, and a watcher of it."""
+        followed = await cls.of(*names, one_by_one=one_by_one)
+        return followed, await followed.listener(pattern)
 
     async def change(self, added: Iterable[str] = (), removed: Iterable[str] = ()) -> None:
         """Change the store; ``tell`` passes the change on."""
@@ -226,6 +233,11 @@ class Followed:
             NAMESPACE,
             TopicChanges([n.encode() for n in full(*added)], [n.encode() for n in full(*removed)]),
         )
+
+    async def changed(self, added: Iterable[str] = (), removed: Iterable[str] = ()) -> None:
+        """Change the store, and pass the change on."""
+        await self.change(added, removed)
+        await self.tell()
 
     async def tell(self, skip: int = 0) -> None:
         """Push the feed's changes, except the first few, and run all tasks."""

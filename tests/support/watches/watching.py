@@ -169,6 +169,11 @@ class Client:
             self._takes(command)
         return len(frames)
 
+    async def takes_all(self) -> int:
+        """Run all tasks, then read everything; return the number of frames."""
+        await settle()
+        return self.takes()
+
     def _takes(self, command: pb.BaseCommand) -> None:
         if command.type == pb.BaseCommand.WATCH_TOPIC_LIST_SUCCESS:
             success = command.watchTopicListSuccess

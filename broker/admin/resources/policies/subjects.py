@@ -90,11 +90,6 @@ class PolicyResource(Resource):
             raise RestError(404, missing if unnamed else missing or NO_NAMESPACE)
         return namespace
 
-    async def _subject(self, request: web.Request) -> NamespaceName | TopicName:
-        """Return the topic in the request's path, or the namespace if the path has no topic."""
-        named = self._topic if "topic" in request.match_info else self._namespace
-        return await named(request)
-
     async def _existing_topic(self, request: web.Request) -> TopicName:
         """Return the existing topic, partitioned topic or partition in the request's path.
 

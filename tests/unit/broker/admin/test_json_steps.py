@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.admin.json_steps import json_in_steps
+from broker.admin.json_steps import json_pieces
 from server.http import json_bytes
 from server.tasks.cooperative import ITEMS_A_STEP
 
@@ -15,13 +15,12 @@ VALUES = st.recursive(
 
 def written(value: object, levels: int) -> tuple[bytes, int]:
     """Return the written text and the number of steps."""
-    work, steps = json_in_steps(value, levels), 0
+    work, steps = json_pieces(value, levels), 0
     while True:
         try:
             next(work)
         except StopIteration as done:
-            text: bytes = done.value
-            return text, steps
+            return b"".join(done.value), steps
         steps += 1
 
 

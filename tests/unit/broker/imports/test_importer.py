@@ -16,7 +16,7 @@ import proto.PulsarApi_pb2 as pb
 from broker.imports import importer
 from broker.imports.importer import ImportFailedError, import_topics
 from broker.imports.staging import StagedRows
-from broker.stores import conditions as changing
+from broker.stores import memory
 from broker.stores.memory import MemoryStore
 from proto.names import MAX_CACHED_NAME_CHARACTERS, NamespaceName
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from broker.imports.staging import Lot
-    from broker.stores.changes import NamespaceChanges, TopicChanges
 
 PERSISTENT = pb.CommandGetTopicsOfNamespace.PERSISTENT
 PROPERTIES = pa.map_(pa.string(), pa.string())
@@ -67,6 +65,27 @@ async def refusal(path: Path) -> str:
         await import_topics(store, path)
     assert await store.namespaces() == []
     return str(caught.value)
+
+
+def calling_threads(
+    monkeypatch: pytest.MonkeyPatch, owner: object, name: str
+) -> list[threading.Thread]:
+    """Return the list of the threads that will have called a function."""
+    threads, call = list[threading.Thread](), getattr(owner, name)
+
+    def noticed(*given: object) -> object:
+        threads.append(threading.current_thread())
+        return call(*given)
+
+    monkeypatch.setattr(owner, name, noticed)
+    return threads
+
+
+async def imported(path: Path) -> MemoryStore:
+    """Return a store with only the topics of a file."""
+    store = MemoryStore()
+    await import_topics(store, path)
+    return store
 
 
 # -- reading ----------------------------------------------------------------------------------
@@ -121,8 +140,7 @@ async def test_a_namespace_is_not_visible_before_its_import_is_complete(tmp_path
 async def test_scattered_rows_of_a_namespace_keep_their_properties(tmp_path: Path) -> None:
     topics = [name for n in range(20) for s in "abc" for name in names(f"tenant/{s}", 1, n)]
     rows = table(topics, [{"name": topic} for topic in topics])
-    store = MemoryStore()
-    await import_topics(store, parquet(tmp_path / "t.parquet", rows, group=7))
+    store = await imported(parquet(tmp_path / "t.parquet", rows, group=7))
     for topic in topics:
         namespace = NamespaceName.parse("/".join(topic.split("/")[2:4]))
         assert await store.properties(namespace, topic) == {"name": topic}
@@ -132,16 +150,10 @@ async def test_scattered_rows_of_a_namespace_keep_their_properties(tmp_path: Pat
 
 @pytest.mark.parametrize("kind", ["parquet", "text"])
 async def test_files_are_read_off_the_event_loop(tmp_path, monkeypatch, kind: str) -> None:
-    rows, threads = names("tenant/a", 3) + names("tenant/b", 3), set()
+    rows = names("tenant/a", 3) + names("tenant/b", 3)
     path = tmp_path / "t"
     path = parquet(path, table(rows)) if kind == "parquet" else text(path, "\n".join(rows))
-    add = StagedRows.add
-
-    def noticed(staged: StagedRows, some: pa.Table) -> None:
-        threads.add(threading.current_thread())
-        add(staged, some)
-
-    monkeypatch.setattr(StagedRows, "add", noticed)
+    threads = calling_threads(monkeypatch, StagedRows, "add")
     await import_topics(MemoryStore(), path)
     assert threads
     assert threading.current_thread() not in threads
@@ -203,8 +215,7 @@ async def test_the_highest_partition_number_sets_the_partition_count(tmp_path: P
     rows = [f"{base}-partition-{n}" for n in (0, 11, 2)]
     rows += ["persistent://tenant/a/odd-partition-007", "persistent://tenant/a/x-partition-"]
     rows += ["persistent://tenant/a/huge-partition-99999999999999999999999"]
-    store = MemoryStore()
-    await import_topics(store, parquet(tmp_path / "t.parquet", table(rows)))
+    store = await imported(parquet(tmp_path / "t.parquet", table(rows)))
     snapshot = await store.snapshot(NamespaceName.parse("tenant/a"))
     assert dict(snapshot.partitioned) == {base: 12}
 
@@ -215,8 +226,7 @@ async def test_properties_stay_with_their_topics(tmp_path: Path, group: int) -> 
     properties = [{"n": str(n % 3)} | ({"odd": "yes"} if n % 2 else {}) for n in range(12)]
     properties[4] = {}
     path = parquet(tmp_path / "t.parquet", table(topics, properties), group)
-    store = MemoryStore()
-    await import_topics(store, path)
+    store = await imported(path)
     for space, start, end in (("tenant/a", 0, 8), ("tenant/b", 8, 12)):
         found = await store.select(NamespaceName.parse(space), PERSISTENT, {"n": "1", "odd": "yes"})
         wanted = {"n": "1", "odd": "yes"}
@@ -228,8 +238,7 @@ async def test_null_properties_are_imported_as_no_properties(tmp_path: Path) -> 
     rows = table(names("tenant/a", 3), [{"k": "v"}, {}, {"k": "v"}])
     column = pa.array([None, [("k", "v")], None], PROPERTIES)
     path = parquet(tmp_path / "t.parquet", rows.set_column(2, "properties", column))
-    store = MemoryStore()
-    await import_topics(store, path)
+    store = await imported(path)
     found = await store.select(NamespaceName.parse("tenant/a"), PERSISTENT, {"k": "v"})
     assert list(found.names()) == names("tenant/a", 3)[1:2]
 
@@ -271,8 +280,7 @@ async def test_text_may_have_blank_lines_quotes_and_any_order(tmp_path: Path) ->
 async def test_text_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
     path = tmp_path / "t.txt"
     path.write_text("\n".join(names("tenant/a", 2)), encoding="utf-8-sig")
-    store = MemoryStore()
-    await import_topics(store, path)
+    store = await imported(path)
     assert await listed(store, "tenant/a") == names("tenant/a", 2)
 
 
@@ -281,16 +289,14 @@ async def test_text_read_in_batches_becomes_visible_in_a_single_version(
 ) -> None:
     monkeypatch.setattr("broker.imports.files.TEXT_BYTES_PER_BATCH", 300)
     rows = [name for n in range(40) for space in "ab" for name in names(f"tenant/{space}", 1, n)]
-    store = MemoryStore()
-    await import_topics(store, text(tmp_path / "t.txt", "\n".join(rows)))
+    store = await imported(text(tmp_path / "t.txt", "\n".join(rows)))
     assert (await store.snapshot(NamespaceName.parse("tenant/a"))).version == 1
     assert await listed(store, "tenant/b") == names("tenant/b", 40)
 
 
 async def test_non_persistent_topics_and_unicode_names_are_imported(tmp_path: Path) -> None:
     rows = ["non-persistent://tenant/a/n", "persistent://tenant/a/Grüße 🚀 %2F"]
-    store = MemoryStore()
-    await import_topics(store, text(tmp_path / "t.txt", "\n".join(rows)))
+    store = await imported(text(tmp_path / "t.txt", "\n".join(rows)))
     snapshot = await store.snapshot(NamespaceName.parse("tenant/a"))
     assert list(snapshot.listing(pb.CommandGetTopicsOfNamespace.ALL).names()) == rows
 
@@ -490,14 +496,9 @@ async def test_a_file_changed_during_its_import_is_refused(tmp_path, kind: str) 
 
 
 async def test_existing_topics_are_compared_off_the_event_loop(tmp_path, monkeypatch) -> None:
-    store, threads, settle = MemoryStore(), list[threading.Thread](), changing.settled
+    store = MemoryStore()
     await import_topics(store, text(tmp_path / "a.txt", "\n".join(names("tenant/a", 3))))
-
-    def noticed(*given: object) -> TopicChanges:
-        threads.append(threading.current_thread())
-        return settle(*given)
-
-    monkeypatch.setattr("broker.stores.memory.settled", noticed)
+    threads = calling_threads(monkeypatch, memory, "settled")
     await import_topics(store, text(tmp_path / "b.txt", "\n".join(names("tenant/a", 3, 1))))
     assert threads
     assert threading.current_thread() not in threads
@@ -505,13 +506,7 @@ async def test_existing_topics_are_compared_off_the_event_loop(tmp_path, monkeyp
 
 
 async def test_namespace_changes_are_prepared_off_the_event_loop(tmp_path, monkeypatch) -> None:
-    threads, make = list[threading.Thread](), importer.additions
-
-    def noticed(lot: Lot) -> list[NamespaceChanges]:
-        threads.append(threading.current_thread())
-        return make(lot)
-
-    monkeypatch.setattr(importer, "additions", noticed)
+    threads = calling_threads(monkeypatch, importer, "additions")
     await import_topics(MemoryStore(), text(tmp_path / "t.txt", "\n".join(names("tenant/a", 3))))
     assert len(threads) == 1
     assert threading.current_thread() not in threads

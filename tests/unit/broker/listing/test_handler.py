@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,6 +18,7 @@ from broker.patterns.pattern import RegexImplementation
 from broker.stores.changes import StoreError, TopicChanges
 from broker.stores.memory import MemoryStore
 from broker.topic_lists import tree
+from limiter.admission.rules import AdmissionPolicy, AdmissionRules
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
 from limiter.memory.response_memory import PrivateMemory, SharedMemory
 from limiter.memory.size_estimate import SizeEstimate
@@ -32,6 +34,10 @@ from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
 from tests.support.processes.cluster import held, topic_names
 from tests.support.processes.commands import Wire
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Self
 
 NAMESPACE = NamespaceName.parse("tenant/ns")
 NAMES = topic_names("tenant/ns", 100)
@@ -55,11 +61,16 @@ class Setup:
         pattern_length: int = 50,
         max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
         queue: int = 10,
+        timeout_seconds: float = 25,
+        admission: AdmissionPolicy = AdmissionPolicy.FIFO,
         private: bool = False,
     ) -> None:
         self.clock = ManualClock()
         self.limiter = AsyncDualMemoryLimiter(
-            MemoryLimit(heap, queue, 25), MemoryLimit(direct, queue, 25), self.clock
+            MemoryLimit(heap, queue, timeout_seconds),
+            MemoryLimit(direct, queue, timeout_seconds),
+            self.clock,
+            rules=AdmissionRules(admission),
         )
         self.store = MemoryStore()
         lister = TopicLister(self.store)
@@ -87,8 +98,8 @@ class Setup:
         )
         self.wire = Wire(Connection())
 
-    async def fill(self) -> Setup:
-        await self.store.apply(NAMESPACE, TopicChanges([name.encode() for name in NAMES]))
+    async def fill(self, names: Sequence[str] = NAMES) -> Self:
+        await self.store.apply(NAMESPACE, TopicChanges([name.encode() for name in names]))
         return self
 
     async def serve(self, request_id: int = 1, **fields: object) -> None:
@@ -260,28 +271,16 @@ async def test_a_failing_store_is_a_metadata_error() -> None:
     assert held(setup.limiter) == {}
 
 
-async def test_an_exact_estimate_reserves_exactly_the_heap_of_the_listing() -> None:
-    setup, during = await Setup().fill(), []
-    find = setup.store.snapshot
-
-    async def look(namespace: NamespaceName) -> object:
-        during.append(setup.limiter.acquired_permits(HEAP))
-        return await find(namespace)
-
-    setup.store.snapshot = look
-    await setup.serve()
-    assert during == [ESTIMATE]
-
-
 @pytest.mark.parametrize(
-    ("estimate", "expected"),
+    ("as_shipped", "estimate", "expected"),
     [
-        (SizeEstimate.LAST, [10_240, ESTIMATE, ESTIMATE]),
-        (SizeEstimate.PROPOSAL, [1_024, 1_024, 1_024]),
+        (False, SizeEstimate.EXACT, [ESTIMATE, ESTIMATE, ESTIMATE]),
+        (True, SizeEstimate.LAST, [10_240, ESTIMATE, ESTIMATE]),
+        (True, SizeEstimate.PROPOSAL, [1_024, 1_024, 1_024]),
     ],
 )
-async def test_upstream_estimates_reserve_their_guess_or_the_last_size(estimate, expected) -> None:
-    setup, during = await Setup(as_shipped=True, estimate=estimate).fill(), []
+async def test_a_listing_reserves_the_heap_of_its_estimate(as_shipped, estimate, expected) -> None:
+    setup, during = await Setup(as_shipped=as_shipped, estimate=estimate).fill(), []
     find = setup.store.snapshot
 
     async def look(namespace: NamespaceName) -> object:
@@ -337,10 +336,6 @@ async def test_a_wait_for_direct_memory_keeps_the_heap_permit_only_in_profile_pu
     assert held(setup.limiter) == {}
 
 
-def change(setup: Setup, added: list[str]) -> object:
-    return setup.store.apply(NAMESPACE, TopicChanges([name.encode() for name in added]))
-
-
 async def waiting_for_direct_memory(setup: Setup, times: int) -> tuple[object, list[object]]:
     """Start listings waiting for direct memory; return the awaited permit and their tasks."""
     everything = await setup.limiter.acquire(DIRECT, PLENTY)
@@ -369,7 +364,7 @@ async def test_a_listing_that_grew_during_its_wait_is_answered_in_full(private: 
     setup = await Setup(private=private).fill()
     everything, waiting = await waiting_for_direct_memory(setup, 2)
     more = topic_names("tenant/ns-more", 50)
-    await change(setup, more)
+    await setup.fill(more)
     setup.limiter.release(everything)
     await asyncio.gather(*waiting)
     answers = [one.getTopicsOfNamespaceResponse for one in setup.wire.answers()]
@@ -383,7 +378,7 @@ async def test_a_listing_that_grows_at_every_grant_is_refused_after_a_maximum_of
     snapshot, others = setup.store.snapshot, []
 
     async def grown(namespace: NamespaceName) -> object:
-        await change(setup, topic_names(f"tenant/ns-{len(others)}", 1))
+        await setup.fill(topic_names(f"tenant/ns-{len(others)}", 1))
         if (free := setup.limiter.available_permits(DIRECT)) > 0:
             others.append(await setup.limiter.acquire(DIRECT, free))
         return await snapshot(namespace)
@@ -432,7 +427,7 @@ async def test_profile_pulsar_refuses_an_oversized_list_once_and_then_answers_no
     last = Setup(heap=10_240, as_shipped=True, estimate=SizeEstimate.LAST)
     names = topic_names("tenant/ns", 300)
     for setup in (await shipped.fill(), last):
-        await setup.store.apply(NAMESPACE, TopicChanges([name.encode() for name in names]))
+        await setup.fill(names)
         first = await refused(setup)
         assert first.server_error == pb.MetadataError
         assert first.message.startswith("java.lang.IllegalArgumentException: Requested permits=")
@@ -453,9 +448,7 @@ async def test_a_listing_above_the_direct_limit_is_refused_with_the_error_of_eac
 
 
 async def test_requests_for_a_pattern_share_its_evaluation_when_the_first_is_cancelled() -> None:
-    setup = Setup()
-    many = [name.encode() for name in topic_names("tenant/ns", 5_000, 100)]
-    await setup.store.apply(NAMESPACE, TopicChanges(many))
+    setup = await Setup().fill(topic_names("tenant/ns", 5_000, 100))
     listing = (await setup.store.snapshot(NAMESPACE)).listing(MODE.PERSISTENT)
     shared = setup.handler._pattern_filter
     asked = [
@@ -527,9 +520,7 @@ FRAME_PADDING = 10_240
 
 async def with_long_names(max_message_bytes: int, *, as_shipped: bool = False) -> Setup:
     """Return a setup whose only listing is a frame of LONG_FRAME_BYTES."""
-    setup = Setup(max_message_bytes=max_message_bytes, as_shipped=as_shipped)
-    await setup.store.apply(NAMESPACE, TopicChanges([name.encode() for name in LONG_NAMES]))
-    return setup
+    return await Setup(max_message_bytes=max_message_bytes, as_shipped=as_shipped).fill(LONG_NAMES)
 
 
 async def test_an_answer_of_exactly_the_frame_limit_is_sent() -> None:

@@ -15,34 +15,19 @@ import pytest
 import broker.listing.responses
 import proto.PulsarApi_pb2 as pb
 from broker.errors import NO_DIRECT_MEMORY
-from broker.listing.estimates import ListingEstimates
-from broker.listing.handler import GetTopicsHandler
-from broker.listing.lister import TopicLister
-from broker.listing.rules import AnswerRules
-from broker.patterns.filter import PatternFilter, PatternRules
-from broker.patterns.pattern import RegexImplementation
-from broker.stores.changes import TopicChanges
-from broker.stores.memory import MemoryStore
-from limiter.admission.rules import AdmissionPolicy, AdmissionRules
-from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
-from limiter.memory.response_memory import PrivateMemory, SharedMemory
-from limiter.memory.size_estimate import SizeEstimate
-from proto.names import NamespaceName
+from limiter.admission.rules import AdmissionPolicy
+from limiter.memory.dual_limiter import LimitType
 from proto.topics_response import TopicsResponse
-from proto.transport.connection import Connection
-from server.configuration.common import Profile
 from server.connection.request_errors import RequestError
-from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
 from tests.support.processes.cluster import held
-from tests.support.processes.commands import Wire
+from tests.unit.broker.listing.test_handler import Setup
 
 DIRECT = LimitType.DIRECT_MEMORY
-NAMESPACE = NamespaceName.parse("tenant/ns")
 NAME = "persistent://tenant/ns/topic"
 
 
-class Writing:
+class Writing(Setup):
     """A handler whose only namespace has one topic, and a connection without a socket.
 
     Two combinations: as shipped (fifo, private bytes for every answer), and fair with answers
@@ -52,44 +37,14 @@ class Writing:
     def __init__(
         self, direct: int = 10_000, timeout_seconds: float = 5.0, *, shipped: bool
     ) -> None:
-        self.clock = ManualClock()
-        policy = AdmissionPolicy.FIFO if shipped else AdmissionPolicy.FAIR
-        self.limiter = AsyncDualMemoryLimiter(
-            MemoryLimit(10_000, 100, 5.0),
-            MemoryLimit(direct, 100, timeout_seconds),
-            self.clock,
-            rules=AdmissionRules(policy),
+        super().__init__(
+            10_000,
+            direct,
+            as_shipped=shipped,
+            queue=100,
+            timeout_seconds=timeout_seconds,
+            admission=AdmissionPolicy.FIFO if shipped else AdmissionPolicy.FAIR,
         )
-        self.store = MemoryStore()
-        lister = TopicLister(self.store)
-        self.memory = PrivateMemory(self.limiter) if shipped else SharedMemory(self.limiter)
-        self.handler = GetTopicsHandler(
-            lister,
-            PatternFilter(
-                PatternRules(
-                    enabled=False,
-                    max_length=0,
-                    implementation=RegexImplementation.RE2J_WITH_JDK_FALLBACK,
-                    share=not shipped,
-                    timeout_seconds=1.0,
-                ),
-            ),
-            ListingEstimates(SizeEstimate.EXACT, lister, anyone_resets=shipped),
-            self.memory,
-            AnswerRules.of(
-                Profile.PULSAR if shipped else Profile.FLOODGATE, private_buffers=shipped
-            ),
-        )
-        self.wire = Wire(Connection())
-
-    async def fill(self) -> Writing:
-        await self.store.apply(NAMESPACE, TopicChanges([NAME.encode()]))
-        return self
-
-    async def write(self, request_id: int = 1) -> None:
-        request = pb.CommandGetTopicsOfNamespace(request_id=request_id, namespace=str(NAMESPACE))
-        properties = self.handler.properties_of(request)
-        await self.handler.serve(request, NAMESPACE, self.wire.cnx, properties)
 
     @property
     def writes(self) -> list[int]:
@@ -103,9 +58,9 @@ WAYS = pytest.mark.parametrize("shipped", [True, False], ids=["as shipped", "fai
 @WAYS
 async def test_an_answer_is_a_single_write_and_releases_its_direct_memory(shipped: bool) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 7."""
-    writing = await Writing(shipped=shipped).fill()
+    writing = await Writing(shipped=shipped).fill([NAME])
     writing.wire.transport.reads_at_once = False
-    await writing.write()
+    await writing.serve()
     (size,) = writing.writes
     assert held(writing.limiter) == {"direct bytes": size - 8}
     writing.wire.transport.peer_reads(size)
@@ -117,9 +72,9 @@ async def test_an_answer_is_a_single_write_and_releases_its_direct_memory(shippe
 @WAYS
 async def test_a_direct_memory_timeout_refuses_the_request_without_a_write(shipped: bool) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 8."""
-    writing = await Writing(100, 0.1, shipped=shipped).fill()
+    writing = await Writing(100, 0.1, shipped=shipped).fill([NAME])
     await writing.limiter.acquire(DIRECT, 100, owner="holder")
-    waiting = await started(writing.write())
+    waiting = await started(writing.serve())
     writing.clock.advance(0.1)
     with pytest.raises(RequestError) as caught:
         await waiting
@@ -160,10 +115,10 @@ async def test_an_answer_that_cannot_be_assembled_fails_and_holds_no_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 9."""
-    writing = await Writing(shipped=shipped).fill()
+    writing = await Writing(shipped=shipped).fill([NAME])
     monkeypatch.setattr(owner, name, fails)
     with pytest.raises(MemoryError, match="no room"):
-        await writing.write()
+        await writing.serve()
     assert writing.writes == []
     assert held(writing.limiter) == {}
 
@@ -176,9 +131,9 @@ async def test_a_failing_write_closes_the_connection_and_releases_its_memory(
 
     The connection fails here, not the request: no bytes may follow half an answer.
     """
-    writing = await Writing(shipped=shipped).fill()
+    writing = await Writing(shipped=shipped).fill([NAME])
     monkeypatch.setattr(writing.wire.transport, "write", write_fails)
-    await writing.write()
+    await writing.serve()
     await settle()
     assert writing.wire.cnx.closed
     assert "Write failed" in caplog.text
@@ -190,10 +145,10 @@ async def test_a_failing_later_write_closes_the_connection_and_releases_its_memo
     shipped: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 10, where the peer has to read first."""
-    writing = await Writing(shipped=shipped).fill()
+    writing = await Writing(shipped=shipped).fill([NAME])
     writing.wire.transport.reads_at_once = False
-    await writing.write(1)
-    await writing.write(2)
+    await writing.serve(1)
+    await writing.serve(2)
     monkeypatch.setattr(writing.wire.transport, "write", write_fails)
     writing.wire.transport.peer_reads(1_000)
     await settle()
@@ -205,9 +160,9 @@ async def test_a_failing_later_write_closes_the_connection_and_releases_its_memo
 @WAYS
 async def test_an_answer_for_a_disconnected_peer_is_not_written(shipped: bool) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 11: its flag is a disconnected peer here."""
-    writing = await Writing(100, shipped=shipped).fill()
+    writing = await Writing(100, shipped=shipped).fill([NAME])
     holder = await writing.limiter.acquire(DIRECT, 100, owner="holder")
-    waiting = await started(writing.write())
+    waiting = await started(writing.serve())
     writing.memory.cancel_owner(writing.wire.cnx)
     writing.limiter.release(holder)
     with pytest.raises(RequestError, match=NO_DIRECT_MEMORY):
@@ -219,8 +174,8 @@ async def test_an_answer_for_a_disconnected_peer_is_not_written(shipped: bool) -
 @WAYS
 async def test_ten_simultaneous_answers_are_ten_writes_in_order(shipped: bool) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 12."""
-    writing = await Writing(shipped=shipped).fill()
-    await asyncio.gather(*(writing.write(number) for number in range(10)))
+    writing = await Writing(shipped=shipped).fill([NAME])
+    await asyncio.gather(*(writing.serve(number) for number in range(10)))
     assert len(writing.writes) == 10
     answers = [answer.getTopicsOfNamespaceResponse for answer in writing.wire.answers()]
     assert [(answer.request_id, *answer.topics) for answer in answers] == [
@@ -234,9 +189,9 @@ async def test_losing_the_peer_after_the_answer_was_queued_releases_its_memory(
     shipped: bool,
 ) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 13."""
-    writing = await Writing(shipped=shipped).fill()
+    writing = await Writing(shipped=shipped).fill([NAME])
     writing.wire.transport.reads_at_once = False
-    await writing.write()
+    await writing.serve()
     assert writing.limiter.acquired_permits(DIRECT) > 0
     writing.wire.transport.breaks(ConnectionResetError("Socket write failed"))
     assert held(writing.limiter) == {}

@@ -7,7 +7,6 @@ import gc
 import itertools
 import math
 import weakref
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,7 +19,6 @@ from broker.patterns.filter import (
     PatternRules,
     _StepSize,
 )
-from broker.patterns.path_columns import block_runs
 from broker.patterns.pattern import LinearTime, RegexImplementation
 from broker.topic_lists.sequence import Selection, TopicListing, TopicSequence
 from tests.support.clocks.settle import started
@@ -157,8 +155,7 @@ async def test_a_namespace_of_many_runs_is_matched_even_if_the_clock_stops_or_le
     # Each of 25 runs has at least one step; a step may be eight times the preceding step.
     moments = itertools.count()
     monkeypatch.setattr(module, "perf_counter", lambda: next(moments) * seconds_a_look)
-    one_block_each = partial(block_runs, size=1)
-    monkeypatch.setattr("broker.patterns.path_columns.block_runs", one_block_each)
+    monkeypatch.setattr("broker.patterns.path_columns.RUN_BLOCKS", 1)
     kept = await pattern_filter().filter(listing_of(NAMES), EVEN)
     assert (len(kept), sum(matched)) == (4_000, 8_000)
 

@@ -9,7 +9,7 @@ import pytest
 from tests.support.stores import topic_stores
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
     from typing import TypeAlias
@@ -31,3 +31,10 @@ def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> OpenStore:
     if request.param.startswith("postgresql"):
         where = (request.getfixturevalue("postgresql_url"),)
     return lambda: topic_stores.opened(make(*where))
+
+
+@pytest.fixture
+async def store(open_store: OpenStore) -> AsyncIterator[MetadataStore]:
+    """A store, open during the test."""
+    async with open_store() as found:
+        yield found

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from broker.stores.store import MetadataStore
-    from tests.unit.broker.stores.conftest import OpenStore
 
 STEPS = 60
 SEED = 7
@@ -45,39 +44,36 @@ async def assert_hashes(store: MetadataStore, expected: set[bytes]) -> None:
     assert {name.encode() for name in snapshot.listing(MODES[2]).names()} == expected
 
 
-async def test_the_hash_of_each_version_is_the_hash_of_its_names(open_store: OpenStore) -> None:
-    async with open_store() as store:
-        expected: set[bytes] = set()
-        for changes in random_changes(random.Random(SEED)):
-            await store.apply(A, changes)
-            expected = expected.union(changes.added).difference(changes.removed)
-            await assert_hashes(store, expected)
+async def test_the_hash_of_each_version_is_the_hash_of_its_names(store: MetadataStore) -> None:
+    expected: set[bytes] = set()
+    for changes in random_changes(random.Random(SEED)):
+        await store.apply(A, changes)
+        expected = expected.union(changes.added).difference(changes.removed)
+        await assert_hashes(store, expected)
 
 
 async def test_the_changes_of_the_feed_lead_from_each_version_to_the_next(
-    open_store: OpenStore,
+    store: MetadataStore,
 ) -> None:
-    async with open_store() as store:
-        feed, known = store.changes(), set[bytes]()
-        listed = set[bytes]()
-        for changes in random_changes(random.Random(SEED)):
-            version = await store.apply(A, changes)
-            change = await anext(feed)
-            assert change.version == version
-            listed = listed.union(changes.added).difference(changes.removed)
-            if not change.complete:
-                assert not change.added
-                assert not change.removed
-                known = set(listed)
-            assert not known & set(change.added)
-            assert set(change.removed) <= known
-            known = known.union(change.added).difference(change.removed)
-            assert known == listed
+    feed, known = store.changes(), set[bytes]()
+    listed = set[bytes]()
+    for changes in random_changes(random.Random(SEED)):
+        version = await store.apply(A, changes)
+        change = await anext(feed)
+        assert change.version == version
+        listed = listed.union(changes.added).difference(changes.removed)
+        if not change.complete:
+            assert not change.added
+            assert not change.removed
+            known = set(listed)
+        assert not known & set(change.added)
+        assert set(change.removed) <= known
+        known = known.union(change.added).difference(change.removed)
+        assert known == listed
 
 
-async def test_names_are_listed_in_javas_order(open_store: OpenStore) -> None:
-    async with open_store() as store:
-        ordered = [topic(name) for name in ("a", "\u4e2d", "\U0001f600", "\ue000", "\uff5e")]
-        await store.apply(A, TopicChanges(ordered[::-1]))
-        listing = (await store.snapshot(A)).listing(MODES[0])
-        assert [name.encode() for name in listing.names()] == ordered
+async def test_names_are_listed_in_javas_order(store: MetadataStore) -> None:
+    ordered = [topic(name) for name in ("a", "\u4e2d", "\U0001f600", "\ue000", "\uff5e")]
+    await store.apply(A, TopicChanges(ordered[::-1]))
+    listing = (await store.snapshot(A)).listing(MODES[0])
+    assert [name.encode() for name in listing.names()] == ordered

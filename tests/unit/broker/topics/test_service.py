@@ -1,8 +1,9 @@
 """Operations on topics; of two concurrent equal operations one succeeds."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import repeat
 
 import pytest
 
@@ -22,12 +23,18 @@ def topic(local: str, domain: str = "persistent", namespace: str = "tenant/ns") 
 
 
 class LateStore(MemoryStore):
-    """A store whose answers are outdated on arrival, as a real store's are."""
+    """A store whose answers are outdated on arrival, as a real store's are.
+
+    Attributes:
+        outdated: Snapshots answered first, in place of the newest.
+    """
+
+    outdated: Iterator[NamespaceSnapshot] = iter(())
 
     async def snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
-        found = await super().snapshot(namespace)
+        newest = await super().snapshot(namespace)
         await asyncio.sleep(0)
-        return found
+        return next(self.outdated, newest)
 
     async def properties(self, namespace: NamespaceName, name: str) -> Mapping[str, str]:
         found = await super().properties(namespace, name)
@@ -154,11 +161,7 @@ async def test_a_partition_of_a_topic_that_was_deleted_meanwhile_is_not_created(
     await made.service.delete(topic("p-partition-0"))
     stale = await made.snapshot()
     await made.service.delete_partitioned(topic("p"))
-
-    async def always_stale(_: NamespaceName) -> NamespaceSnapshot:
-        return stale
-
-    made.store.snapshot = always_stale  # type: ignore[method-assign]
+    made.store.outdated = repeat(stale)
     kind, reason = await refusal(made.service.create(topic("p-partition-0"), {}))
     assert kind is Refusal.PRECONDITION_FAILED
     assert "there isn't a partitioned topic p created" in reason
@@ -172,13 +175,9 @@ async def test_a_partition_created_meanwhile_prevents_the_deletion_of_its_partit
         await made.service.delete(topic(f"p-partition-{index}"))
     stale = await made.snapshot()
     await made.service.create(topic("p-partition-1"), {})
-
-    async def always_stale(_: NamespaceName) -> NamespaceSnapshot:
-        return stale
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(made.store, "snapshot", always_stale)
-        await made.service.delete_without_partitions(topic("p"))
+    made.store.outdated = repeat(stale)
+    await made.service.delete_without_partitions(topic("p"))
+    made.store.outdated = iter(())
     assert await made.names() == ["p-partition-1"]
     assert (await made.snapshot()).partitioned == {str(topic("p")): 2}
 
@@ -347,14 +346,9 @@ async def test_a_topic_grown_during_its_deletion_has_exactly_its_counted_partiti
 
 async def test_an_overtaken_deletion_is_repeated_on_the_current_state(made: Topics) -> None:
     await made.service.create_partitioned(topic("p"), 3, {})
-    stale, read = await made.snapshot(), made.store.snapshot
+    stale = await made.snapshot()
     await made.service.grow(topic("p"), 5)
-    answers = [stale]
-
-    async def first_stale(namespace: NamespaceName) -> NamespaceSnapshot | None:
-        return answers.pop() if answers else await read(namespace)
-
-    made.store.snapshot = first_stale  # type: ignore[method-assign]
+    made.store.outdated = iter([stale])
     await made.service.delete_partitioned(topic("p"))
     assert (await made.snapshot()).empty
 
@@ -363,11 +357,7 @@ async def test_a_repeatedly_overtaken_deletion_is_refused(made: Topics) -> None:
     await made.service.create_partitioned(topic("p"), 3, {})
     stale = await made.snapshot()
     await made.service.grow(topic("p"), 5)
-
-    async def always_stale(_: NamespaceName) -> NamespaceSnapshot:
-        return stale
-
-    made.store.snapshot = always_stale  # type: ignore[method-assign]
+    made.store.outdated = repeat(stale)
     refused = await refusal(made.service.delete_partitioned(topic("p")))
     reason = "persistent://tenant/ns/p is being changed concurrently: retry"
     assert refused == (Refusal.CONFLICT, reason)
@@ -457,14 +447,9 @@ async def test_a_missing_topic_is_created_once_for_simultaneous_requests() -> No
 
 async def test_auto_creation_answers_the_topic_created_meanwhile() -> None:
     made = await topics(auto_partitions=3)
-    stale, read = await made.snapshot(), made.store.snapshot
+    stale = await made.snapshot()
     await made.service.create_partitioned(topic("p"), 7, {})
-    answers = [stale]
-
-    async def first_stale(namespace: NamespaceName) -> NamespaceSnapshot | None:
-        return answers.pop() if answers else await read(namespace)
-
-    made.store.snapshot = first_stale  # type: ignore[method-assign]
+    made.store.outdated = iter([stale])
     count = await made.service.partitions(topic("p"), create=True)
     assert count == 7
 

@@ -8,7 +8,7 @@ from broker.listing import rules
 from limiter.errors import PermitTooLargeError
 from proto import topics_response
 from server.connection.request_errors import RequestError
-from tests.support.clocks.settle import settle, started
+from tests.support.clocks.settle import started
 from tests.support.watches.watching import Client, Watching, commands, short
 
 BOTH = pytest.mark.parametrize("as_shipped", [False, True], ids=["floodgate", "pulsar"])
@@ -55,8 +55,7 @@ async def test_updates_wait_for_the_answer_of_their_watch(as_shipped: bool) -> N
     watching.change(removed=["a"])
     watching.give_back(blocker)
     await answering
-    await settle()
-    client.takes()
+    await client.takes_all()
     # As shipped separately, otherwise both together
     assert client.told == ([(["b"], []), ([], ["a"])] if as_shipped else [(["b"], ["a"])])
 

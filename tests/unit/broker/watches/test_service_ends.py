@@ -22,8 +22,7 @@ async def test_a_closed_watcher_receives_no_update(as_shipped: bool) -> None:
     client, watcher = await watching.client()
     watcher.close()
     watching.change(added=["b"], also=watcher)
-    await settle()
-    assert client.takes() == 0
+    assert await client.takes_all() == 0
     assert not watching.watched.watchers
 
 

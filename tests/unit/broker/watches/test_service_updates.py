@@ -37,8 +37,7 @@ async def test_in_profile_pulsar_a_waiting_addition_is_sent_before_a_later_remov
         await watching.passes(25.0)
         await watching.passes(delay)
     watching.give_back(blocker)
-    await settle()
-    client.takes()
+    await client.takes_all()
     assert client.told == [(["b"], []), ([], ["b"])]
     assert (watching.totals.retries, watching.held_bytes) == (2, 0)
 
@@ -54,8 +53,7 @@ async def test_in_profile_pulsar_no_update_overtakes_waiting_updates() -> None:
     # Memory is free again, and the next update follows in the same turn
     watching.give_back(blocker)
     watching.change(added=["c"])
-    await settle()
-    client.takes()
+    await client.takes_all()
     assert client.told == [(["b"], []), ([], ["b"]), (["c"], [])]
 
 
@@ -70,8 +68,7 @@ async def test_in_profile_pulsar_updates_beyond_the_queue_are_dropped_silently(m
     for number in range(1, 12):
         watching.change(added=[f"{number:02d}"])
     watching.give_back(blocker)
-    await settle()
-    assert client.takes() == 1
+    assert await client.takes_all() == 1
     assert (client.known, watching.listed_again) == (["00"], 1)
     assert len(watching.watched.names) == 12
 
@@ -92,13 +89,11 @@ async def test_in_profile_pulsar_an_answer_overtakes_and_includes_queued_updates
     again = await started(watcher.answer(2, None))
     watching.give_back(blocker)
     await again
-    await settle()
-    client.takes()
+    await client.takes_all()
     assert client.answers == [1, 2]
     assert (client.told, client.known) == ([(["b"], [])], ["a", "b", "c", "d"])
     watching.change(added=["e"])
-    await settle()
-    client.takes()
+    await client.takes_all()
     assert client.known == ["a", "b", "c", "d", "e"]
 
 
@@ -116,8 +111,7 @@ async def test_missed_changes_are_sent_as_a_single_reconciling_update() -> None:
     watching.change(removed=["a", "f"])
     lagging = watching.totals.lagging
     watching.give_back(blocker)
-    await settle()
-    client.takes()
+    await client.takes_all()
     # The first was under way
     assert client.told == [(["d"], []), (["e", "g", "h"], ["a"])]
     assert (lagging, watching.totals.lagging, watching.totals.reconciling) == (1, 0, 2)
@@ -136,10 +130,8 @@ async def test_a_client_that_does_not_read_has_few_pending_updates_and_catches_u
     # Some names, and all remaining names simultaneously
     assert pending < 2_500
     client.takes()
-    await settle()
-    client.takes()
-    await settle()
-    client.takes()
+    await client.takes_all()
+    await client.takes_all()
     assert client.known == sorted([*names, "a"])
     assert len(client.told) < 20
     assert watching.totals.lagging == 0
@@ -154,8 +146,7 @@ async def test_a_topic_added_and_removed_during_a_lag_is_not_reported() -> None:
     watching.change(added=["c"])
     watching.change(removed=["c"])
     watching.give_back(blocker)
-    await settle()
-    client.takes()
+    await client.takes_all()
     assert client.told == [(["b"], [])]
     watching.change(added=["d"])
     client.takes()
@@ -173,8 +164,7 @@ async def test_an_answer_that_overtakes_an_update_makes_the_update_unnecessary()
     again = await started(watcher.answer(2, None))
     watching.give_back(blocker)
     await again
-    await settle()
-    client.takes()
+    await client.takes_all()
     assert (client.told, client.known, client.answers) == ([(["b"], [])], ["a", "b", "c"], [1, 2])
 
 
@@ -191,8 +181,7 @@ async def test_a_change_during_a_failed_answer_is_sent_as_an_update(as_shipped: 
     with pytest.raises(PermitTooLargeError):
         await again
     watching.give_back(blocker)
-    await settle()
-    client.takes()
+    await client.takes_all()
     # Without another change
     assert client.told == [(["new"], [])]
 
@@ -202,8 +191,7 @@ async def test_an_update_above_the_maximum_size_is_sent_in_parts() -> None:
     watching = Watching("a", "b", max_update_bytes=100)
     client, _ = await watching.client()
     watching.change(added=[f"c{number}" for number in range(10)], removed=["a", "b"])
-    await settle()
-    client.takes()
+    await client.takes_all()
     assert client.known == [f"c{number}" for number in range(10)]
     assert [len(came) + len(went) for came, went in client.told] == [4, 4, 4]
 
@@ -212,8 +200,7 @@ async def test_a_name_above_the_maximum_update_size_is_sent_in_its_own_update() 
     watching = Watching(max_update_bytes=100)
     client, _ = await watching.client()
     watching.change(added=["a" * 150, "b" * 150])
-    await settle()
-    client.takes()
+    await client.takes_all()
     assert client.told == [(["a" * 150], []), (["b" * 150], [])]
 
 

@@ -1,7 +1,7 @@
 """The listening connection: how loss is noticed and the connection restored."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 
@@ -82,13 +82,20 @@ class Listening:
         await settle()
 
 
-async def test_notifications_reach_the_callback_of_their_channel() -> None:
-    case = Listening()
-    await case.listener.open()
+@pytest.fixture
+async def case() -> AsyncIterator[Listening]:
+    """A listener that has opened its connection."""
+    listening = Listening()
+    await listening.listener.open()
+    await settle()
+    yield listening
+    await listening.listener.close()
+
+
+async def test_notifications_reach_the_callback_of_their_channel(case: Listening) -> None:
     case.server.made[0].listeners["topics"](None, 1, "topics", "7 3")
     assert case.heard == ["7 3"]
     assert case.reconnections == 0
-    await case.listener.close()
 
 
 async def test_opening_fails_when_the_server_is_unreachable() -> None:
@@ -99,23 +106,16 @@ async def test_opening_fails_when_the_server_is_unreachable() -> None:
     await case.listener.close()
 
 
-async def test_a_lost_connection_is_restored_and_reported() -> None:
-    case = Listening()
-    await case.listener.open()
-    await settle()
+async def test_a_lost_connection_is_restored_and_reported(case: Listening) -> None:
     case.server.made[0].terminate()
     await settle()
     assert case.listener.connected
     assert case.reconnections == 1
     case.server.made[1].listeners["topics"](None, 1, "topics", "7 4")
     assert case.heard == ["7 4"]
-    await case.listener.close()
 
 
-async def test_reconnection_attempts_back_off_but_never_end() -> None:
-    case = Listening()
-    await case.listener.open()
-    await settle()
+async def test_reconnection_attempts_back_off_but_never_end(case: Listening) -> None:
     case.server.up = False
     case.server.made[0].terminate()
     await settle()
@@ -128,24 +128,18 @@ async def test_reconnection_attempts_back_off_but_never_end() -> None:
     await case.advance(LONGEST_RETRY_SECONDS)
     assert case.listener.connected
     assert case.reconnections == 1
-    await case.listener.close()
 
 
-async def test_a_connection_that_answers_heartbeats_is_kept() -> None:
-    case = Listening()
-    await case.listener.open()
-    await settle()
+async def test_a_connection_that_answers_heartbeats_is_kept(case: Listening) -> None:
     for _ in range(3):
         await case.advance(HEARTBEAT_SECONDS)
     assert case.server.made[0].asked == 3
     assert case.server.attempts == 1
-    await case.listener.close()
 
 
-async def test_a_connection_without_a_heartbeat_answer_is_replaced_after_a_timeout() -> None:
-    case = Listening()
-    await case.listener.open()
-    await settle()
+async def test_a_connection_without_a_heartbeat_answer_is_replaced_after_a_timeout(
+    case: Listening,
+) -> None:
     case.server.made[0].answers.clear()
     await case.advance(HEARTBEAT_SECONDS)
     await case.advance(ANSWER_SECONDS / 2)
@@ -154,13 +148,9 @@ async def test_a_connection_without_a_heartbeat_answer_is_replaced_after_a_timeo
     assert case.server.made[0].closed
     assert case.listener.connected
     assert case.reconnections == 1
-    await case.listener.close()
 
 
-async def test_a_closed_listener_does_not_reconnect() -> None:
-    case = Listening()
-    await case.listener.open()
-    await settle()
+async def test_a_closed_listener_does_not_reconnect(case: Listening) -> None:
     await case.listener.close()
     await case.advance(60)
     assert case.server.made[0].closed

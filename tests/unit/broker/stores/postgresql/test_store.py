@@ -97,18 +97,6 @@ async def test_a_closed_store_refuses_changes(postgresql_url: str) -> None:
         await store.apply(A, changes(topic("a")))
 
 
-async def test_names_counts_and_properties_survive_reopening(postgresql_url: str) -> None:
-    async with opened(postgresql(postgresql_url)) as store:
-        await store.apply(A, with_properties({topic("a"): {"k": "v"}}))
-        await store.apply(A, changes(part=3))
-    async with opened(postgresql(postgresql_url)) as store:
-        snapshot = await store.snapshot(A)
-        assert snapshot.version == 2
-        assert dict(snapshot.partitioned) == {base("part"): 3}
-        assert await store.properties(A, base("a")) == {"k": "v"}
-        assert await store.apply(A, changes(topic("b"))) == 3
-
-
 async def test_the_change_log_keeps_only_the_newest_changes(
     postgresql_url: str, monkeypatch
 ) -> None:

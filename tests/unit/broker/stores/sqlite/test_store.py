@@ -60,25 +60,6 @@ def killed_after_its_first_word(program: str, path: Path) -> str:
     return word
 
 
-async def test_all_data_of_a_namespace_survives_reopening(tmp_path: Path) -> None:
-    async with sqlite(tmp_path) as store:
-        await store.create_namespace(NamespaceName.parse("tenant/empty"))
-        await store.apply(A, changes(topic("a"), topic("__change_events"), part=3))
-        await store.apply(A, with_properties({topic("b"): {"k": "v"}}))
-        before = await store.snapshot(A)
-    async with sqlite(tmp_path) as store:
-        after = await store.snapshot(A)
-        assert after.version == before.version == 2
-        assert after.listing(PERSISTENT).hash == before.listing(PERSISTENT).hash
-        assert after.system == before.system
-        assert dict(after.partitioned) == {topic("part").decode(): 3}
-        assert list((await store.select(A, PERSISTENT, {"k": "v"})).names()) == [
-            topic("b").decode()
-        ]
-        assert [str(name) for name in await store.namespaces()] == ["tenant/a", "tenant/empty"]
-        assert await store.apply(A, changes(topic("c"))) == 3
-
-
 async def test_an_acknowledged_change_survives_a_kill(tmp_path: Path) -> None:
     killed = killed_after_its_first_word(APPLY_THEN_HANG, tmp_path / "topics.db")
     assert killed == "1\n"

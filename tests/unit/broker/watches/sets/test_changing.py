@@ -17,8 +17,7 @@ async def test_a_large_change_is_reported_to_each_watcher_whose_set_changed() ->
     everything, some, none = [
         await followed.listener(pattern) for pattern in (".*", AS, "t/n/nothing")
     ]
-    await followed.change(added=many("a"), removed=many("b"))
-    await followed.tell()
+    await followed.changed(added=many("a"), removed=many("b"))
     await followed.until_idle()
     assert everything.updates == [(many("a"), many("b"))]
     assert (some.updates, none.updates) == ([(many("a"), [])], [])
@@ -32,8 +31,7 @@ async def test_equal_sets_stay_shared_after_a_large_change() -> None:
     followed = await Followed.of("a", "b")
     one, other = await followed.listener(AS), await followed.listener("t/n/a+.*")
     assert one.watched.names is other.watched.names
-    await followed.change(added=[*many("a"), "c"])
-    await followed.tell()
+    await followed.changed(added=[*many("a"), "c"])
     await followed.until_idle()
     assert one.watched.names is other.watched.names
     assert len(one.watched.names) == 301
@@ -44,8 +42,7 @@ async def test_a_set_built_during_a_large_change_has_all_its_names() -> None:
     await followed.listener()
     followed.filter.go_on.clear()
     making = await started(followed.watch.watched_set(AS))
-    await followed.change(added=many("a"), removed=["a"])
-    await followed.tell()
+    await followed.changed(added=many("a"), removed=["a"])
     await followed.until_idle()
     followed.filter.go_on.set()
     assert texts((await making).names) == many("a")
@@ -64,8 +61,7 @@ async def test_a_watcher_leaving_during_a_large_change_does_not_affect_another_w
         return merged(*names)  # type: ignore[arg-type]
 
     monkeypatch.setattr(changing, "merged", merged_as_one_leaves)
-    await followed.change(added=[*many("a"), *many("b")])
-    await followed.tell()
+    await followed.changed(added=[*many("a"), *many("b")])
     await followed.until_idle()
     assert staying.updates == [(many("b"), [])]
     assert (leaving.updates, followed.watch.sets.get(AS)) == ([], None)

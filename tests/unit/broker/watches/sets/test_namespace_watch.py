@@ -52,8 +52,7 @@ async def test_a_change_during_the_read_of_names_is_applied_once() -> None:
     followed = await Followed.of("a1")
     followed.store.go_on.clear()
     asking = await started(followed.watch.watched_set(".*"))
-    await followed.change(added=["a2"])
-    await followed.tell()
+    await followed.changed(added=["a2"])
     followed.store.go_on.set()
     watched = await asking
     await followed.tell()
@@ -111,8 +110,7 @@ async def test_a_change_updates_only_the_sets_that_match_its_names() -> None:
     followed = await Followed.of("a1", "b1")
     everything, some = await followed.listener(), await followed.listener(AS)
     await followed.change(added=["a2"])
-    await followed.change(added=["b2"], removed=["b1"])
-    await followed.tell()
+    await followed.changed(added=["b2"], removed=["b1"])
     assert everything.updates == [(["a2"], []), (["b2"], ["b1"])]
     assert some.updates == [(["a2"], [])]
     assert texts(some.watched.names) == ["a1", "a2"]
@@ -120,8 +118,7 @@ async def test_a_change_updates_only_the_sets_that_match_its_names() -> None:
 
 
 async def test_an_already_applied_change_is_ignored() -> None:
-    followed = await Followed.of("a1")
-    listener = await followed.listener()
+    followed, listener = await Followed.with_listener("a1")
     followed.watch.push(Change(NAMESPACE, 1, [], [b"persistent://t/n/a1"]))
     await settle()
     assert (listener.updates, followed.totals.relistings) == ([], 0)
@@ -129,8 +126,7 @@ async def test_an_already_applied_change_is_ignored() -> None:
 
 async def test_an_incomplete_change_is_never_ignored_as_already_applied() -> None:
     # The store was restored to an older state
-    followed = await Followed.of("a1")
-    listener = await followed.listener()
+    followed, listener = await Followed.with_listener("a1")
     followed.store._snapshots.clear()
     followed.watch.push(Change(NAMESPACE, 0, complete=False))
     await settle()
@@ -151,32 +147,27 @@ async def test_a_gap_in_the_feed_is_closed_by_a_listing_and_a_single_update() ->
 
 async def test_the_feed_continues_from_the_newest_version_after_a_listing() -> None:
     # Three changes, of which the first is lost; the store has all
-    followed = await Followed.of("a1")
-    listener = await followed.listener()
+    followed, listener = await Followed.with_listener("a1")
     for name in ("a2", "a3", "a4"):
         await followed.change(added=[name])
     await followed.tell(skip=1)
-    await followed.change(added=["a5"])
-    await followed.tell()
+    await followed.changed(added=["a5"])
     assert listener.updates == [(["a2", "a3", "a4"], []), (["a5"], [])]
     assert followed.totals.relistings == 1
 
 
 @pytest.mark.parametrize("count", [MAX_TOLD_NAMES, MAX_TOLD_NAMES + 1])
 async def test_a_change_with_or_without_names_in_the_feed_is_a_single_update(count: int) -> None:
-    followed = await Followed.of("a1")
-    listener = await followed.listener()
+    followed, listener = await Followed.with_listener("a1")
     names = [f"b{number:06d}" for number in range(count)]
-    await followed.change(added=names)
-    await followed.tell()
+    await followed.changed(added=names)
     await followed.until_idle()
     assert listener.updates == [(names, [])]
     assert followed.totals.relistings == (count > MAX_TOLD_NAMES)
 
 
 async def test_a_listing_without_differences_causes_no_update() -> None:
-    followed = await Followed.of("a1")
-    listener = await followed.listener()
+    followed, listener = await Followed.with_listener("a1")
     await followed.change(added=["a2"])
     await followed.change(removed=["a2"])
     followed.watch.push(Change(NAMESPACE, 3, complete=False))
@@ -187,8 +178,7 @@ async def test_a_listing_without_differences_causes_no_update() -> None:
 
 async def test_missed_changes_are_reported_as_the_difference_to_the_known_names() -> None:
     # Known are 1, 2 and 3
-    followed = await Followed.of("a1", "a2", "a3")
-    listener = await followed.listener()
+    followed, listener = await Followed.with_listener("a1", "a2", "a3")
     # The store was unavailable; now the topics are 2, 4 and 5
     await followed.change(added=["a4"], removed=["a1"])
     await followed.change(added=["a5"], removed=["a3"])
@@ -199,8 +189,7 @@ async def test_missed_changes_are_reported_as_the_difference_to_the_known_names(
 
 async def test_a_change_without_names_advances_the_version() -> None:
     # Partition counts or properties have changed
-    followed = await Followed.of("a1")
-    listener = await followed.listener()
+    followed, listener = await Followed.with_listener("a1")
     followed.watch.push(Change(NAMESPACE, 2))
     followed.watch.push(Change(NAMESPACE, 3, [b"persistent://t/n/a2"]))
     await settle()
@@ -208,8 +197,7 @@ async def test_a_change_without_names_advances_the_version() -> None:
 
 
 async def test_system_topics_and_non_persistent_topics_are_not_watched() -> None:
-    followed = await Followed.of("a1")
-    listener = await followed.listener()
+    followed, listener = await Followed.with_listener("a1")
     names = [*full("__change_events"), "non-persistent://t/n/a2"]
     await followed.store.apply(NAMESPACE, TopicChanges([name.encode() for name in names]))
     await followed.tell()
@@ -219,17 +207,14 @@ async def test_system_topics_and_non_persistent_topics_are_not_watched() -> None
 
 async def test_a_namespace_is_followed_through_its_deletion_and_recreation() -> None:
     # A second broker deletes the topic
-    followed = await Followed.of("a1")
-    listener = await followed.listener()
-    await followed.change(removed=["a1"])
-    await followed.tell()
+    followed, listener = await Followed.with_listener("a1")
+    await followed.changed(removed=["a1"])
     await followed.store.delete_namespace(NAMESPACE)
     followed.feed._queued.clear()
     followed.watch.push(Change(NAMESPACE, 3, complete=False))
     await settle()
     await followed.change(added=["a2"])
-    await followed.change(added=["a3"])
-    await followed.tell()
+    await followed.changed(added=["a3"])
     # Sequentially, or simultaneously
     assert texts(listener.watched.names) == texts(listener.names) == ["a2", "a3"]
     assert [added for added, _ in listener.updates] in (
@@ -239,8 +224,7 @@ async def test_a_namespace_is_followed_through_its_deletion_and_recreation() -> 
 
 
 async def test_a_vanished_namespace_is_reported_as_the_removal_of_all_its_topics() -> None:
-    followed = await Followed.of("a1", "a2")
-    listener = await followed.listener()
+    followed, listener = await Followed.with_listener("a1", "a2")
     followed.store._snapshots.clear()
     followed.watch.push(Change(NAMESPACE, 2, complete=False))
     await settle()
@@ -251,8 +235,7 @@ async def test_a_change_is_an_update_per_set_and_in_profile_pulsar_an_update_per
     for one_by_one in (False, True):
         followed = await Followed.of("a1", one_by_one=one_by_one)
         listener = await followed.listener()
-        await followed.change(added=["a2", "a3"], removed=["a1"])
-        await followed.tell()
+        await followed.changed(added=["a2", "a3"], removed=["a1"])
         at_once = [(["a2", "a3"], ["a1"])]
         assert listener.updates == (
             [([], ["a1"]), (["a2"], []), (["a3"], [])] if one_by_one else at_once
@@ -260,8 +243,7 @@ async def test_a_change_is_an_update_per_set_and_in_profile_pulsar_an_update_per
 
 
 async def test_in_profile_pulsar_missed_changes_are_a_single_update() -> None:
-    followed = await Followed.of("a1", one_by_one=True)
-    listener = await followed.listener()
+    followed, listener = await Followed.with_listener("a1", one_by_one=True)
     await followed.change(added=["a2", "a3"], removed=["a1"])
     followed.feed._queued.clear()
     followed.watch.push(Change(NAMESPACE, 2, complete=False))

@@ -19,8 +19,7 @@ AS = "t/n/a.*"
 
 async def test_too_many_pending_changes_are_replaced_by_a_listing(monkeypatch) -> None:
     monkeypatch.setattr(namespace_watch, "MAX_PENDING_CHANGES", 3)
-    followed = await Followed.of("a1")
-    listener = await followed.listener()
+    followed, listener = await Followed.with_listener("a1")
     # Five arrive in one turn
     for name in ("a2", "a3", "a4", "a5", "a6"):
         await followed.change(added=[name])
@@ -37,8 +36,7 @@ def test_up_to_ten_thousand_changes_may_be_pending() -> None:
 
 
 async def test_a_failed_listing_is_retried_with_backoff_and_no_change_is_lost() -> None:
-    followed = await Followed.of("a1")
-    listener = await followed.listener()
+    followed, listener = await Followed.with_listener("a1")
     followed.store.fails = True
     await followed.change(added=["a2"])
     await followed.change(added=["a3"])
@@ -47,8 +45,7 @@ async def test_a_failed_listing_is_retried_with_backoff_and_no_change_is_lost() 
     for seconds in (0.089, 0.011, 0.179, 0.021):
         await followed.passes(seconds)
         asked.append(followed.store.asked)
-    await followed.change(removed=["a1"])
-    await followed.tell()
+    await followed.changed(removed=["a1"])
     # Repeated after 0.1 s, then after up to 0.2 s
     assert asked[0] == asked[1] == asked[2] - 1 == asked[3] - 1 == asked[4] - 2
     assert listener.updates == []
@@ -58,8 +55,7 @@ async def test_a_failed_listing_is_retried_with_backoff_and_no_change_is_lost() 
 
 
 async def test_the_retry_delay_restarts_after_a_successful_listing() -> None:
-    followed = await Followed.of("a1")
-    listener = await followed.listener()
+    followed, listener = await Followed.with_listener("a1")
     for _ in range(2):
         followed.store.fails = True
         await followed.change(added=["a2"])
@@ -71,8 +67,7 @@ async def test_the_retry_delay_restarts_after_a_successful_listing() -> None:
         followed.store.fails = False
         await followed.passes(0.2)
         assert listener.updates.pop() == (["a2"], [])
-        await followed.change(removed=["a2"])
-        await followed.tell()
+        await followed.changed(removed=["a2"])
         listener.updates.clear()
 
 
@@ -82,8 +77,7 @@ async def test_a_failing_watcher_does_not_prevent_updates_of_other_watchers(capl
     broken = await followed.listener(raises=True)
     behind, other = await followed.listener(), await followed.listener(AS)
     with caplog.at_level(logging.ERROR):
-        await followed.change(added=["a2"])
-        await followed.tell()
+        await followed.changed(added=["a2"])
     assert before.updates == behind.updates == other.updates == [(["a2"], [])]
     assert (broken.given_up, behind.given_up) == (1, 0)
     assert "after an internal error" in caplog.text
@@ -94,8 +88,7 @@ async def test_a_watcher_failing_on_a_large_change_does_not_affect_another_watch
     broken, behind = await followed.listener(raises=True), await followed.listener()
     names = [f"b{number:03d}" for number in range(300)]
     with caplog.at_level(logging.ERROR):
-        await followed.change(added=names)
-        await followed.tell()
+        await followed.changed(added=names)
         await followed.until_idle()
     assert behind.updates == [(names, [])]
     assert (broken.given_up, behind.given_up) == (1, 0)
@@ -108,8 +101,7 @@ async def test_a_watcher_leaving_during_an_update_is_not_notified(monkeypatch) -
     tell, soon = first.changed, asyncio.get_running_loop().call_soon
     monkeypatch.setattr(first, "changed", lambda update: (soon(second.leave), tell(update)))
     # The second watcher leaves at the pause after the first was notified
-    await followed.change(added=["a2"])
-    await followed.tell()
+    await followed.changed(added=["a2"])
     assert (first.updates, second.updates) == ([(["a2"], [])], [])
 
 
@@ -131,8 +123,7 @@ async def test_an_update_is_sent_to_the_first_watcher_before_the_next_is_notifie
     monkeypatch.setattr(
         second, "changed", lambda _: sent_before_the_second.append(bytes(served.peer.received))
     )
-    await followed.change(added=["a2"])
-    await followed.tell()
+    await followed.changed(added=["a2"])
     assert sent_before_the_second == [b"update"]
 
 
@@ -150,8 +141,7 @@ async def test_a_watcher_joining_while_a_change_is_applied_has_all_its_names(mon
             coming.append(asyncio.get_running_loop().create_task(followed.listener(AS)))
 
     monkeypatch.setattr(followed.watch._builder, "touched", somebody_comes_at_the_fifth)
-    await followed.change(added=[f"a{number}" for number in range(10, 30)])
-    await followed.tell()
+    await followed.changed(added=[f"a{number}" for number in range(10, 30)])
     second = await coming[0]
     await followed.until_idle()
     assert len(second.watched.names) == 21
@@ -159,8 +149,7 @@ async def test_a_watcher_joining_while_a_change_is_applied_has_all_its_names(mon
 
 
 async def test_an_internal_error_is_logged_and_followed_by_a_listing(monkeypatch, caplog) -> None:
-    followed = await Followed.of("a1")
-    listener = await followed.listener()
+    followed, listener = await Followed.with_listener("a1")
     original, broken = followed.watch._index.matching, [True]
 
     def matching(name: bytes) -> object:
@@ -170,8 +159,7 @@ async def test_an_internal_error_is_logged_and_followed_by_a_listing(monkeypatch
 
     monkeypatch.setattr(followed.watch._index, "matching", matching)
     with caplog.at_level(logging.ERROR):
-        await followed.change(added=["a2"])
-        await followed.tell()
+        await followed.changed(added=["a2"])
     assert listener.updates == []
     await followed.passes(0.1)
     assert listener.updates == [(["a2"], [])]
@@ -180,8 +168,7 @@ async def test_an_internal_error_is_logged_and_followed_by_a_listing(monkeypatch
 
 async def test_an_internal_error_within_a_change_loses_no_name(monkeypatch, caplog) -> None:
     # The second name cannot be matched
-    followed = await Followed.of("a1")
-    listener = await followed.listener(AS)
+    followed, listener = await Followed.with_listener("a1", pattern=AS)
     original, results = followed.watch._index.matching, [True, False]
 
     def matching(name: bytes) -> object:
@@ -191,8 +178,7 @@ async def test_an_internal_error_within_a_change_loses_no_name(monkeypatch, capl
 
     monkeypatch.setattr(followed.watch._index, "matching", matching)
     with caplog.at_level(logging.ERROR):
-        await followed.change(added=["a2", "b1"])
-        await followed.tell()
+        await followed.changed(added=["a2", "b1"])
         await followed.passes(0.1)
     assert texts(followed.watch.sets.everything) == ["a1", "a2", "b1"]
     assert listener.updates == [(["a2"], [])]
@@ -211,8 +197,7 @@ async def test_a_watcher_whose_pattern_takes_too_long_is_given_up_with_a_warning
 
         monkeypatch.setattr(followed.filter, "filter", takes_too_long)
         with caplog.at_level(logging.WARNING):
-            await followed.change(added=["c"])
-            await followed.tell()
+            await followed.changed(added=["c"])
             await followed.until_idle()
         assert (stuck.given_up, other.given_up) == (1, 0)
         assert other.updates == [(["c"], [])]
@@ -223,8 +208,7 @@ async def test_changes_are_matched_against_a_backtracking_pattern_by_workers() -
     followed = await Followed.of("b1")
     async with followed.filter.workers:
         listener = await followed.listener(r"(?=t)t/n/(?:a|b)\d")
-        await followed.change(added=["a1", "c1", "a"], removed=["b1"])
-        await followed.tell()
+        await followed.changed(added=["a1", "c1", "a"], removed=["b1"])
         await followed.until_idle()
         assert listener.updates == [(["a1"], ["b1"])]
 
@@ -244,8 +228,7 @@ async def test_an_internal_error_within_a_large_change_loses_no_name(monkeypatch
     monkeypatch.setattr(changing, "merged", merged)
     names = [f"{letter}{number:03d}" for letter in "ab" for number in range(300)]
     with caplog.at_level(logging.ERROR):
-        await followed.change(added=names)
-        await followed.tell()
+        await followed.changed(added=names)
         await until(lambda: followed.watch._behind)
         await followed.passes(0.1)
         await followed.until_idle()

@@ -38,8 +38,7 @@ async def test_a_pattern_that_matches_all_names_shares_the_set_of_the_namespace(
 async def test_changes_during_the_build_of_a_set_are_included(pattern: str) -> None:
     followed = await reading("a1", "a2", "b1")
     making = await started(followed.watch.watched_set(pattern))
-    await followed.change(added=["a3", "b2"], removed=["a1"])
-    await followed.tell()
+    await followed.changed(added=["a3", "b2"], removed=["a1"])
     followed.filter.go_on.set()
     watched = await making
     kept = [name for name in ("a2", "a3", "b1", "b2") if pattern != AS or name.startswith("a")]
@@ -72,8 +71,7 @@ async def test_a_change_undone_during_the_build_of_a_set_has_no_effect(
     making = await started(followed.watch.watched_set(AS))
     assert followed.filter.asked == [AS]
     await followed.tell()
-    await followed.change(**{second: ["a2"]})
-    await followed.tell()
+    await followed.changed(**{second: ["a2"]})
     followed.filter.go_on.set()
     assert texts((await making).names) == (["a1", "a2"] if there_at_first else ["a1"])
 
@@ -81,10 +79,9 @@ async def test_a_change_undone_during_the_build_of_a_set_has_no_effect(
 async def test_a_set_ahead_of_the_feed_receives_no_repeated_update() -> None:
     followed = await reading("a1", "a2")
     followed.filter.go_on.set()
-    await followed.change(added=["a3"], removed=["a1"])
+    await followed.changed(added=["a3"], removed=["a1"])
     listener = await followed.listener(AS)
     ahead = texts(listener.watched.names)
-    await followed.tell()
     assert ahead == texts(listener.watched.names) == ["a2", "a3"]
     assert listener.updates == []
 
@@ -127,8 +124,7 @@ async def test_no_set_and_no_task_remain_when_all_watches_are_cancelled() -> Non
     await settle()
     assert asyncio.all_tasks() == tasks
     followed.filter.go_on.set()
-    await followed.change(added=["a2"])
-    await followed.tell()
+    await followed.changed(added=["a2"])
     assert followed.watch.sets.get(AS) is None
     assert followed.watch.sets.held_bytes - before <= 100
 
@@ -182,8 +178,7 @@ async def test_a_failed_build_is_repeated_for_the_next_watch() -> None:
 
 async def test_a_set_of_a_deleted_namespace_is_empty() -> None:
     followed = await reading("a1")
-    await followed.change(removed=["a1"])
-    await followed.tell()
+    await followed.changed(removed=["a1"])
     await followed.store.delete_namespace(followed.watch.namespace)
     watched = await followed.watch.watched_set(AS)
     assert texts(watched.names) == []
