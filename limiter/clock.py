@@ -51,6 +51,40 @@ class LoopClock:
         return asyncio.get_running_loop().call_at(when, callback, *args)
 
 
+class Timer:
+    """A timer of a clock that its owner arms again and again, for one callback at a time."""
+
+    __slots__ = ("_clock", "_handle")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._handle: TimerHandle | None = None
+
+    @property
+    def armed(self) -> bool:
+        """True while a callback is due."""
+        return self._handle is not None
+
+    def after(self, seconds: float, callback: Callable[..., object], *args: object) -> None:
+        """Call ``callback(*args)`` in ``seconds``, instead of a callback that is due by now."""
+        self.at(self._clock.now() + seconds, callback, *args)
+
+    def at(self, when: float, callback: Callable[..., object], *args: object) -> None:
+        """Call ``callback(*args)`` at the moment ``when``; see ``after``."""
+        self.stop()
+        self._handle = self._clock.call_at(when, self._fire, callback, *args)
+
+    def stop(self) -> None:
+        """Disarm the timer; may be called repeatedly."""
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+
+    def _fire(self, callback: Callable[..., object], *args: object) -> None:
+        self._handle = None
+        callback(*args)
+
+
 def elapsed_seconds() -> float:
     """Return seconds since the machine's boot, suspended time included.
 

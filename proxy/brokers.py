@@ -11,7 +11,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from client.connection.connect_options import KEEP_ALIVE_SECONDS, ConnectOptions
+from client.connection.connect_options import ConnectOptions
 from client.connection.pool import ConnectionPool
 from client.exceptions import ConnectError
 from limiter.tasks import BackgroundTasks
@@ -21,45 +21,21 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from client.connection.cnx import ClientCnx
-    from client.connection.connect_options import Credentials
     from limiter.clock import Clock
     from proxy.credentials import OriginalClient
-    from server.tls.contexts import ClientTls
 
 Address = tuple[str, int]
 AVOIDED_SECONDS = 2.0
 """Seconds during which an unreachable broker is tried last."""
 BROKER_TIMEOUT_SECONDS = 60.0
 """Seconds a broker may take to answer: longer than both of its permit timeouts."""
-
-
-def connect_options(
-    *,
-    drain_oversized: bool,
-    keep_alive_seconds: float = KEEP_ALIVE_SECONDS,
-    answer_limit_bytes: int | None = None,
-    tls: ClientTls | None = None,
-    credentials: Credentials | None = None,
-) -> ConnectOptions:
-    """Return the options with which the proxy connects to brokers.
-
-    Args:
-        drain_oversized: Whether a frame over the limit fails only its request.
-        keep_alive_seconds: Interval of keep-alive pings to a broker.
-        answer_limit_bytes: Largest frame accepted by the proxy's clients; see ConnectOptions.
-        tls: TLS for all brokers; None for plain connections.
-        credentials: The proxy's own credentials.
-    """
-    return ConnectOptions(
-        client_version=PROXY_VERSION,
-        proxy_version=PROXY_VERSION,
-        operation_timeout_seconds=BROKER_TIMEOUT_SECONDS,
-        drain_oversized=drain_oversized,
-        keep_alive_seconds=keep_alive_seconds,
-        answer_limit_bytes=answer_limit_bytes,
-        tls=None if tls is None else tls.layer,
-        credentials=credentials,
-    )
+PROXY_OPTIONS = ConnectOptions(
+    client_version=PROXY_VERSION,
+    proxy_version=PROXY_VERSION,
+    operation_timeout_seconds=BROKER_TIMEOUT_SECONDS,
+    drain_oversized=True,
+)
+"""The options, equal in all proxies, of a connection to a broker."""
 
 
 class ServiceAddresses:

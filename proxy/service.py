@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from client.connection.pool import ConnectionPool
 from limiter.memory.size_estimate import SizeEstimate
 from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, FRAME_PADDING_BYTES
 from proxy import metrics
-from proxy.brokers import Address, BrokerConnections, RolePools, ServiceAddresses, connect_options
+from proxy.brokers import (
+    PROXY_OPTIONS,
+    Address,
+    BrokerConnections,
+    RolePools,
+    ServiceAddresses,
+)
 from proxy.cnx import ClientAuthentication, ProxyConnection, ProxyParts, ProxyRules
 from proxy.commands.table import COMMANDS
 from proxy.credentials import broker_credentials
 from proxy.errors import ErrorForms, ErrorTranslation, PulsarErrorTranslation
-from proxy.forwarding.forwarder import Forwarder, ForwardingRules
+from proxy.forwarding.forwarder import Forwarder
 from proxy.forwarding.routes import PLACES, forwarding_routes
 from proxy.listing.exact_charging import ExactCharging
 from proxy.listing.flights import Flights
@@ -32,7 +39,6 @@ from server.tls.contexts import ClientTls
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from client.connection.connect_options import ConnectOptions
     from limiter.clock import Clock
     from limiter.metrics.prometheus import Instruments
     from proxy.config import ProxyConfig
@@ -64,23 +70,23 @@ class ProxyService(ServerService["ProxyConnection"]):
         if config.broker_tls is not None:
             self._broker_tls = ClientTls(config.broker_tls, self._clock)
         self._credentials = broker_credentials(config.broker_credentials)
-        options = connect_options(
-            drain_oversized=True,
+        options = replace(
+            PROXY_OPTIONS,
             keep_alive_seconds=config.flow.keep_alive_seconds,
             answer_limit_bytes=self._frame_limit_bytes,
-            tls=self._broker_tls,
+            tls=None if self._broker_tls is None else self._broker_tls.layer,
             credentials=self._credentials,
         )
         self._pool = ConnectionPool(options, self._clock)
+        self._private_options = replace(options, drain_oversized=False, answer_limit_bytes=None)
         self.role_pools = RolePools(
-            self._private_options() if self._has_private_connections else options,
+            self._private_options if self._has_private_connections else options,
             self._service,
             self._clock,
             shared=not self._has_private_connections,
         )
-        rules = self._forwarding_rules()
         self.forwarder = Forwarder(
-            self._targets, rules, self._clock, self.flow.limits.refusals, self._broker_tls
+            self._targets, config, self._clock, self.flow.limits.refusals, self._broker_tls
         )
 
     async def _start(self) -> None:
@@ -159,15 +165,6 @@ class ProxyService(ServerService["ProxyConnection"]):
             faults=self.faults,
         )
 
-    def _forwarding_rules(self) -> ForwardingRules:
-        config = self.config
-        return ForwardingRules(
-            timeout_seconds=config.http_proxy_timeout_seconds,
-            connect_timeout_seconds=config.broker_proxy_connect_timeout_seconds,
-            max_requests=config.max_concurrent_http_requests,
-            max_replay_bytes=config.http_input_max_replay_buffer_size,
-        )
-
     def _flights(self) -> Flights:
         return Flights(
             self.limiter,
@@ -197,7 +194,7 @@ class ProxyService(ServerService["ProxyConnection"]):
         """Return broker connections for a new client, either private or shared by all clients."""
         tls = self._broker_tls is not None
         if self._has_private_connections:
-            pool = ConnectionPool(self._private_options(), self._clock)
+            pool = ConnectionPool(self._private_options, self._clock)
             return BrokerConnections(pool, self._service, own=True, tls=tls)
         return BrokerConnections(self._pool, self._service, tls=tls)
 
@@ -205,14 +202,6 @@ class ProxyService(ServerService["ProxyConnection"]):
     def _has_private_connections(self) -> bool:
         private = self.config.response_buffers is ResponseBuffers.PRIVATE
         return self._pulsar_compatible and private
-
-    def _private_options(self) -> ConnectOptions:
-        return connect_options(
-            drain_oversized=False,
-            keep_alive_seconds=self.config.flow.keep_alive_seconds,
-            tls=self._broker_tls,
-            credentials=self._credentials,
-        )
 
     def _client_authentication(self) -> ClientAuthentication | None:
         settings = self.config.authentication

@@ -15,10 +15,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Protocol
 
+from limiter.clock import Timer
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from limiter.clock import Clock, TimerHandle
+    from limiter.clock import Clock
 
 IDLE_SECONDS = 0.5
 """Seconds without a message after which a turn passes to a consumer whose application waits."""
@@ -116,7 +118,7 @@ class Prefetch:
         self._beyond: Turn | None = None
         # Most consumers in line or with a turn, since applications began to wait.
         self._crowd = 0
-        self._timer: TimerHandle | None = None
+        self._timer = Timer(clock)
         self._serving = False
         self.arrived_bytes = self.entry_bytes = self.more_bytes = 0
         self.waiting = 0
@@ -217,18 +219,13 @@ class Prefetch:
                     break
                 self._come(turn)
             else:
-                self._go_on_in(0.0)
+                self._timer.after(0.0, self._pass_on)
         finally:
             self._serving = False
         if self._askers:
             self._crowd = max(self._crowd, self.waiting + len(self._holders))
-            if self._timer is None:
-                self._go_on_in(self._pace())
-
-    def _go_on_in(self, seconds: float) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = self._clock.call_at(self._clock.now() + seconds, self._pass_on)
+            if not self._timer.armed:
+                self._timer.after(self._pace(), self._pass_on)
 
     def _next(self) -> Turn | None:
         """Return the first consumer in line if it may prefetch now, otherwise None."""
@@ -296,7 +293,6 @@ class Prefetch:
 
     def _pass_on(self) -> None:
         """Give turns to long-waiting consumers at a set pace, ending the oldest idle turns."""
-        self._timer = None
         now = self._clock.now()
         if not self._askers:
             self._crowd = 0

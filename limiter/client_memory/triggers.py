@@ -7,10 +7,12 @@ import logging
 import math
 from typing import TYPE_CHECKING
 
+from limiter.clock import Timer
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from limiter.clock import Clock, TimerHandle
+    from limiter.clock import Clock
 
 logger = logging.getLogger(__name__)
 
@@ -26,23 +28,18 @@ class MemoryTrigger:
         callback: Callable[[], object],
         threshold_bytes: int,
         repeat_seconds: float | None,
+        clock: Clock,
     ) -> None:
         self._triggers = triggers
         self.callback = callback
         self.threshold_bytes = threshold_bytes
         self.repeat_seconds = repeat_seconds
         self.running = False
-        self.timer: TimerHandle | None = None
+        self.timer = Timer(clock)
 
     def remove(self) -> None:
         """Unregister the callback; idempotent."""
         self._triggers.remove(self)
-
-    def disarm(self) -> None:
-        """Cancel the timer of the next repetition."""
-        if self.timer is not None:
-            self.timer.cancel()
-            self.timer = None
 
 
 class MemoryTriggers:
@@ -83,7 +80,7 @@ class MemoryTriggers:
             raise ValueError(f"A trigger repeats after more than 0 seconds, not {repeat_seconds}")
         # At least one byte: usage never crosses a threshold of 0.
         threshold_bytes = max(1, int(self._limit_bytes * threshold))
-        trigger = MemoryTrigger(self, callback, threshold_bytes, repeat_seconds)
+        trigger = MemoryTrigger(self, callback, threshold_bytes, repeat_seconds, self._clock)
         self._triggers[trigger] = None
         self._thresholds_changed()
         return trigger
@@ -92,7 +89,7 @@ class MemoryTriggers:
         """Remove a trigger; idempotent."""
         self._triggers.pop(trigger, None)
         self._thresholds_changed()
-        trigger.disarm()
+        trigger.timer.stop()
 
     def clear(self) -> None:
         """Remove all triggers."""
@@ -122,13 +119,8 @@ class MemoryTriggers:
             logger.exception("A memory trigger failed")
         finally:
             trigger.running = False
-        self._arm(trigger)
-
-    def _arm(self, trigger: MemoryTrigger) -> None:
-        trigger.disarm()
         if trigger.repeat_seconds is not None and trigger in self._triggers:
-            due = self._clock.now() + trigger.repeat_seconds
-            trigger.timer = self._clock.call_at(due, self._repeat, trigger)
+            trigger.timer.after(trigger.repeat_seconds, self._repeat, trigger)
 
     def _repeat(self, trigger: MemoryTrigger) -> None:
         """Run a callback again if usage is still at its threshold or above."""

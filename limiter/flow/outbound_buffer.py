@@ -120,16 +120,11 @@ class OutboundBuffer:
         """Cancel a listener; no-op for an unknown listener."""
         self._listeners.pop(listener, None)
 
-    def queued(self, size_bytes: int, paid_bytes: int = 0) -> bool:
-        """Count a queued entry; return True if the connection has become unwritable.
-
-        A memory permit covers ``paid_bytes`` of the entry.
-        """
-        self.weigh(size_bytes, paid_bytes)
-        return self.became_unwritable()
-
     def weigh(self, size_bytes: int, paid_bytes: int = 0) -> None:
-        """Count a queued entry without checking the water marks."""
+        """Count a queued entry, of which a memory permit covers ``paid_bytes``.
+
+        The water marks are not checked.
+        """
         self._change(size_bytes + ENTRY_OVERHEAD_BYTES, paid_bytes)
 
     def became_unwritable(self) -> bool:

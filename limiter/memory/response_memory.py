@@ -201,14 +201,6 @@ class PrivateMemory(ResponseMemory):
         """Return a context manager that holds heap memory for one response."""
         return self._limiter.hold(LimitType.HEAP_MEMORY, size_bytes, owner, namespace)
 
-    async def direct(
-        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
-    ) -> Callable[[], object]:
-        """Acquire direct memory for one outbound entry and return its release callback."""
-        direct = LimitType.DIRECT_MEMORY
-        permit = await self._limiter.acquire(direct, size_bytes, None, owner, namespace)
-        return lambda: self._limiter.release(permit)
-
     async def direct_ahead(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
     ) -> DirectAhead:

@@ -10,6 +10,7 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
+from limiter.clock import wake
 from limiter.errors import PermitAcquireCancelledError, PermitAcquireError, PermitTooLargeError
 
 if TYPE_CHECKING:
@@ -272,7 +273,7 @@ class LeaseReference:
         if not waiter.done and not self._released:
             woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(woken)
-            waiter.on_done(partial(_wake, woken))
+            waiter.on_done(partial(wake, woken))
             try:
                 await woken
             finally:
@@ -286,10 +287,5 @@ class LeaseReference:
         if not self._released:
             self._released = True
             for woken in self._waiting:
-                _wake(woken)
+                wake(woken)
             self._leases.give_back(self, self._lease)
-
-
-def _wake(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from limiter.permits.permit import Permit
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class HolderLine:
     """Report line on an owner's permits and requests in a namespace.
 
@@ -39,13 +39,13 @@ class HolderLine:
 
     owner: Hashable | None
     namespace: str
-    held: int
-    permits: int
-    shared: int
-    sharers: int
-    waiting: int
-    lacking: int
-    age_seconds: float | None
+    held: int = 0
+    permits: int = 0
+    shared: int = 0
+    sharers: int = 1
+    waiting: int = 0
+    lacking: int = 0
+    age_seconds: float | None = None
 
 
 class HolderCount:
@@ -72,21 +72,26 @@ class HolderCount:
     def add(self, account: Account) -> None:
         """Count an account's permits and waiting requests."""
         counts: dict[str, _Count] = {}
+
+        def of(namespace: str) -> _Count:
+            if namespace not in counts:
+                counts[namespace] = _Count(HolderLine(account.owner, namespace))
+            return counts[namespace]
+
         for permit in account.permits:
-            _of(counts, permit.namespace).holds(permit, permit.size)
+            of(permit.namespace).holds(permit, permit.size)
         for waiter in account.waiters:
-            _of(counts, waiter.namespace).waits(waiter.needed)
+            of(waiter.namespace).waits(waiter.needed)
         for holder in account.shared:
             # A shared holder without permits and requests gets no line.
             if holder.permits or holder.waiters:
-                _add_shared(_of(counts, holder.namespace), holder, account)
-        for namespace, count in counts.items():
-            count.owner, count.namespace = account.owner, namespace
+                of(holder.namespace).shares(holder, holder.references_of(account))
+        for count in counts.values():
             self._keep(count)
 
     def _keep(self, count: _Count) -> None:
         self.total += 1
-        line = count.held, count.lacking, -self.total, count
+        line = count.line.held, count.line.lacking, -self.total, count
         if len(self._largest) < self._limit:
             heapq.heappush(self._largest, line)
         else:
@@ -94,73 +99,36 @@ class HolderCount:
 
     def lines(self) -> tuple[HolderLine, ...]:
         """Return the report lines that were kept, largest first."""
-        largest = sorted(self._largest, reverse=True)
-        return tuple(count.line(self._age_of(count)) for *_, count in largest)
-
-    def _age_of(self, count: _Count) -> float | None:
-        if self._ledger is None:
-            return None
-        ages = map(self._ledger.age_seconds, count.permits)
-        return max((age for age in ages if age is not None), default=None)
+        largest = [count for *_, count in sorted(self._largest, reverse=True)]
+        if self._ledger is not None:
+            for count in largest:
+                ages = map(self._ledger.age_seconds, count.permits)
+                known = (age for age in ages if age is not None)
+                count.line.age_seconds = max(known, default=None)
+        return tuple(count.line for count in largest)
 
 
 class _Count:
-    __slots__ = (
-        "held",
-        "lacking",
-        "namespace",
-        "owner",
-        "permits",
-        "shared",
-        "sharers",
-        "waiting",
-    )
+    __slots__ = "line", "permits"
 
-    def __init__(self) -> None:
-        self.owner: Hashable | None = None
-        self.namespace = ""
-        self.held = self.shared = self.waiting = self.lacking = 0
-        self.sharers = 1
+    def __init__(self, line: HolderLine) -> None:
+        self.line = line
         self.permits: list[Permit] = []
 
     def holds(self, permit: Permit, part: int) -> None:
-        self.held += part
+        self.line.held += part
+        self.line.permits += 1
         self.permits.append(permit)
 
-    def shares(self, size: int, sharers: int) -> None:
-        if sharers > 1:
-            self.shared += size
-            self.sharers = max(self.sharers, sharers)
-
     def waits(self, part: int) -> None:
-        self.lacking += part
-        self.waiting += 1
+        self.line.lacking += part
+        self.line.waiting += 1
 
-    def line(self, age_seconds: float | None) -> HolderLine:
-        return HolderLine(
-            owner=self.owner,
-            namespace=self.namespace,
-            held=self.held,
-            permits=len(self.permits),
-            shared=self.shared,
-            sharers=self.sharers,
-            waiting=self.waiting,
-            lacking=self.lacking,
-            age_seconds=age_seconds,
-        )
-
-
-def _of(counts: dict[str, _Count], namespace: str) -> _Count:
-    count = counts.get(namespace)
-    if count is None:
-        count = counts[namespace] = _Count()
-    return count
-
-
-def _add_shared(count: _Count, holder: SharedHolder, account: Account) -> None:
-    references, total = holder.references_of(account), holder.references
-    for permit in holder.permits:
-        count.holds(permit, permit.size * references // total)
-        count.shares(permit.size, holder.sharers)
-    for waiter in holder.waiters:
-        count.waits(waiter.needed * references // total)
+    def shares(self, holder: SharedHolder, references: int) -> None:
+        for permit in holder.permits:
+            self.holds(permit, permit.size * references // holder.references)
+            if holder.sharers > 1:
+                self.line.shared += permit.size
+                self.line.sharers = max(self.line.sharers, holder.sharers)
+        for waiter in holder.waiters:
+            self.waits(waiter.needed * references // holder.references)

@@ -32,7 +32,6 @@ class Bookkeeping:
         self.skips_anonymous = not admission.counts_anonymous
         self.budget = budget
         self.admission = admission
-        self._anonymous = admission.counts_anonymous
         self.record: PermitRecord | None = None
 
     def record_with(self, record: PermitRecord) -> None:
@@ -47,7 +46,7 @@ class Bookkeeping:
         """
         if type(owner) is SharedHolder:
             return owner
-        if owner is None and not self._anonymous:
+        if owner is None and not self.admission.counts_anonymous:
             return None
         return self.accounts.of(owner, namespace)
 

@@ -22,6 +22,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from limiter.clock import Timer
 from limiter.flow.causes import CloseReason
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType
 from limiter.slow_peers.peer import Peer, SlowPeerRules, UnprovenPeers
@@ -29,7 +30,7 @@ from limiter.slow_peers.peer import Peer, SlowPeerRules, UnprovenPeers
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from limiter.clock import Clock, TimerHandle
+    from limiter.clock import Clock
     from limiter.flow.totals import FlowTotals
     from limiter.permits.account import Waiter
     from limiter.permits.permit import Contention
@@ -79,7 +80,7 @@ class SlowPeers:
         self._deferred: set[Peer] = set()
         self._unproven = UnprovenPeers()
         self._draining = False
-        self._timer: TimerHandle | None = None
+        self._timer = Timer(clock)
         self._due = 0.0
         self._closed_at = self._silent_at = clock.now() - MORE_TIME_SECONDS
         self._tried_at = clock.now() - TRIAL_LASTS_SECONDS
@@ -111,7 +112,7 @@ class SlowPeers:
         if peer not in self._active and self.watches:
             self._active[peer] = None
             peer.progress.sent(self._clock.now())
-            if self._timer is None:
+            if not self._timer.armed:
                 self._arm(QUIET_INTERVAL_SECONDS)
 
     def ended(self, peer: Peer) -> None:
@@ -126,9 +127,7 @@ class SlowPeers:
 
     def stop(self) -> None:
         """Stop watching all connections."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._timer.stop()
         self._active.clear()
         for peer in list(self._deferred):
             self._undefer(peer)
@@ -141,13 +140,10 @@ class SlowPeers:
             self._arm(CLOSE_INTERVAL_SECONDS)
 
     def _arm(self, seconds: float) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
         self._due = self._clock.now() + seconds
-        self._timer = self._clock.call_at(self._due, self._tick)
+        self._timer.at(self._due, self._tick)
 
     def _tick(self) -> None:
-        self._timer = None
         now = self._clock.now()
         for peer in list(islice(self._active, SAMPLES_A_TICK)):
             self._guarded(peer, self._look_at, peer, now)

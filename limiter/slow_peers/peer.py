@@ -48,7 +48,7 @@ class WriteProgress:
         if not self.outstanding:
             self.outstanding = True
             self._since, self._since_bytes = now, self._acknowledged
-            self._mark(self._acknowledged, now)
+            self.measure_from(now)
 
     @property
     def proven(self) -> bool:
@@ -82,7 +82,7 @@ class WriteProgress:
 
         Until now the peer had no need to read more.
         """
-        self._mark(self._acknowledged, now)
+        self._mark_bytes, self._mark_seconds = self._acknowledged, now
 
     def drain_rate(self, now: float) -> float | None:
         """Return bytes acknowledged per second in the last window; None before it is over."""
@@ -90,11 +90,8 @@ class WriteProgress:
         if not self.outstanding or passed < DRAIN_WINDOW_SECONDS:
             return None
         rate = (self._acknowledged - self._mark_bytes) / passed
-        self._mark(self._acknowledged, now)
+        self.measure_from(now)
         return rate
-
-    def _mark(self, acknowledged_bytes: int, now: float) -> None:
-        self._mark_bytes, self._mark_seconds = acknowledged_bytes, now
 
 
 @dataclass(frozen=True, slots=True)

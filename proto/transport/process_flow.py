@@ -6,12 +6,13 @@ import select
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from limiter.clock import Timer
 from limiter.flow.outbound_buffer import OutboundTotals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from limiter.clock import Clock, TimerHandle
+    from limiter.clock import Clock
     from limiter.flow.totals import FlowTotals
 
 LOOK_EVERY_SECONDS = 0.2
@@ -30,10 +31,9 @@ class HangupWatch:
     """
 
     def __init__(self, clock: Clock) -> None:
-        self._clock = clock
         self._callbacks: dict[int, Callable[[], object]] = {}
         self._poll = select.poll()
-        self._timer: TimerHandle | None = None
+        self._timer = Timer(clock)
 
     def __len__(self) -> int:
         return len(self._callbacks)
@@ -42,19 +42,15 @@ class HangupWatch:
         """Call ``on_hangup`` once when the peer of a socket has closed the connection."""
         self._callbacks[descriptor] = on_hangup
         self._poll.register(descriptor, _HANGUP)
-        if self._timer is None:
-            self._arm()
+        if not self._timer.armed:
+            self._timer.after(LOOK_EVERY_SECONDS, self._look)
 
     def forget(self, descriptor: int) -> None:
         """Stop watching a socket; call before closing the socket."""
         if self._callbacks.pop(descriptor, None) is not None:
             self._poll.unregister(descriptor)
 
-    def _arm(self) -> None:
-        self._timer = self._clock.call_at(self._clock.now() + LOOK_EVERY_SECONDS, self._look)
-
     def _look(self) -> None:
-        self._timer = None
         try:
             for descriptor, _ in self._poll.poll(0) if self._callbacks else ():
                 callback = self._callbacks.get(descriptor)
@@ -62,8 +58,8 @@ class HangupWatch:
                 if callback is not None:
                     callback()
         finally:
-            if self._callbacks and self._timer is None:
-                self._arm()
+            if self._callbacks and not self._timer.armed:
+                self._timer.after(LOOK_EVERY_SECONDS, self._look)
 
 
 TURN_SECONDS = 0.004

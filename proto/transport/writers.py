@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import asyncio
@@ -31,71 +31,61 @@ PLAIN_STEP_BYTES = 4 << 20
 fast, some 5 ms for this size."""
 
 
-class Writer(Protocol):
-    """Interface of a writer, which writes batches of buffers to a transport."""
+class Writer:
+    """Base class of writers, which write batches of buffers to a transport, step by step."""
 
-    def begin(self, transport: asyncio.Transport, buffers: Sequence[Buffer]) -> int:
-        """Start to write a batch, once the previous one is written; return the bytes written."""
-
-    def more(self, transport: asyncio.Transport) -> int:
-        """Write the next part of the batch and return its size in bytes; 0 when done."""
-
-    @property
-    def pending(self) -> bool:
-        """True while a part of the batch is unwritten."""
-
-
-class PlainWriter:
-    """Writer of unencrypted batches, in steps of PLAIN_STEP_BYTES."""
+    step_bytes: int
+    """Most plain bytes of a step."""
 
     def __init__(self) -> None:
         self._pieces: deque[Buffer] = deque()
 
     def begin(self, transport: asyncio.Transport, buffers: Sequence[Buffer]) -> int:
-        """Start to write a batch; see Writer.begin."""
-        size_bytes = sum(map(len, buffers))
-        if size_bytes > PLAIN_STEP_BYTES:
-            self._pieces.extend(pieces(buffers, PLAIN_STEP_BYTES))
-            return self.more(transport)
-        write_all(transport, buffers)
-        return size_bytes
+        """Start to write a batch, once the previous one is written; return the bytes written."""
+        self._pieces.extend(pieces(buffers, self.step_bytes))
+        return self.more(transport)
 
     def more(self, transport: asyncio.Transport) -> int:
-        """Write the next part of the batch; see Writer.more."""
-        step = taken(self._pieces, PLAIN_STEP_BYTES)
+        """Write the next part of the batch and return its size in bytes; 0 when done."""
+        step = self._encoded(taken(self._pieces, self.step_bytes))
         if step:
             write_all(transport, step)
         return sum(map(len, step))
 
+    def _encoded(self, step: list[Buffer]) -> Sequence[Buffer]:
+        return step
+
     @property
     def pending(self) -> bool:
         """True while a part of the batch is unwritten."""
         return bool(self._pieces)
 
 
-class TlsWriter:
-    """Writer of encrypted batches, which encrypts TLS_STEP_BYTES of plain bytes at a time."""
+class PlainWriter(Writer):
+    """Writer of unencrypted batches, in steps of PLAIN_STEP_BYTES."""
 
-    def __init__(self, tls: TlsLayer) -> None:
-        self._tls = tls
-        self._pieces: deque[Buffer] = deque()
+    step_bytes = PLAIN_STEP_BYTES
 
     def begin(self, transport: asyncio.Transport, buffers: Sequence[Buffer]) -> int:
-        """Start to write a batch; see Writer.begin."""
-        self._pieces.extend(pieces(buffers, TLS_STEP_BYTES))
-        return self.more(transport)
+        """Start to write a batch: a small one, as most are, without splitting it."""
+        size_bytes = sum(map(len, buffers))
+        if size_bytes > self.step_bytes:
+            return super().begin(transport, buffers)
+        write_all(transport, buffers)
+        return size_bytes
 
-    def more(self, transport: asyncio.Transport) -> int:
-        """Write the next part of the batch; see Writer.more."""
-        ciphertext = [self._tls.encrypt(piece) for piece in taken(self._pieces, TLS_STEP_BYTES)]
-        if ciphertext:
-            write_all(transport, ciphertext)
-        return sum(map(len, ciphertext))
 
-    @property
-    def pending(self) -> bool:
-        """True while a part of the batch is unwritten."""
-        return bool(self._pieces)
+class TlsWriter(Writer):
+    """Writer of encrypted batches, which encrypts TLS_STEP_BYTES of plain bytes at a time."""
+
+    step_bytes = TLS_STEP_BYTES
+
+    def __init__(self, tls: TlsLayer) -> None:
+        super().__init__()
+        self._tls = tls
+
+    def _encoded(self, step: list[Buffer]) -> Sequence[Buffer]:
+        return [self._tls.encrypt(piece) for piece in step]
 
 
 def write_all(transport: asyncio.Transport, buffers: Sequence[Buffer]) -> None:

@@ -108,7 +108,7 @@ INIT = (ProxyConnectionState.INIT,)
 LOOKUPS = (ProxyConnectionState.PROXY_LOOKUP_REQUESTS,)
 BOTH = INIT + LOOKUPS
 
-ROWS = (
+ROWS: tuple[Row[Handler], ...] = (
     Row(Type.CONNECT, session.connect, INIT),
     Row(Type.AUTH_RESPONSE, auth_response, LOOKUPS),
     Row(Type.PING, ping, BOTH),

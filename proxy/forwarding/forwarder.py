@@ -40,6 +40,7 @@ from server.limits.connections import Limit
 if TYPE_CHECKING:
     from multidict import CIMultiDict
 
+    from proxy.config import ProxyConfig
     from proxy.pipe.allowed_targets import BrokerTargets
     from server.limits.connections import Refusals
     from server.tls.contexts import ClientTls
@@ -54,23 +55,6 @@ MOST_ENCODINGS = 4
 too."""
 _NOT_ADDED = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 """Headers that aiohttp would otherwise add."""
-
-
-@dataclass(frozen=True, slots=True)
-class ForwardingRules:
-    """Limits on forwarded HTTP requests.
-
-    Attributes:
-        timeout_seconds: httpProxyTimeout, from the request to the end of its answer.
-        connect_timeout_seconds: brokerProxyConnectTimeoutMs.
-        max_requests: maxConcurrentHttpRequests.
-        max_replay_bytes: httpInputMaxReplayBufferSize.
-    """
-
-    timeout_seconds: float
-    connect_timeout_seconds: float
-    max_requests: int
-    max_replay_bytes: int
 
 
 @dataclass(slots=True)
@@ -107,11 +91,11 @@ class _Asked:
 
 
 class Forwarder:
-    """Forwards up to ``rules.max_requests`` concurrent HTTP requests, at most half for one role.
+    """Forwards up to maxConcurrentHttpRequests HTTP requests at once, at most half for one role.
 
     Args:
         targets: Allowed brokers for redirects.
-        rules: The limits on forwarded requests.
+        config: Has the limits on forwarded requests.
         clock: Time source.
         refusals: Counts refusals.
         tls: For ``https`` targets; None without any.
@@ -120,7 +104,7 @@ class Forwarder:
     def __init__(
         self,
         targets: BrokerTargets,
-        rules: ForwardingRules,
+        config: ProxyConfig,
         clock: Clock,
         refusals: Refusals,
         tls: ClientTls | None = None,
@@ -128,13 +112,13 @@ class Forwarder:
         self._refusals = refusals
         self._tls = tls
         self._targets = targets
-        self._rules = rules
+        self._config = config
         self._clock = clock
         self._session: aiohttp.ClientSession | None = None
         self._of_others: SSLContext | None = None
         self._by_role: Counter[str | None] = Counter()
         self.counters = ForwardingCounters()
-        self.replay = ReplayBudget(rules.max_replay_bytes)
+        self.replay = ReplayBudget(config.http_input_max_replay_buffer_size)
 
     async def close(self) -> None:
         """Close all HTTP connections to brokers and other servers."""
@@ -190,7 +174,7 @@ class Forwarder:
         Raises:
             RestError: 503.
         """
-        most, active = self._rules.max_requests, self.counters.active
+        most, active = self._config.max_concurrent_http_requests, self.counters.active
         if active >= most:
             who, held = "", active
         elif role is not None and self._by_role[role] >= max(1, most // 2):
@@ -208,7 +192,7 @@ class Forwarder:
     async def _answered(self, request: web.Request, asked: _Asked) -> web.StreamResponse:
         response: list[web.StreamResponse] = []
         try:
-            async with deadline(self._clock, self._rules.timeout_seconds):
+            async with deadline(self._clock, self._config.http_proxy_timeout_seconds):
                 await asked.body.read_beginning()
                 await self._follow(request, asked, response)
         except (TimeoutError, aiohttp.ClientError, RedirectError, OSError) as error:
@@ -274,7 +258,7 @@ class Forwarder:
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
-            connect = self._rules.connect_timeout_seconds or None
+            connect = self._config.broker_proxy_connect_timeout_seconds or None
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, limit_per_host=MAX_CONNECTIONS),
                 timeout=aiohttp.ClientTimeout(sock_connect=connect),

@@ -47,7 +47,7 @@ class FrameBoundary:
 
     def follow(self, data: bytes) -> None:
         """Advance the position to the end of a chunk of bytes."""
-        at, size = self._rest_of_frame(data), len(data)
+        at, size = self.follow_to_next(data), len(data)
         if not self.reached:
             return
         while at <= size - _LENGTH.size:
@@ -59,9 +59,6 @@ class FrameBoundary:
 
     def follow_to_next(self, data: bytes) -> int:
         """Advance to the next frame within a chunk of bytes; return the number of bytes skipped."""
-        return self._rest_of_frame(data)
-
-    def _rest_of_frame(self, data: bytes) -> int:
         at = 0
         if self._length:
             at = min(_LENGTH.size - len(self._length), len(data))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import proto.PulsarApi_pb2 as pb
+from limiter.clock import Timer
 from proto.commands import NO_REQUEST, error_command, with_body
 from proto.errors import RemoteProtocolError
 from server.authentication.providers import AuthenticationError
@@ -14,7 +15,7 @@ from server.authentication.providers import AuthenticationError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from limiter.clock import Clock, TimerHandle
+    from limiter.clock import Clock
     from server.authentication.providers import Certificate, Principal
     from server.authentication.service import AuthenticationService
 
@@ -164,15 +165,13 @@ class CredentialRefresh:
         self._protocol_version = protocol_version
         self._asked = False
         self.renewed: Callable[[bytes], object] = lambda _: None
-        self._timer: TimerHandle | None = None
+        self._timer = Timer(clock)
         self._next = clock.now()
         self._arm()
 
     def stop(self) -> None:
         """Stop checking periodically whether the credentials expired; may be called repeatedly."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._timer.stop()
 
     def answered(self, response: pb.CommandAuthResponse, certificate: Certificate | None) -> None:
         """Check the peer's fresh credentials; close the connection if they are refused."""
@@ -190,7 +189,7 @@ class CredentialRefresh:
         self.renewed(response.response.auth_data)
         if self._session.watched.expires_at_ms is None:
             self.stop()
-        elif self._timer is None:
+        elif not self._timer.armed:
             self._arm()
 
     def ask_if_expired(self) -> bool:
@@ -215,10 +214,9 @@ class CredentialRefresh:
         now = self._clock.now()
         # At a fixed rate from the start, as upstream.
         self._next += self._seconds * max(1, int((now - self._next) / self._seconds) + 1)
-        self._timer = self._clock.call_at(self._next, self._look)
+        self._timer.at(self._next, self._look)
 
     def _look(self) -> None:
-        self._timer = None
         session = self._session
         if session.watched.expired(self._clock.wall_ms()):
             if session.original is not None and not session.original_is_proved:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
@@ -18,6 +18,7 @@ Handler = Callable[[Any, pb.BaseCommand], object]
 """Handles a command of a connection, in the turn of its arrival."""
 FrameHandler = Callable[[Any, "Frame"], object]
 """Handles a command with its payload, unparsed."""
+HandlerT = TypeVar("HandlerT")
 
 
 class HasState(Protocol):
@@ -28,7 +29,7 @@ class HasState(Protocol):
         """The stage of the connection's lifecycle."""
 
 
-class Row(NamedTuple):
+class Row(NamedTuple, Generic[HandlerT]):
     """A command, with its handler and the states of a connection in which it is legal.
 
     Attributes:
@@ -38,22 +39,12 @@ class Row(NamedTuple):
     """
 
     kind: pb.BaseCommand.Type.ValueType
-    handler: Handler
+    handler: HandlerT
     states: Collection[Enum]
 
 
-class FrameRow(NamedTuple):
-    """A command with a payload, whose handler receives the unparsed frame.
-
-    Attributes:
-        kind: The type of the command.
-        handler: Handles the command.
-        states: The states of a connection in which the command is legal.
-    """
-
-    kind: pb.BaseCommand.Type.ValueType
-    handler: FrameHandler
-    states: Collection[Enum]
+FrameRow = Row[FrameHandler]
+"""A command with a payload, whose handler receives the unparsed frame."""
 
 
 class CommandTable:
@@ -68,17 +59,15 @@ class CommandTable:
 
     def __init__(
         self,
-        rows: Iterable[Row],
+        rows: Iterable[Row[Handler]],
         handshake: tuple[Enum, ...],
         refuse: Callable[[Any, int, Frame], object] | None = None,
         frame_rows: Iterable[FrameRow] = (),
     ) -> None:
         self.handshake = handshake
         self.refuse = refuse or close_for_illegal
-        self._rows = tuple(rows)
-        self._frame_rows = tuple(frame_rows)
-        self._legal = {state: self._legal_in(state) for state in type(handshake[0])}
-        self._legal_frames = {state: self._frames_in(state) for state in type(handshake[0])}
+        self._legal = _by_state(rows, handshake)
+        self._legal_frames = _by_state(frame_rows, handshake)
 
     def legal_in(self, state: Enum) -> Mapping[int, Handler]:
         """Return a dict of the commands that are legal in a state, with their handlers."""
@@ -88,11 +77,15 @@ class CommandTable:
         """Return a dict of the commands with a payload legal in a state, with their handlers."""
         return self._legal_frames[state]
 
-    def _frames_in(self, state: Enum) -> dict[int, FrameHandler]:
-        return {row.kind: row.handler for row in self._frame_rows if state in row.states}
 
-    def _legal_in(self, state: Enum) -> dict[int, Handler]:
-        return {row.kind: row.handler for row in self._rows if state in row.states}
+def _by_state(
+    rows: Iterable[Row[HandlerT]], handshake: tuple[Enum, ...]
+) -> dict[Enum, dict[int, HandlerT]]:
+    rows = tuple(rows)
+    return {
+        state: {row.kind: row.handler for row in rows if state in row.states}
+        for state in type(handshake[0])
+    }
 
 
 def close_for_illegal(cnx: HasState, kind: int, _: Frame) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from aiohttp import web
 
+from limiter.clock import Timer
 from limiter.memory.dual_limiter import LimitType
 from limiter.metrics.topic_list import budgets_now
 from limiter.permits.ledger import RECENT_EVENTS
@@ -21,7 +22,7 @@ from server.http import RestError
 from server.limiter_report.report import MAX_NAME_LENGTH, limiter_table, owner_name
 
 if TYPE_CHECKING:
-    from limiter.clock import Clock, TimerHandle
+    from limiter.clock import Clock
     from limiter.metrics.outcome_counts import OutcomeCounts
     from limiter.metrics.topic_list import BudgetSnapshot, HasStatistics
     from limiter.permits.holder_lines import HolderLine
@@ -74,7 +75,7 @@ class LimiterHistory:
         self._limiter = limiter
         self._tally = tally
         self._clock = clock
-        self._timer: TimerHandle | None = None
+        self._timer = Timer(clock)
 
     def now(self) -> Moment:
         """Return a sample of both memory limits, without adding it to the history."""
@@ -84,13 +85,11 @@ class LimiterHistory:
     def start(self) -> None:
         """Sample the memory limits now, and then every two seconds."""
         self.moments.append(self.now())
-        self._timer = self._clock.call_at(self._clock.now() + EACH_SECONDS, self.start)
+        self._timer.after(EACH_SECONDS, self.start)
 
     def stop(self) -> None:
         """Stop sampling the memory limits; may be called repeatedly."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._timer.stop()
 
 
 def moment_of(budget: BudgetSnapshot) -> BudgetMoment:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from limiter.clock import Timer
 from limiter.token_bucket import Rate
 from server.limits.connections import Limit, Refusals
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from aiohttp.typedefs import Middleware
 
-    from limiter.clock import Clock, TimerHandle
+    from limiter.clock import Clock
 
     Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -142,8 +143,8 @@ class HttpPlace:
 
     def __init__(self, limits: HttpLimits) -> None:
         self._limits = limits
-        self._timer: TimerHandle | None = None
-        self._unread: TimerHandle | None = None
+        self._timer = Timer(limits.clock)
+        self._unread = Timer(limits.clock)
         self._is_late: Callable[[str], object] | None = None
 
     def taken(self, is_late: Callable[[str], object]) -> str | None:
@@ -164,8 +165,8 @@ class HttpPlace:
     def heard(self, *, asks: bool) -> None:
         """End the deadline if a request's headers are complete, else start one unless it runs."""
         if asks:
-            self._end()
-        elif self._timer is None:
+            self._timer.stop()
+        elif not self._timer.armed:
             self._begin()
 
     def does_not_read(self, cut_off: Callable[[], object]) -> None:
@@ -175,22 +176,19 @@ class HttpPlace:
             self._limits.refusals.add(Limit.HTTP_TIME)
             cut_off()
 
-        clock = self._limits.clock
-        self._unread = clock.call_at(clock.now() + UNREAD_SECONDS, too_late)
+        self._unread.after(UNREAD_SECONDS, too_late)
 
     def reads(self) -> None:
         """Cancel the deadline of a client that stopped reading; may be called repeatedly."""
-        if self._unread is not None:
-            self._unread.cancel()
-            self._unread = None
+        self._unread.stop()
 
     def left(self) -> None:
         """Stop counting the connection, which was closed, and cancel its deadlines.
 
         May be called repeatedly.
         """
-        self._end()
-        self.reads()
+        self._timer.stop()
+        self._unread.stop()
         if self._is_late is not None:
             self._limits.connections -= 1
             self._is_late = None
@@ -202,17 +200,11 @@ class HttpPlace:
         return f"the request line or a header has more than httpMaxRequestHeaderSize={most} bytes"
 
     def _begin(self) -> None:
-        clock, seconds = self._limits.clock, self._limits.bounds.seconds
+        seconds = self._limits.bounds.seconds
         if seconds > 0:
-            self._timer = clock.call_at(clock.now() + seconds, self._late)
-
-    def _end(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+            self._timer.after(seconds, self._late)
 
     def _late(self) -> None:
-        self._timer = None
         if self._is_late is not None:
             self._limits.refusals.add(Limit.HTTP_TIME)
             self._is_late(f"no request came within {self._limits.bounds.seconds:g} s")

@@ -25,7 +25,7 @@ from opentelemetry.sdk.metrics.export import (
 )
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 
-from limiter.clock import deadline
+from limiter.clock import Timer, deadline
 from limiter.metrics.otel import RATE_LIMITS, TopicListInstruments, create
 from proto.version import VERSION
 from server.metrics.otel_settings import MetricsExporter
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from opentelemetry.sdk.metrics.export import MetricExporter, MetricsData
 
-    from limiter.clock import Clock, TimerHandle
+    from limiter.clock import Clock
     from limiter.flow.totals import FlowTotals
     from limiter.metrics.outcome_counts import OutcomeCounts
     from limiter.metrics.topic_list import HasStatistics
@@ -83,18 +83,17 @@ class MetricExport:
         if flow is not None:
             create(meter, RATE_LIMITS, lambda: flow)
         self._sender = Sender(exporter, problem, settings.destination)
-        self._timer: TimerHandle | None = None
+        self._timer = Timer(clock)
         self._arm()
 
     async def close(self) -> None:
         """Export the metrics a last time and end the thread, within 2 s."""
-        if self._timer is not None:
-            self._timer.cancel()
+        self._timer.stop()
         self._send()
         await self._sender.close(self._clock)
 
     def _arm(self) -> None:
-        self._timer = self._clock.call_at(self._clock.now() + self._interval_seconds, self._fire)
+        self._timer.after(self._interval_seconds, self._fire)
 
     def _fire(self) -> None:
         self._arm()

@@ -14,12 +14,13 @@ from prometheus_client import ProcessCollector
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
+from limiter.clock import Timer
 from limiter.metrics.instruments import Buckets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from limiter.clock import Clock, TimerHandle
+    from limiter.clock import Clock
 
 LAG_INTERVAL_SECONDS = 0.1
 LAG_BUCKETS_SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -48,18 +49,16 @@ class EventLoopLag:
         self._clock = clock
         self._counts = [0] * (len(LAG_BUCKETS_SECONDS) + 1)
         self._sum_seconds = 0.0
-        self._timer: TimerHandle | None = None
+        self._timer = Timer(clock)
 
     def start(self) -> None:
         """Start measuring the event loop's lag, ten times a second."""
         due = self._clock.now() + LAG_INTERVAL_SECONDS
-        self._timer = self._clock.call_at(due, self._measure, due)
+        self._timer.at(due, self._measure, due)
 
     def stop(self) -> None:
         """Stop measuring the event loop's lag; may be called repeatedly."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._timer.stop()
 
     def buckets(self) -> Buckets:
         """Return the histogram of the event loop's measured lag."""

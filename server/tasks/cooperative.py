@@ -130,10 +130,7 @@ class ShortWork:
         return bool(self._waiting)
 
 
-"""Time budget of a turn, after which connections and requests run."""
 _NO_MORE = object()
-
-"""Most calls of a turn, in case the clock stands still."""
 
 
 class SharedTurns:

@@ -11,10 +11,12 @@ import ctypes
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from limiter.clock import Timer
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from limiter.clock import Clock, TimerHandle
+    from limiter.clock import Clock
 
 KEPT_BYTES = 16 * 1024 * 1024
 """Bytes that may be kept for reuse."""
@@ -93,20 +95,17 @@ class FreedMemory:
 
     def __init__(self, heap: Heap, clock: Clock) -> None:
         self._heap = heap
-        self._clock = clock
-        self._timer: TimerHandle | None = None
+        self._timer = Timer(clock)
         self._free_bytes: deque[int] = deque(maxlen=LOOKS)
         self.trimming: asyncio.Future[object] | None = None
 
     def start(self) -> None:
         """Start to sample the heap's size, every second."""
-        self._timer = self._clock.call_at(self._clock.now() + LOOK_SECONDS, self._look)
+        self._timer.after(LOOK_SECONDS, self._look)
 
     def stop(self) -> None:
         """Stop sampling the heap; may be called repeatedly."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._timer.stop()
 
     def _look(self) -> None:
         self.start()

@@ -20,7 +20,6 @@ from limiter.tasks import BackgroundTasks
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
-    from types import TracebackType
 
 
 class ChildProcess:
@@ -190,12 +189,7 @@ class WorkerProcesses(Generic[Worker]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:

@@ -35,17 +35,16 @@ NOT_KEPT = "not kept: "
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play each seed, report results, and judge all together; return 0 when every bound is kept."""
     options = _options(arguments)
-    if options.dialogues:
-        return _play_dialogues(options)
-    together = Figures()
+    play = _play_dialogues if options.dialogues else _play_rest if options.rest else _play
+    together = DialogueFigures() if options.dialogues else Figures()
     for seed in options.seed or [1]:
-        figures = (_play_rest if options.rest else _play)(seed, options)
+        figures = play(seed, options)
         if figures is None:
             _say(NO_REAL_PULSAR)
             return 0
         together.add(figures)
-    expected = rest_report.CLASSES if options.rest else ()
-    complaints = [f"{NOT_KEPT}{one}" for one in together.complaints(expected)]
+    expected = [rest_report.CLASSES] if options.rest else []
+    complaints = [f"{NOT_KEPT}{one}" for one in together.complaints(*expected)]
     _say(f"{options.where}, together: {together.summary()}", *together.lines(), *complaints)
     return 1 if complaints else 0
 
@@ -108,20 +107,14 @@ def _play_rest(seed: int, options: argparse.Namespace) -> Figures | None:
         return figures
 
 
-def _play_dialogues(options: argparse.Namespace) -> int:
-    together = DialogueFigures()
-    for seed in options.seed or [1]:
-        label = new_label()
-        with open_dialogues(label) as run:
-            if run is None:
-                _say(NO_REAL_PULSAR)
-                return 0
-            figures = asyncio.run(_play_seed(run, seed, options.count, label))
-        together.add(figures)
-        _say(f"{options.where}, seed {seed}: {figures.summary()}")
-    complaints = [f"{NOT_KEPT}{one}" for one in together.complaints()]
-    _say(f"{options.where}, together: {together.summary()}", *together.lines(), *complaints)
-    return 1 if complaints else 0
+def _play_dialogues(seed: int, options: argparse.Namespace) -> DialogueFigures | None:
+    label = new_label()
+    with open_dialogues(label) as run:
+        if run is None:
+            return None
+        figures = asyncio.run(_play_seed(run, seed, options.count, label))
+    _say(f"{options.where}, seed {seed}: {figures.summary()}")
+    return figures
 
 
 async def _play_seed(run: DialogueRun, seed: int, number: int, label: str) -> DialogueFigures:

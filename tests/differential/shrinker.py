@@ -59,10 +59,7 @@ def _smaller_commands(command: pb.BaseCommand) -> Iterator[pb.BaseCommand]:
     for field, value in getattr(command, body.name).ListFields():
         if not field.is_required:
             yield _changed(command, body.name, lambda one, name=field.name: one.ClearField(name))
-        elif field.type == field.TYPE_STRING:
-            for text in _shorter(value):
-                yield _with_text(command, body.name, field.name, text)
-        if field.type == field.TYPE_STRING and not field.is_required and not field.is_repeated:
+        if field.type == field.TYPE_STRING and not field.is_repeated:
             for text in _shorter(value):
                 yield _with_text(command, body.name, field.name, text)
 

@@ -13,6 +13,7 @@ from client.connection import attached
 from client.connection.cnx import _ANSWERS
 from proto import PulsarApi_pb2 as pb
 from proxy.commands.table import COMMANDS as PROXY
+from server.connection.command_table import CommandTable
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = sorted(pb.BaseCommand.Type.keys())
@@ -47,9 +48,12 @@ def table() -> Table:
     }
 
 
-def handlers(commands: object) -> dict[str, object]:
-    rows = [*commands._rows, *commands._frame_rows]  # type: ignore[attr-defined]
-    return {pb.BaseCommand.Type.Name(row.kind): row.handler for row in rows}
+def handlers(commands: CommandTable) -> dict[str, object]:
+    states = type(commands.handshake[0])
+    tables = [legal(one) for one in states for legal in (commands.legal_in, commands.frames_in)]
+    return {
+        pb.BaseCommand.Type.Name(kind): handler for one in tables for kind, handler in one.items()
+    }
 
 
 def module_of(handler: object) -> str:

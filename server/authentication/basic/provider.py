@@ -9,7 +9,7 @@ import hmac
 from secrets import token_bytes
 from typing import TYPE_CHECKING
 
-from limiter.clock import LoopClock
+from limiter.clock import LoopClock, clock_sleep
 from limiter.token_bucket import Rate
 from server.authentication.basic.passwords import PasswordFileError, is_password, read_passwords
 from server.authentication.providers import AuthenticationError, Principal
@@ -70,12 +70,9 @@ class Guesses:
         if waiting >= MOST_LATE or self._clock.now() >= since + LATE_SECONDS:
             return
         self._late[address] = waiting + 1
-        due = asyncio.get_running_loop().create_future()
-        timer = self._clock.call_at(since + LATE_SECONDS, _done, due)
         try:
-            await due
+            await clock_sleep(self._clock, since + LATE_SECONDS - self._clock.now())
         finally:
-            timer.cancel()
             self._late[address] -= 1
             if not self._late[address]:
                 del self._late[address]
@@ -119,11 +116,6 @@ class Guess:
         """Delay the refusal of a wrong password, so that guessing is slow."""
         if self._late:
             await self._all.wait(self._address, self._since)
-
-
-def _done(due: asyncio.Future[None]) -> None:
-    if not due.done():
-        due.set_result(None)
 
 
 MAX_PASSWORD_BYTES = 255

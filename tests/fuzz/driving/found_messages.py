@@ -48,12 +48,6 @@ def run(work: Coroutine[Any, Any, None]) -> None:
     _loop.run_until_complete(work)
 
 
-def _folder() -> Path:
-    folder = scratch() / "messages"
-    folder.mkdir(exist_ok=True)
-    return folder
-
-
 def _store(path: Path, *, skip_damaged: bool = False) -> SqliteMessageStore:
     options = DatabaseOptions(skip_damaged=skip_damaged, max_entries_per_ledger=3)
     return SqliteMessageStore(path, LoopClock(), NO_BOUNDS, options, recent_bytes=0)
@@ -70,7 +64,7 @@ async def opened(data: bytes, *, skip_damaged: bool, in_log: bool) -> bool:
     Raises:
         BrokenRuleError: An entry was read but never written.
     """
-    folder = _folder() / "found"
+    folder = scratch("messages") / "found"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     for name, content in written(killed=in_log).items():
@@ -142,7 +136,7 @@ def _data(number: int) -> bytes:
 @cache
 def written(*, killed: bool) -> dict[str, bytes]:
     """Return the files, by name, of a broker with a little of every kind of data."""
-    folder = _folder() / "written"
+    folder = scratch("messages") / "written"
     folder.mkdir()
     files: dict[str, bytes] = {}
     with patch.object(database, "PAGE_BYTES", SMALL_PAGE_BYTES):

@@ -28,19 +28,13 @@ CELLS = (
 _CACHE_BYTES = 1 << 20
 
 
-def _folder() -> Path:
-    folder = scratch() / "sqlite"
-    folder.mkdir(exist_ok=True)
-    return folder
-
-
 async def opened(data: bytes) -> None:
     """Open a changed file, and read as a starting broker does.
 
     Raises:
         StoreError: The file cannot be opened or read.
     """
-    path = _folder() / "found.db"
+    path = scratch("sqlite") / "found.db"
     for old in path.parent.iterdir():
         old.unlink()
     path.write_bytes(written())
@@ -77,7 +71,7 @@ _CLOCK = VirtualClock(SteppedLoop())
 @cache
 def written() -> bytes:
     """Return the file of a broker with a little of every kind of data."""
-    path = _folder() / "written.db"
+    path = scratch("sqlite") / "written.db"
     SteppedLoop().run(_write(path))
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA journal_mode=DELETE")

@@ -4,8 +4,10 @@ from tempfile import TemporaryDirectory
 _FOLDERS: list[TemporaryDirectory[str]] = []
 
 
-def scratch() -> Path:
-    """Return the folder of this process, removed at its exit."""
+def scratch(name: str) -> Path:
+    """Return a folder of this process, removed at its exit."""
     if not _FOLDERS:
         _FOLDERS.append(TemporaryDirectory(prefix="floodgate-fuzz-"))
-    return Path(_FOLDERS[0].name)
+    folder = Path(_FOLDERS[0].name, name)
+    folder.mkdir(exist_ok=True)
+    return folder

@@ -38,7 +38,7 @@ NAMES = (
 _loop = SteppedLoop()
 
 
-_path = scratch() / "topics.parquet"
+_path = scratch("imports") / "topics.parquet"
 
 
 def one_input(data: bytes) -> None:

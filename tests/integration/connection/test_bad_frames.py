@@ -5,6 +5,7 @@ import struct
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from proto.parsing.varint import encode_varint
 from tests.support.peers.frames import frame, ping
 from tests.support.peers.raw_peer import (
     connect_command,
@@ -80,20 +81,13 @@ async def test_profile_pulsar_accepts_a_command_of_the_largest_frame_size(role: 
         peer = await parts.peer(role)
         largest = ping()
         padding = LIMIT - 4 - len(frame(largest)) - 100
-        largest.ping.MergeFromString(b"\xfa\x07" + _varint(padding) + b"x" * padding)
+        largest.ping.MergeFromString(b"\xfa\x07" + encode_varint(padding) + b"x" * padding)
         missing = LIMIT + 4 - len(frame(largest))
-        largest.ping.MergeFromString(b"\xf2\x07" + _varint(missing - 3) + b"y" * (missing - 3))
+        rest = missing - 3
+        largest.ping.MergeFromString(b"\xf2\x07" + encode_varint(rest) + b"y" * rest)
         assert len(frame(largest)) == LIMIT + 4
         await peer.send(largest)
         assert (await peer.command()).type == pb.BaseCommand.PONG
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -85,7 +85,8 @@ class KeptConnection:
 
     def block(self) -> None:
         """Stop reading: the buffer is above the high mark."""
-        self.outbound.queued(1 << 20)
+        self.outbound.weigh(1 << 20)
+        self.outbound.became_unwritable()
 
     def unblock(self) -> None:
         """Read everything."""

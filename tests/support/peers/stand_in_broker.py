@@ -17,6 +17,7 @@ import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
 from proto.frames import encode_command
 from proto.parsing.parser import parse_command
+from proto.parsing.varint import encode_varint
 from proto.topic_hash import topics_hash
 
 
@@ -112,17 +113,9 @@ def listing_frame(request_id: int, body: bytes) -> bytes:
     """Return the frame of a listing with a given body."""
     prefix = pb.CommandGetTopicsOfNamespaceResponse(request_id=request_id)
     response = prefix.SerializePartialToString() + body
-    size = _varint(len(response))
+    size = encode_varint(len(response))
     command = b"\x08\x21\x8a\x02" + size + response
     return (len(command) + 4).to_bytes(4, "big") + len(command).to_bytes(4, "big") + command
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])
 
 
 def _connected() -> bytes:

@@ -6,34 +6,27 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-import trustme
+from tests.support.certificates import SERVER, PemFiles
 
 CHUNK_BYTES = 65_536
 
 
-class Certificates:
+class Certificates(PemFiles):
     """Files of an authority, of a server for 127.0.0.1, and of a client.
 
     Attributes:
-        trust: File of the authority's certificate.
         client: Files of the client's certificate and key.
-        names: The name in each client's certificate.
     """
 
-    def __init__(self, folder: Path, server_name: str = "127.0.0.1") -> None:
-        authority = trustme.CA()
-        self.trust = str(folder / "ca.pem")
-        authority.cert_pem.write_to_path(self.trust)
-        self._server = authority.issue_cert(server_name)
-        issued = authority.issue_cert("a-client")
-        self.client = str(folder / "client.pem"), str(folder / "client.key")
-        issued.cert_chain_pems[0].write_to_path(self.client[0])
-        issued.private_key_pem.write_to_path(self.client[1])
+    def __init__(self, folder: Path, server_name: str = SERVER) -> None:
+        super().__init__(folder)
+        self.server = self.pair("server", server_name)
+        self.client = self.pair("client", "a-client")
 
     def server_context(self, *, asks_for_certificate: bool) -> ssl.SSLContext:
         """Return the rules of the server's side."""
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=self.trust)
-        self._server.configure_cert(context)
+        context.load_cert_chain(*self.server)
         if asks_for_certificate:
             context.verify_mode = ssl.CERT_REQUIRED
         return context

@@ -175,7 +175,7 @@ def test_a_removed_trigger_does_not_repeat(pool: Pool) -> None:
     trigger.remove()
     pool.clock.advance(60.0)
     assert pool.seen == [95]
-    assert trigger.timer is None
+    assert not trigger.timer.armed
 
 
 def test_a_trigger_that_removes_itself_does_not_repeat(pool: Pool) -> None:
@@ -188,7 +188,7 @@ def test_a_trigger_that_removes_itself_does_not_repeat(pool: Pool) -> None:
     pool.memory.force_reserve(95)
     pool.clock.advance(60.0)
     assert pool.seen == [95]
-    assert trigger.timer is None
+    assert not trigger.timer.armed
 
 
 # -- thresholds -------------------------------------------------------------------------------

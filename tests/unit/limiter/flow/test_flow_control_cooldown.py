@@ -24,7 +24,7 @@ class Limited:
         return self.limiter.remaining
 
 
-# -- upstream's cases, in order --------------------------------------------------------------------
+# -- upstream's cases ------------------------------------------------------------------------------
 
 
 def test_a_new_limiter_has_all_permits_of_its_period() -> None:
@@ -51,30 +51,45 @@ def test_acquired_permits_are_subtracted_from_the_remaining_permits() -> None:
     assert (limited.acquires(10), limited.remaining) == ([10], 89)
 
 
-def test_a_request_beyond_the_remaining_permits_is_granted_the_rest() -> None:
-    """Upstream: TimedSingleThreadRateLimiterTest case 4."""
-    limited = Limited(10)
-    assert (limited.acquires(8, 5), limited.remaining) == ([8, 2], 0)
+@pytest.mark.parametrize(
+    ("permits", "sizes", "granted"),
+    [
+        pytest.param(10, [8, 5], [8, 2], id="4: the rest, if fewer remain"),
+        pytest.param(5, [5, 3], [5, 0], id="5: none, if none remain"),
+        pytest.param(10, [0], [0], id="6: a request for none"),
+        pytest.param(1_000, [100] * 11, [100] * 10 + [0], id="11: a high rate"),
+        pytest.param(3, [1] * 4, [1, 1, 1, 0], id="12: a low rate"),
+        pytest.param(1, [1, 1], [1, 0], id="17: a rate of 1"),
+        pytest.param(10, [1_000], [10], id="18: a request above the rate"),
+        pytest.param(10, [-5], [0], id="19: a negative request changes nothing"),
+        pytest.param(100, [2] * 50, [2] * 50, id="21: many small requests"),
+        pytest.param(50, [30, 25], [30, 20], id="22: two bursts"),
+    ],
+)
+def test_a_period_grants_its_permits_and_no_more(
+    permits: int, sizes: list[int], granted: list[int]
+) -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest cases 4, 5, 6, 11, 12, 17, 18, 19, 21 and 22."""
+    limited = Limited(permits)
+    assert (limited.acquires(*sizes), limited.remaining) == (granted, permits - sum(granted))
 
 
-def test_no_permit_is_granted_when_none_remain() -> None:
-    """Upstream: TimedSingleThreadRateLimiterTest case 5."""
-    limited = Limited(5)
-    assert (limited.acquires(5, 3), limited.remaining) == ([5, 0], 0)
-
-
-def test_acquiring_zero_permits_costs_none() -> None:
-    """Upstream: TimedSingleThreadRateLimiterTest case 6."""
-    limited = Limited(10)
-    assert (limited.acquires(0), limited.remaining) == ([0], 10)
-
-
-def test_after_a_period_all_permits_are_available_again() -> None:
-    """Upstream: TimedSingleThreadRateLimiterTest case 7."""
-    limited = Limited(10, 0.100)
-    limited.acquires(10)
-    limited.clock.advance(0.150)
-    assert (limited.acquires(5), limited.remaining) == ([5], 5)
+@pytest.mark.parametrize(
+    ("permits", "period_seconds", "used", "size"),
+    [
+        pytest.param(10, 0.100, 10, 5, id="7: all permits are available again"),
+        pytest.param(10, 0.100, 6, 8, id="13: unused permits are lost"),
+        pytest.param(5, 0.010, 5, 3, id="15: a very short period"),
+    ],
+)
+def test_after_a_period_its_permits_are_available_again(
+    permits: int, period_seconds: float, used: int, size: int
+) -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest cases 7, 13 and 15."""
+    limited = Limited(permits, period_seconds)
+    limited.acquires(used)
+    limited.clock.advance(2 * period_seconds)
+    assert (limited.acquires(size), limited.remaining) == ([size], permits - size)
 
 
 def test_before_the_period_ends_no_further_permits_are_granted() -> None:
@@ -99,26 +114,6 @@ def test_a_window_of_zero_seconds_does_not_limit() -> None:
     assert Limited(10, window=0.0).acquires(7_000) == [7_000]
 
 
-def test_a_high_rate_is_granted_in_full_and_no_more() -> None:
-    """Upstream: TimedSingleThreadRateLimiterTest case 11."""
-    limited = Limited(1_000)
-    assert (limited.acquires(*[100] * 10), limited.remaining) == ([100] * 10, 0)
-    assert limited.acquires(100) == [0]
-
-
-def test_a_low_rate_is_granted_in_full_and_no_more() -> None:
-    """Upstream: TimedSingleThreadRateLimiterTest case 12."""
-    assert Limited(3).acquires(1, 1, 1, 1) == [1, 1, 1, 0]
-
-
-def test_unused_permits_of_a_period_are_lost() -> None:
-    """Upstream: TimedSingleThreadRateLimiterTest case 13."""
-    limited = Limited(10, 0.100)
-    limited.acquires(6)
-    limited.clock.advance(0.150)
-    assert (limited.acquires(8), limited.remaining) == ([8], 2)
-
-
 def test_several_requests_in_a_period_share_its_permits() -> None:
     """Upstream: TimedSingleThreadRateLimiterTest case 14."""
     limited = Limited(20, 0.100)
@@ -128,36 +123,11 @@ def test_several_requests_in_a_period_share_its_permits() -> None:
     assert (limited.acquires(10), limited.remaining) == ([10], 10)
 
 
-def test_a_period_may_be_very_short() -> None:
-    """Upstream: TimedSingleThreadRateLimiterTest case 15."""
-    limited = Limited(5, 0.010)
-    limited.acquires(5)
-    limited.clock.advance(0.020)
-    assert (limited.acquires(3), limited.remaining) == ([3], 2)
-
-
 def test_a_period_may_be_very_long() -> None:
     """Upstream: TimedSingleThreadRateLimiterTest case 16."""
     limited = Limited(10, HOUR_SECONDS)
     limited.clock.advance(9.0)
     assert (limited.acquires(7, 5), limited.remaining) == ([7, 3], 0)
-
-
-def test_a_rate_may_be_1() -> None:
-    """Upstream: TimedSingleThreadRateLimiterTest case 17."""
-    assert Limited(1).acquires(1, 1) == [1, 0]
-
-
-def test_a_request_above_the_rate_is_granted_the_whole_rate() -> None:
-    """Upstream: TimedSingleThreadRateLimiterTest case 18."""
-    limited = Limited(10)
-    assert (limited.acquires(1_000), limited.remaining) == ([10], 0)
-
-
-def test_a_negative_request_is_granted_no_permits_and_changes_nothing() -> None:
-    """Upstream: TimedSingleThreadRateLimiterTest case 19."""
-    limited = Limited(10)
-    assert (limited.acquires(-5), limited.remaining) == ([0], 10)
 
 
 def test_each_period_has_its_own_permits() -> None:
@@ -168,17 +138,6 @@ def test_each_period_has_its_own_permits() -> None:
         limited.clock.advance(0.060)
         seen.append((limited.acquires(size), limited.remaining))
     assert seen == [([5], 0), ([3], 2), ([4], 1), ([5], 0)]
-
-
-def test_many_small_requests_use_up_the_permits_of_a_period() -> None:
-    """Upstream: TimedSingleThreadRateLimiterTest case 21."""
-    limited = Limited(100)
-    assert (limited.acquires(*[2] * 50), limited.remaining) == ([2] * 50, 0)
-
-
-def test_two_bursts_in_one_period_share_its_permits() -> None:
-    """Upstream: TimedSingleThreadRateLimiterTest case 22."""
-    assert Limited(50).acquires(30, 25) == [30, 20]
 
 
 # -- beyond upstream's cases ----------------------------------------------------------------------

@@ -17,10 +17,15 @@ from tests.support.examples import many
 MARKS = WriteBufferMarks(1_000, 500)
 
 
+def queued(buffer: OutboundBuffer, size_bytes: int, paid_bytes: int = 0) -> bool:
+    buffer.weigh(size_bytes, paid_bytes)
+    return buffer.became_unwritable()
+
+
 def test_each_entry_counts_96_bytes_more_than_its_size() -> None:
     buffer = OutboundBuffer(WriteBufferMarks())
-    buffer.queued(0)
-    buffer.queued(10)
+    queued(buffer, 0)
+    queued(buffer, 10)
     assert buffer.pending_bytes == 2 * 96 + 10
     assert repr(buffer) == "<OutboundBuffer 202 bytes, writable>"
 
@@ -31,29 +36,29 @@ def test_the_default_marks_are_equal_to_nettys() -> None:
 
 def test_unwritable_begins_strictly_above_the_high_mark() -> None:
     buffer = OutboundBuffer(MARKS)
-    assert not buffer.queued(1_000 - ENTRY_OVERHEAD_BYTES)
+    assert not queued(buffer, 1_000 - ENTRY_OVERHEAD_BYTES)
     assert buffer.writable
-    assert buffer.queued(0)
+    assert queued(buffer, 0)
     assert not buffer.writable
-    assert not buffer.queued(5)
+    assert not queued(buffer, 5)
     assert repr(buffer) == "<OutboundBuffer 1197 bytes, unwritable>"
 
 
 def test_writable_begins_strictly_below_the_low_mark() -> None:
     buffer = OutboundBuffer(MARKS)
-    buffer.queued(500 - ENTRY_OVERHEAD_BYTES)
-    buffer.queued(1_000)
+    queued(buffer, 500 - ENTRY_OVERHEAD_BYTES)
+    queued(buffer, 1_000)
     assert not buffer.left(1_000)
     assert buffer.pending_bytes == 500
     assert not buffer.writable
-    buffer.queued(0)
+    queued(buffer, 0)
     assert buffer.left(500 - ENTRY_OVERHEAD_BYTES)
     assert buffer.writable
 
 
 def test_writability_does_not_change_between_the_marks() -> None:
     buffer = OutboundBuffer(MARKS)
-    buffer.queued(600)
+    queued(buffer, 600)
     assert buffer.writable
     assert not buffer.left(600)
 
@@ -61,8 +66,8 @@ def test_writability_does_not_change_between_the_marks() -> None:
 def test_totals_sum_up_all_connections_and_keep_the_peak() -> None:
     totals = OutboundTotals()
     one, two = OutboundBuffer(MARKS, totals), OutboundBuffer(MARKS, totals)
-    one.queued(4)
-    two.queued(4)
+    queued(one, 4)
+    queued(two, 4)
     one.left(4)
     assert (totals.pending_bytes, totals.peak_bytes) == (100, 200)
 
@@ -84,33 +89,33 @@ def test_the_high_and_the_low_mark_may_be_equal(mark: int) -> None:
 def test_changed_marks_apply_immediately_to_a_writable_buffer() -> None:
     buffer = OutboundBuffer(MARKS)
     buffer.change_marks(WriteBufferMarks(200, 100))
-    assert buffer.queued(105)
+    assert queued(buffer, 105)
     assert not buffer.left(0)
     assert buffer.left(6)
 
 
 def test_changed_marks_apply_to_an_unwritable_buffer_after_its_next_drain() -> None:
     buffer = OutboundBuffer(MARKS)
-    buffer.queued(2_000)
-    buffer.queued(300)
+    queued(buffer, 2_000)
+    queued(buffer, 300)
     buffer.change_marks(WriteBufferMarks(200, 100))
     # Then the old low mark remains
     assert buffer.left(2_000)
     # and from then on the new marks hold
     buffer.left(300)
-    assert buffer.queued(105)
+    assert queued(buffer, 105)
     assert not buffer.left(0)
     assert not buffer.writable
 
 
 def test_of_several_changes_while_unwritable_the_last_marks_apply() -> None:
     buffer = OutboundBuffer(MARKS)
-    buffer.queued(2_000)
+    queued(buffer, 2_000)
     buffer.change_marks(WriteBufferMarks(200, 100))
     buffer.change_marks(WriteBufferMarks(400, 300))
     buffer.left(2_000)
-    assert not buffer.queued(400 - ENTRY_OVERHEAD_BYTES)
-    assert buffer.queued(0)
+    assert not queued(buffer, 400 - ENTRY_OVERHEAD_BYTES)
+    assert queued(buffer, 0)
 
 
 def test_an_entry_may_be_counted_before_writability_is_evaluated() -> None:
@@ -178,7 +183,7 @@ def test_when_a_listener_fills_the_buffer_again_later_listeners_wait_for_the_nex
 
     def fills_it() -> None:
         called.append("first")
-        buffer.queued(2_000)
+        queued(buffer, 2_000)
 
     buffer.on_writable(fills_it)
     buffer.on_writable(lambda: called.append("second"))
@@ -195,7 +200,7 @@ def test_when_a_listener_fills_the_buffer_again_later_listeners_wait_for_the_nex
 def test_bytes_paid_for_by_a_permit_are_pending_but_not_unpaid() -> None:
     totals = OutboundTotals()
     buffer = OutboundBuffer(MARKS, totals)
-    buffer.queued(1_000, 900)
+    queued(buffer, 1_000, 900)
     # Then the head and the fixed part are unpaid
     assert (totals.pending_bytes, totals.unpaid_bytes) == (1_096, 196)
     buffer.left(1_000, 900)
@@ -282,7 +287,7 @@ def test_in_any_order_totals_equal_the_pending_entries_and_return_to_zero(entrie
         if queue and waiting:
             buffer, size, paid = one = waiting.pop()
             was_writable = buffer.writable
-            assert buffer.queued(size, paid) is (was_writable and not buffer.writable)
+            assert queued(buffer, size, paid) is (was_writable and not buffer.writable)
             pending.append(one)
         elif pending:
             buffer, size, paid = pending.pop(0)

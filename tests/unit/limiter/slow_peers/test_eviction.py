@@ -374,17 +374,19 @@ def test_a_peer_unwritable_for_too_long_is_closed_though_no_request_waits() -> N
     assert "floodgateMaxUnwritableSeconds" in stuck.sentence
 
 
-def test_without_its_rule_an_unwritable_peer_is_not_closed_while_no_request_waits() -> None:
-    world = World(ONLY_GRACE)
-    stuck = world.peer("stuck")
-    stuck.writable = False
-    world.passes(600.0)
-    assert stuck.closings == []
-
-
-def test_a_writable_peer_without_progress_is_not_closed() -> None:
-    world = World(ONLY_UNWRITABLE)
+@pytest.mark.parametrize(
+    ("rules", "writable"),
+    [
+        pytest.param(ONLY_GRACE, False, id="unwritable, without the rules for it"),
+        pytest.param(ONLY_UNWRITABLE, True, id="writable"),
+    ],
+)
+def test_without_a_rule_for_it_a_peer_is_not_closed_while_no_request_waits(
+    rules: SlowPeerRules, writable: bool
+) -> None:
+    world = World(rules)
     peer = world.peer("peer")
+    peer.writable = writable
     world.passes(600.0)
     assert peer.closings == []
 
@@ -451,13 +453,6 @@ def test_time_before_a_peer_is_unwritable_does_not_count_towards_its_drain_rate(
     assert peer.closings == []
 
 
-def test_without_a_minimum_drain_rate_no_peer_is_closed_for_its_rate() -> None:
-    world = World(ONLY_GRACE)
-    peer = world.peer("peer")
-    world.passes(600.0)
-    assert peer.closings == []
-
-
 # -- waiters behind other waiters -----------------------------------------------------------------
 
 
@@ -482,23 +477,30 @@ def test_from_half_of_the_grace_on_a_peer_without_progress_is_deferred(
     assert granted_first(world, stuck, held) == first
 
 
-def test_a_deferred_peer_is_undeferred_after_new_progress(world: World) -> None:
-    peer = world.peer("peer")
-    world.asks(600, "other")
-    held = world.asks(400, "honest")
-    world.passes(2.6)
+def makes_progress(world: World, peer: Peer) -> None:
     peer.acknowledged += 1
     world.passes(0.6)
-    assert granted_first(world, peer, held) == "stuck"
 
 
-def test_a_deferred_peer_is_undeferred_after_acknowledging_everything(world: World) -> None:
+def acknowledges_everything(world: World, peer: Peer) -> None:
+    peer.outstanding = False
+    world.passes(0.6)
+
+
+def ends(world: World, peer: Peer) -> None:
+    world.watch.ended(peer)
+    assert len(world.watch) == 0
+
+
+@pytest.mark.parametrize(
+    "happens", [makes_progress, acknowledges_everything, ends, lambda world, _: world.watch.stop()]
+)
+def test_a_peer_is_deferred_until_new_progress_its_end_or_a_stop(world: World, happens) -> None:
     peer = world.peer("peer")
     world.asks(600, "other")
     held = world.asks(400, "honest")
     world.passes(2.6)
-    peer.outstanding = False
-    world.passes(0.6)
+    happens(world, peer)
     assert granted_first(world, peer, held) == "stuck"
 
 
@@ -508,16 +510,6 @@ def test_without_a_grace_no_peer_is_deferred() -> None:
     world.asks(600, "other")
     held = world.asks(400, "honest")
     world.passes(30.0)
-    assert granted_first(world, peer, held) == "stuck"
-
-
-def test_a_deferred_peer_is_forgotten_at_its_end(world: World) -> None:
-    peer = world.peer("peer")
-    world.asks(600, "other")
-    held = world.asks(400, "honest")
-    world.passes(2.6)
-    world.watch.ended(peer)
-    assert len(world.watch) == 0
     assert granted_first(world, peer, held) == "stuck"
 
 
@@ -611,15 +603,21 @@ def two_that_take_turns(world: World) -> Callable[[float], None]:
     return pass_seconds
 
 
-def test_a_timeout_is_postponed_by_at_most_twice_the_grace_and_half_a_second() -> None:
-    world = World(timeout_seconds=2.0)
+@pytest.mark.parametrize(
+    ("grace_seconds", "before", "step"),
+    [(3.0, 0.49, 0.02), pytest.param(3.02, 0.539, 0.002, id="to the millisecond")],
+)
+def test_a_timeout_is_postponed_by_at_most_twice_the_grace_and_half_a_second(
+    grace_seconds: float, before: float, step: float
+) -> None:
+    world = World(SlowPeerRules(grace_seconds, 0, 0), timeout_seconds=2.0)
     pass_seconds = two_that_take_turns(world)
     waiter = world.asks(LIMIT)
     for _ in range(8):
         pass_seconds(1.0)
-    pass_seconds(0.49)
+    pass_seconds(before)
     assert not waiter.done
-    world.passes(0.02)
+    world.passes(step)
     assert refused(waiter)
 
 
@@ -648,18 +646,6 @@ def test_after_a_peer_is_closed_an_overdue_request_has_half_a_second_more() -> N
     assert not second.done
     world.passes(0.2)
     assert refused(second)
-
-
-def test_a_postponed_timeout_ends_at_its_bound_to_the_millisecond() -> None:
-    world = World(SlowPeerRules(3.02, 0, 0), timeout_seconds=2.0)
-    pass_seconds = two_that_take_turns(world)
-    waiter = world.asks(LIMIT)
-    for _ in range(8):
-        pass_seconds(1.0)
-    pass_seconds(0.539)
-    assert not waiter.done
-    world.passes(0.002)
-    assert refused(waiter)
 
 
 # -- cost -----------------------------------------------------------------------------------------
@@ -780,15 +766,6 @@ def test_after_a_stop_no_timeout_is_postponed() -> None:
     world.watch.stop()
     world.passes(2.01)
     assert refused(waiter)
-
-
-def test_after_a_stop_no_peer_is_deferred(world: World) -> None:
-    stuck = world.peer("stuck")
-    world.asks(600, "other")
-    held = world.asks(400, "honest")
-    world.passes(2.6)
-    world.watch.stop()
-    assert granted_first(world, stuck, held) == "stuck"
 
 
 def test_a_peer_ending_during_sampling_is_not_sampled() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from limiter.flow.outbound_buffer import OutboundBuffer, WriteBufferMarks
-from proto.transport import outbound_queue, writers
+from proto.transport import outbound_queue
 from proto.transport.outbound_queue import OutboundEntry, OutboundQueue
 from proto.transport.writers import PlainWriter
 
@@ -30,7 +30,7 @@ class Transport:
 
 @pytest.fixture(autouse=True)
 def small_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writers, "PLAIN_STEP_BYTES", 10)
+    monkeypatch.setattr(PlainWriter, "step_bytes", 10)
     monkeypatch.setattr(outbound_queue, "TURN_BYTES", 20)
     monkeypatch.setattr(outbound_queue, "HANDOVER_BYTES", 8)
 

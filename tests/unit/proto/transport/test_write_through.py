@@ -1,12 +1,10 @@
 """Frames past the queue: with an empty queue they cost no entry, else they are not sent."""
 
 import logging
-import ssl
 from collections.abc import Callable
 from functools import partial
 
 import pytest
-import trustme
 
 from limiter.flow.causes import PauseCause
 from limiter.flow.outbound_buffer import WriteBufferMarks
@@ -14,6 +12,7 @@ from proto.transport.connection import Connection
 from proto.transport.tls import TlsLayer
 from proto.transport.writers import PLAIN_STEP_BYTES
 from tests.support.clocks.settle import settle
+from tests.support.peers.controlled_peer import tls_contexts
 from tests.support.peers.memory_transport import MemoryTransport
 from tests.unit.proto.transport.test_connection import Peer, connected
 from tests.unit.proto.transport.test_connection_sockets import LOOPS, SEND_BUFFER_BYTES, FarEnd, run
@@ -168,18 +167,9 @@ async def test_a_failed_write_closes_its_peer(caplog: pytest.LogCaptureFixture) 
 # -- TLS ------------------------------------------------------------------------------------------
 
 
-def contexts() -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    authority = trustme.CA()
-    server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    authority.issue_cert("127.0.0.1").configure_cert(server)
-    client = ssl.create_default_context()
-    authority.configure_trust(client)
-    return server, client
-
-
 async def test_no_frame_bypasses_encryption() -> None:
     # Both ends, whose ciphertext the test carries
-    server, client = contexts()
+    server, client = tls_contexts()
     near = Connection(tls=TlsLayer(server, server_side=True))
     far = Connection(tls=TlsLayer(client, server_side=False, server_hostname="127.0.0.1"))
     ends = [MemoryTransport(near, reads_at_once=True), MemoryTransport(far, reads_at_once=True)]

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from limiter.flow.outbound_buffer import OutboundBuffer, WriteBufferMarks
-from proto.transport import writers
 from proto.transport.outbound_queue import OutboundEntry, OutboundQueue
-from proto.transport.writers import PlainWriter
+from proto.transport.writers import PlainWriter, pieces
 
 
 class Transport:
@@ -50,7 +49,7 @@ class Filling(Transport):
 
 @pytest.fixture(autouse=True)
 def steps_of_ten_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writers, "PLAIN_STEP_BYTES", 10)
+    monkeypatch.setattr(PlainWriter, "step_bytes", 10)
 
 
 def test_a_batch_within_a_step_is_written_immediately() -> None:
@@ -98,4 +97,4 @@ def test_a_single_long_buffer_is_split_without_a_copy() -> None:
         sizes.append(writer.more(transport))
     assert sizes == [10, 10, 6, 0]
     assert b"".join(part for write in transport.writes for part in write) == data + b"z"
-    assert all(part.obj is data for part in writers.pieces([data], 10))
+    assert all(part.obj is data for part in pieces([data], 10))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import proto.PulsarApi_pb2 as pb
 from client.connection.pool import ConnectionPool
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
-from proxy.brokers import BrokerConnections, connect_options
+from proxy.brokers import PROXY_OPTIONS, BrokerConnections
 from proxy.errors import ErrorTranslation
 from proxy.listing.charging import Charging
 from proxy.listing.flight import Flight, FlightKey, FlightParts
@@ -91,7 +91,7 @@ async def charging_setup(
     )
     broker = StandInBroker({BIG: NAMES, SMALL: topic_names(SMALL, 3)})
     server = await broker.serve()
-    pool = ConnectionPool(connect_options(drain_oversized=True), clock)
+    pool = ConnectionPool(PROXY_OPTIONS, clock)
     address = ("127.0.0.1", server.sockets[0].getsockname()[1])
     brokers = BrokerConnections(pool)
     try:

@@ -28,8 +28,10 @@ from tests.unit.proxy.listing.charging_setup import (
 )
 
 LAST, PROPOSAL = SizeEstimate.LAST, SizeEstimate.PROPOSAL
-HEAP_TEXT = "Failed due to heap memory limit exceeded"
-DIRECT_TEXT = "Failed due to direct memory limit exceeded"
+TEXTS = {
+    HEAP: "Failed due to heap memory limit exceeded",
+    DIRECT: "Failed due to direct memory limit exceeded",
+}
 
 
 @asynccontextmanager
@@ -169,19 +171,17 @@ async def test_mended_charging_answers_a_namespace_that_shrank_below_the_limit(l
 
 # -- waits for permits ---------------------------------------------------------------------------
 
-
-@pytest.mark.parametrize("mended", [True, False])
-@pytest.mark.parametrize(
-    ("budget", "left", "text"),
-    [
-        (HEAP, 10_239, HEAP_TEXT),
-        (HEAP, ESTIMATE_BYTES - 1, HEAP_TEXT),
-        (DIRECT, COMMAND_BYTES - 1, DIRECT_TEXT),
-    ],
+WAITS = pytest.mark.parametrize(
+    ("budget", "left"),
+    [(HEAP, 10_239), (HEAP, ESTIMATE_BYTES - 1), (DIRECT, COMMAND_BYTES - 1)],
     ids=["estimate", "names", "direct"],
 )
+
+
+@pytest.mark.parametrize("mended", [True, False])
+@WAITS
 async def test_a_timed_out_wait_for_permits_is_refused_with_too_many_requests(
-    budget, left, text, mended
+    budget, left, mended
 ) -> None:
     async with shipped(mended=mended) as setup:
         others = await setup.limiter.acquire(budget, PLENTY - left)
@@ -189,22 +189,14 @@ async def test_a_timed_out_wait_for_permits_is_refused_with_too_many_requests(
         await until(lambda: setup.limiter.queue_size(budget) == 1)
         setup.clock.advance(25)
         error = await asking
-        assert (error.server_error, error.message) == (pb.TooManyRequests, text)
+        assert (error.server_error, error.message) == (pb.TooManyRequests, TEXTS[budget])
         setup.limiter.release(others)
         assert held(setup.limiter) == {}
 
 
-@pytest.mark.parametrize(
-    ("budget", "left", "text"),
-    [
-        (HEAP, 10_239, HEAP_TEXT),
-        (HEAP, ESTIMATE_BYTES - 1, HEAP_TEXT),
-        (DIRECT, COMMAND_BYTES - 1, DIRECT_TEXT),
-    ],
-    ids=["estimate", "names", "direct"],
-)
+@WAITS
 async def test_a_request_at_a_full_queue_is_refused_with_too_many_requests(
-    budget: LimitType, left: int, text: str
+    budget: LimitType, left: int
 ) -> None:
     async with shipped(queue=1) as setup:
         others = await setup.limiter.acquire(budget, PLENTY - left)
@@ -219,7 +211,7 @@ async def test_a_request_at_a_full_queue_is_refused_with_too_many_requests(
             crowd(pb.CommandGetTopicsOfNamespace(request_id=1, namespace=BIG))
             await settle()
         error = await refused(setup)
-        assert (error.server_error, error.message) == (pb.TooManyRequests, text)
+        assert (error.server_error, error.message) == (pb.TooManyRequests, TEXTS[budget])
         setup.limiter.release(others)
         setup.limiter.release(await waiting[0])
         assert held(setup.limiter) == {}
@@ -241,11 +233,7 @@ async def test_only_mended_charging_holds_the_estimate_while_waiting_for_a_large
         assert held(setup.limiter) == {}
 
 
-@pytest.mark.parametrize(
-    ("budget", "left"),
-    [(HEAP, 10_239), (HEAP, ESTIMATE_BYTES - 1), (DIRECT, COMMAND_BYTES - 1)],
-    ids=["estimate", "names", "direct"],
-)
+@WAITS
 @pytest.mark.parametrize("mended", [True, False])
 async def test_a_cancelled_request_releases_its_permits(budget, left, mended) -> None:
     async with shipped(mended=mended) as setup:

@@ -109,6 +109,12 @@ class Served:
         self.cnx.enqueue([ANSWER], len(ANSWER))
         assert not self.cnx.gate.open
 
+    async def was_paused(self) -> None:
+        """Pause the connection until the peer has read everything."""
+        self.is_paused()
+        self.takes()
+        await settle()
+
 
 @pytest.fixture
 async def served() -> Served:
@@ -220,9 +226,7 @@ async def test_after_a_pause_pings_are_not_counted_by_the_cooldown_and_lookups_a
     as_shipped: bool,
 ) -> None:
     served = Served(as_shipped=as_shipped)
-    served.is_paused()
-    served.takes()
-    await settle()
+    await served.was_paused()
     served.peer.peer_sends(PING * 6)
     after_pings = served.cnx.gate.open
     served.peer.peer_sends(LOOKUP * 20)
@@ -256,9 +260,7 @@ async def test_a_pipe_is_neither_pinged_nor_closed_by_keep_alive(as_shipped: boo
 async def test_a_proxy_has_neither_the_response_budget_nor_the_cooldown_of_one_client() -> None:
     served = Served()
     served.cnx.stands_for_many()
-    served.is_paused()
-    served.takes()
-    await settle()
+    await served.was_paused()
     served.peer.peer_sends(LOOKUP * 100)
     for _ in range(3):
         served.cnx.responses.reserve(10**9)
@@ -270,9 +272,7 @@ async def test_a_proxy_has_neither_the_response_budget_nor_the_cooldown_of_one_c
 async def test_in_profile_pulsar_a_proxy_has_the_cooldown_of_one_client() -> None:
     served = Served(as_shipped=True)
     served.cnx.stands_for_many()
-    served.is_paused()
-    served.takes()
-    await settle()
+    await served.was_paused()
     served.peer.peer_sends(LOOKUP * 100)
     assert len(served.cnx.commands) == 6
 
@@ -282,9 +282,7 @@ async def test_published_messages_are_counted_by_the_cooldown_only_in_profile_pu
     as_shipped: bool, taken: int
 ) -> None:
     served = Served(as_shipped=as_shipped)
-    served.is_paused()
-    served.takes()
-    await settle()
+    await served.was_paused()
     served.peer.peer_sends(SEND * 100)
     assert len(served.cnx.commands) == taken
 
@@ -333,9 +331,7 @@ async def test_a_lost_connection_leaves_no_timer_no_watch_and_no_counted_bytes(
 ) -> None:
     # Paused for every reason
     served = Served(as_shipped=as_shipped)
-    served.is_paused()
-    served.takes()
-    await settle()
+    await served.was_paused()
     served.peer.peer_sends(LOOKUP * 20)
     served.is_paused()
     reservations = [served.cnx.responses.reserve(100_000) for _ in range(2)]

@@ -116,7 +116,8 @@ async def test_a_lower_priority_gets_only_messages_beyond_higher_priority_permit
 async def test_a_client_that_does_not_read_misses_messages() -> None:
     there = subscriptions()
     client, _ = await joined(there, permits=9)
-    client.outbound.queued(5)
+    client.outbound.weigh(5)
+    client.outbound.became_unwritable()
     publish(there, 3)
     assert client.messages == []
 
