@@ -65,6 +65,11 @@ class Timer:
         """True while a callback is due."""
         return self._handle is not None
 
+    def arm(self, seconds: float, callback: Callable[..., object], *args: object) -> None:
+        """Call ``callback(*args)`` in ``seconds``; no-op while a callback is due."""
+        if self._handle is None:
+            self.after(seconds, callback, *args)
+
     def after(self, seconds: float, callback: Callable[..., object], *args: object) -> None:
         """Call ``callback(*args)`` in ``seconds``, instead of a callback that is due by now."""
         self.at(self._clock.now() + seconds, callback, *args)

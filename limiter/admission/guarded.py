@@ -11,6 +11,7 @@ import math
 from collections.abc import Coroutine
 from functools import partialmethod
 from pathlib import Path
+from time import perf_counter
 from traceback import extract_tb, format_exception_only
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,9 @@ logger = logging.getLogger(__name__)
 
 _SHOWN = 300
 """Most characters of a policy's answer or error in a log line."""
+_LONGEST_SECONDS = 1.0
+"""Longest call of a policy, in which the server serves nobody; a busy machine may take tenths."""
+_LIMITER = Path(__file__).parents[1]
 _OWN_LABELS = frozenset(each.name.lower() for each in AcquireOutcome)
 
 
@@ -93,7 +97,7 @@ _ANSWERS: dict[str, tuple[Callable[..., bool], str]] = {
 class GuardedAdmission(Admission):
     """Admission policy that calls a user's policy and, once that fails, policy fifo for good.
 
-    A policy fails when it raises or returns an invalid answer.
+    A policy fails when it raises, returns an invalid answer, or takes longer than a second.
 
     Attributes:
         fault: The policy's first invalid answer or error; empty while the policy works.
@@ -112,24 +116,26 @@ class GuardedAdmission(Admission):
     def _asked(self, method: str, *args: object) -> object:
         if not self.fault:
             right, expected = _ANSWERS.get(method, (None, ""))
+            begun = perf_counter()
             try:
                 answer: object = getattr(self._policy, method)(*args)
+                took = perf_counter() - begun
+                if took > _LONGEST_SECONDS:
+                    self._fail(f"{method} takes {took:.1f} s, in which nobody is served")
+                    return getattr(self._fifo, method)(*args)
                 if isinstance(answer, Coroutine):
                     answer.close()
                     expected = "no coroutine: policies are not awaited"
                 elif right is None or right(self.view, answer, *args):
                     return answer
                 self._fail(f"{method} answers {answer!r:.{_SHOWN}}, expected is {expected}")
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 if method == "validate" and isinstance(error, PermitTooLargeError):
                     raise
-                text = " ".join("".join(format_exception_only(error)).split())
-                where = extract_tb(error.__traceback__)[-1]
-                place = f"{Path(where.filename).name}, line {where.lineno}"
-                self._fail(f"{method} raises {text[:_SHOWN]} ({place})", error)
+                self._fail(f"{method} raises {_told(error)}", error)
         return getattr(self._fifo, method)(*args)
 
-    def _fail(self, fault: str, error: Exception | None = None) -> None:
+    def _fail(self, fault: str, error: BaseException | None = None) -> None:
         self.fault = fault
         logger.error(
             "The admission policy %s has failed, policy fifo takes its place: %s",
@@ -139,6 +145,17 @@ class GuardedAdmission(Admission):
         )
         if self.view.waiting:
             self.view.clock.call_at(self.view.clock.now(), self.on_fault)
+
+
+def _told(error: BaseException) -> str:
+    """Return an error in words, with the last line of the user's own code on its way."""
+    text = " ".join("".join(format_exception_only(error)).split())[:_SHOWN]
+    own = [
+        f" ({Path(frame.filename).name}, line {frame.lineno})"
+        for frame in extract_tb(error.__traceback__)
+        if not Path(frame.filename).is_relative_to(_LIMITER)
+    ]
+    return text + (own[-1] if own else "")
 
 
 for _method in (name for name, one in vars(Admission).items() if callable(one)):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections import OrderedDict
-
     from limiter.admission.caps import AdmissionCaps
     from limiter.admission.waiting_requests import WaitingRequests
     from limiter.clock import Clock
@@ -68,13 +67,15 @@ class BudgetView:
     Attributes:
         budget: Limit and held permits: ``max_permits``, ``acquired``, ``available_permits``.
         queue: The waiting requests, their slots and timeouts.
+        waiting: The waiting requests, oldest first, each with the permits that it lacked on
+            arrival.
         accounts: Held and requested permits by owner.
         caps: The configured caps of a connection, namespace or tenant.
         clock: The source of time.
         drain: Measures from the first read of ``drain_rate`` on.
     """
 
-    __slots__ = ("accounts", "budget", "caps", "clock", "drain", "queue")
+    __slots__ = ("accounts", "budget", "caps", "clock", "drain", "queue", "waiting")
 
     def __init__(
         self,
@@ -90,11 +91,7 @@ class BudgetView:
         self.clock = clock
         self.drain: DrainRate | None = None
         self.queue = queue
-
-    @property
-    def waiting(self) -> OrderedDict[Waiter, int]:
-        """The waiting requests, oldest first, each with the permits that it lacked on arrival."""
-        return self.queue.requests
+        self.waiting = MappingProxyType(queue.requests)
 
     @property
     def waiting_permits(self) -> int:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from broker.messages.timer import Timer
 from broker.policies.effective import Rate
 from broker.policies.rate_limiter import RateLimiter
+from limiter.clock import Timer
 from limiter.flow.causes import PauseCause
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class PublishRate:
             self.limited_times += 1
             self._throttled.add(connection)
             connection.throttle(self)
-            self._timer.start(wait, self._look)
+            self._timer.arm(wait, self._look)
 
     def forget(self, connection: ConnectionPublishes) -> None:
         """Forget a lost connection, which is never resumed."""
@@ -106,7 +106,7 @@ class PublishRate:
 
     def stop(self) -> None:
         """Resume reading from all paused connections."""
-        self._timer.cancel()
+        self._timer.stop()
         throttled, self._throttled = self._throttled, set()
         for connection in throttled:
             connection.lift(self)
@@ -114,7 +114,7 @@ class PublishRate:
     def _look(self) -> None:
         wait = self._limiter.seconds_until_more()
         if wait:
-            self._timer.start(wait, self._look)
+            self._timer.arm(wait, self._look)
         else:
             self.stop()
 

@@ -12,8 +12,8 @@ from broker.messages.subscriptions.by_name import SubscriptionsByName
 from broker.messages.subscriptions.consumer import SubType
 from broker.messages.subscriptions.cursor import ManagedCursor
 from broker.messages.subscriptions.subscription import Subscription
-from broker.messages.timer import Timer
 from broker.policies.rate_limiter import ConsumerIdentifier, RateLimiter, SubscribeRateLimiter
+from limiter.clock import Timer
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
@@ -312,7 +312,7 @@ class Subscriptions(SubscriptionsByName[Subscription]):
     def changed(self) -> None:
         """Schedule saving all changed cursors within a second."""
         if not self._is_closed:
-            self._timer.start(SAVE_SECONDS, self._save_due)
+            self._timer.arm(SAVE_SECONDS, self._save_due)
 
     def _save_due(self) -> None:
         self._topic.turns.in_steps(self._saved())
@@ -332,7 +332,7 @@ class Subscriptions(SubscriptionsByName[Subscription]):
     def close(self) -> None:
         """Stop all timers, without saving cursors; ``save`` does that."""
         self._is_closed = True
-        self._timer.cancel()
+        self._timer.stop()
         for subscription in self:
             subscription.close()
         for name in tuple(self._left):

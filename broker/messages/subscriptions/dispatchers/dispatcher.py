@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from broker.messages.errors import MessageStoreError
 from broker.messages.position import EARLIEST, Position
 from broker.messages.subscriptions.context import Waits
-from broker.messages.timer import Timer
 from broker.policies.rate_limiter import RateLimiter
+from limiter.clock import Timer
 from server.tasks.cooperative import in_parts
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Dispatcher(ABC):
 
     def run(self) -> None:
         """Deliver as many entries as possible now; continue in another loop turn if more remain."""
-        if not self.consumers or self._read_timer.runs or self._fetching is not None:
+        if not self.consumers or self._read_timer.armed or self._fetching is not None:
             return
         try:
             handled = self._deliver(ENTRIES_A_TURN)
@@ -107,7 +107,7 @@ class Dispatcher(ABC):
             # A failure must not affect other dispatchers of the turn, or the topic's other
             # subscriptions.
             logger.exception(_CANNOT_DELIVER, self._cursor.name, self._topic.name)
-            self._read_timer.start(READ_AGAIN_SECONDS, self._begin_anew)
+            self._read_timer.arm(READ_AGAIN_SECONDS, self._begin_anew)
             return
         self._topic.touched()
         if handled >= ENTRIES_A_TURN:
@@ -180,7 +180,7 @@ class Dispatcher(ABC):
         except Exception:
             self._fetching = None
             logger.exception(_CANNOT_DELIVER, self._cursor.name, self._topic.name)
-            self._read_timer.start(READ_AGAIN_SECONDS, self._begin_anew)
+            self._read_timer.arm(READ_AGAIN_SECONDS, self._begin_anew)
             return
         self._fetching = None
         self._fetched, self._asked = entries, asked
@@ -200,7 +200,7 @@ class Dispatcher(ABC):
     def _read_later(self, error: MessageStoreError) -> None:
         topic = self._topic
         logger.warning("%s of %s waits for its messages: %s", self._cursor.name, topic.name, error)
-        self._read_timer.start(READ_AGAIN_SECONDS, self.wake)
+        self._read_timer.arm(READ_AGAIN_SECONDS, self.wake)
 
     @staticmethod
     def _work_of(entries: list[Entry]) -> int:
@@ -240,10 +240,10 @@ class Dispatcher(ABC):
         """Return the reason why a consumer receives no message now; None if it soon gets one."""
         if (own := consumer.waits) is not None:
             return own
-        if self._read_timer.runs or self._fetching is not None:
+        if self._read_timer.armed or self._fetching is not None:
             return Waits.STORE
         reason = self._waits_for_entries(consumer)
-        return Waits.RATE if reason is None and self._rate_timer.runs else reason
+        return Waits.RATE if reason is None and self._rate_timer.armed else reason
 
     def _waits_for_entries(self, _: Consumer) -> Waits | None:
         """Return the reason why a consumer with permits gets no entry; None if there is one."""
@@ -258,7 +258,7 @@ class Dispatcher(ABC):
         rate = policies.dispatch_rates.get(name, policies.subscription_dispatch_rate)
         own = RateLimiter(rate, topic.clock, published=lambda: topic.statistics.usual)
         self._rates = [one for one in (own, self._topic_rate) if one.limited]
-        self._rate_timer.cancel()  # It was started for the previous rate.
+        self._rate_timer.stop()  # It was started for the previous rate.
         if self.consumers:
             self.wake()
 
@@ -268,7 +268,7 @@ class Dispatcher(ABC):
             messages, size_bytes = rate.available()
             entries = min(entries, messages) if size_bytes > 0 else 0
             if entries <= 0:
-                self._rate_timer.start(rate.seconds_until_more(), self.wake)
+                self._rate_timer.arm(rate.seconds_until_more(), self.wake)
                 return 0
         return entries
 
@@ -350,7 +350,7 @@ class Dispatcher(ABC):
     def close(self) -> None:
         """Stop all timers of the dispatcher, and all its reads from the store."""
         self._forget_fetched()
-        self._rate_timer.cancel()
-        self._read_timer.cancel()
+        self._rate_timer.stop()
+        self._read_timer.stop()
         for consumer in self.consumers:
             consumer.cnx.outbound.forget_listener(self.wake)

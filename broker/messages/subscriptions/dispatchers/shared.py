@@ -11,7 +11,7 @@ from broker.messages.subscriptions.delayed import DelayedMessages
 from broker.messages.subscriptions.dispatchers.chunks import ChunkOwners
 from broker.messages.subscriptions.dispatchers.dispatcher import READ_ENTRIES, Place
 from broker.messages.subscriptions.dispatchers.holding import HoldingDispatcher
-from broker.messages.timer import Timer
+from limiter.clock import Timer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -368,7 +368,7 @@ class SharedDispatcher(HoldingDispatcher):
         self._chunks.clear()
         self._lacks_first_chunk = False
         self._waiting_for = 0
-        self._timer.cancel()
+        self._timer.stop()
         self._forget_fetched()
         self._cursor.rewind()
 
@@ -389,11 +389,10 @@ class SharedDispatcher(HoldingDispatcher):
 
     def _arm(self, now_ms: int) -> None:
         wait_ms = self.delayed.next_due(now_ms)
-        if wait_ms is None or (self._timer.runs and self._due_ms <= now_ms + wait_ms):
+        if wait_ms is None or (self._timer.armed and self._due_ms <= now_ms + wait_ms):
             return
-        self._timer.cancel()
         self._due_ms = now_ms + wait_ms
-        self._timer.start(min(wait_ms / 1000, LOOK_AGAIN_SECONDS), self._look)
+        self._timer.after(min(wait_ms / 1000, LOOK_AGAIN_SECONDS), self._look)
 
     def _look(self) -> None:
         """Deliver delayed messages that are due; if none is due yet, check again later.
@@ -410,12 +409,12 @@ class SharedDispatcher(HoldingDispatcher):
         now_ms = self._topic.clock.wall_ms()
         if self.delayed.is_due(now_ms):
             self.replay.add_all(self.delayed.take_due(now_ms, most))
-        elif self._timer.runs:
+        elif self._timer.armed:
             return
         self._arm(now_ms)
 
     def close(self) -> None:
         """Stop all timers, and forget all delayed messages."""
         super().close()
-        self._timer.cancel()
+        self._timer.stop()
         self._forget_delayed()

@@ -19,7 +19,7 @@ from broker.messages.subscriptions.dispatchers.dispatcher import (
     Place,
 )
 from broker.messages.subscriptions.key_shared.ranges import FixedRanges, murmur
-from broker.messages.timer import Timer
+from limiter.clock import Timer
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
@@ -239,10 +239,10 @@ class FailoverDispatcher(SingleActiveDispatcher):
         self._change = Timer(self._topic.clock)
 
     def _deliver(self, most: int) -> int:
-        return 0 if self._change.runs else super()._deliver(most)
+        return 0 if self._change.armed else super()._deliver(most)
 
     def _waits_for_entries(self, consumer: Consumer) -> Waits | None:
-        return Waits.CHANGE if self._change.runs else super()._waits_for_entries(consumer)
+        return Waits.CHANGE if self._change.armed else super()._waits_for_entries(consumer)
 
     def add(self, consumer: Consumer) -> None:
         """Add a consumer, and choose the active consumer; notify a new standby immediately."""
@@ -255,7 +255,7 @@ class FailoverDispatcher(SingleActiveDispatcher):
         if chosen is self.active:
             return False
         self.active = chosen
-        self._change.start(self._topic.rules.failover_delay_seconds, self._changed)
+        self._change.arm(self._topic.rules.failover_delay_seconds, self._changed)
         return True
 
     def _changed(self) -> None:
@@ -296,4 +296,4 @@ class FailoverDispatcher(SingleActiveDispatcher):
     def close(self) -> None:
         """Stop all timers, including the failover delay."""
         super().close()
-        self._change.cancel()
+        self._change.stop()

@@ -278,7 +278,7 @@ class History:
 
     def _check_single(self) -> None:
         dispatcher = self.subscription.dispatcher
-        if isinstance(dispatcher, FailoverDispatcher) and dispatcher._change.runs:
+        if isinstance(dispatcher, FailoverDispatcher) and dispatcher._change.armed:
             return
         for member in self.model.members:
             assert member.consumer.unacked == 0

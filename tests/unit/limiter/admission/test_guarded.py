@@ -36,6 +36,11 @@ def oldest(policy: Admission) -> Waiter:
     return next(iter(policy.view.waiting))
 
 
+def emptied(policy: Admission) -> None:
+    """Try to drop all waiting requests, which a policy may not."""
+    policy.view.waiting.clear()  # type: ignore[attr-defined]
+
+
 async def later(_policy: Admission) -> None:
     """Answer like a policy with coroutine methods."""
 
@@ -74,6 +79,8 @@ def answering(hook: str, answer: object) -> type[Admission]:
         ("next", oldest, "answers <Waiter for 60 of 'one'>, .* and needs no more than is free"),
         ("turn", later, r"answers <coroutine object later .*, expected is no coroutine"),
         ("turn", KeyError, r"raises KeyError: 'a bug' \(test_guarded.py, line \d+\)$"),
+        ("turn", SystemExit, r"raises SystemExit: a bug \(test_guarded.py, line \d+\)$"),
+        ("turn", emptied, r"raises AttributeError: .* \(test_guarded.py, line \d+\)$"),
     ],
 )  # fmt: skip
 def test_a_wrong_answer_of_a_policy_is_reported_and_policy_fifo_takes_over(
@@ -158,3 +165,11 @@ def test_a_request_held_back_by_a_policy_is_granted_right_after_the_policy_fails
     third = world.semaphore.request(60, owner="three")
     world.clock.advance(0.0)
     assert [one.done for one in (world.first, world.second, third)] == [True, False, False]
+
+
+def test_a_policy_that_holds_the_server_up_for_over_a_second_is_replaced(monkeypatch) -> None:
+    monkeypatch.setattr("limiter.admission.guarded._LONGEST_SECONDS", -1.0)
+    world = World(answering("turn", None))
+    world.semaphore.release(world.held)
+    assert (world.first.done, world.second.done) == (True, False)
+    assert re.match(r"admits_new takes 0\.0 s, in which nobody is served$", world.fault)
