@@ -36,35 +36,18 @@ class ControlledProcess:
         self._log = log
         self.ready = self._answer(PATIENCE_SECONDS)
 
-    @property
-    def pid(self) -> int:
-        """The id of the process."""
-        return self._process.pid
-
     def ask(self, command: str, seconds: float = PATIENCE_SECONDS, **what: Any) -> dict[str, Any]:  # noqa: ANN401
         """Send a command to the process, and return its answer.
 
         Raises:
             BenchError: The process ended, or did not answer in time.
         """
-        self.tell(command, **what)
-        return self._answer(seconds)
-
-    def tell(self, command: str, **what: Any) -> None:  # noqa: ANN401
-        """Send a command to the process; :meth:`answer` returns its answer later."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps({"do": command, **what}).encode() + b"\n")
             self._process.stdin.flush()
         except BrokenPipeError:
             raise self._failure("has ended") from None
-
-    def answer(self, seconds: float = PATIENCE_SECONDS) -> dict[str, Any]:
-        """Return the answer to the oldest command that has no answer yet.
-
-        Raises:
-            BenchError: The process ended, or did not answer in time.
-        """
         return self._answer(seconds)
 
     def _answer(self, seconds: float) -> dict[str, Any]:

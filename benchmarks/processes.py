@@ -1,4 +1,4 @@
-"""Processes of a benchmark that are not this project's servers: yardsticks and clients."""
+"""Processes of a benchmark: yardsticks and clients; and the addresses of all measured servers."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import json
 import subprocess
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 from loadgen.places.server_process import stop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from loadgen.places.server_process import ServerProcess
 
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE_SECONDS = 600.0
@@ -23,17 +25,27 @@ class BenchError(Exception):
     """A benchmark could not be measured; the message is a sentence."""
 
 
-@dataclass(frozen=True)
-class Yardstick:
-    """A running server to compare with, ready for clients."""
+class MeasuredServer(NamedTuple):
+    """A running server, ready for clients, whose process is measured."""
 
-    pid: int
     host: str
     port: int
+    pid: int
+
+
+def address_of(url: str) -> tuple[str, int]:
+    """Return the host and the port of a server's URL."""
+    parts = urlsplit(url)
+    return parts.hostname or "", parts.port or 0
+
+
+def measured_server(server: ServerProcess) -> MeasuredServer:
+    """Return the address and the process of a broker or proxy."""
+    return MeasuredServer(*address_of(server.service_url), server.pid)
 
 
 @contextmanager
-def yardstick(module: str, *arguments: str) -> Iterator[Yardstick]:
+def yardstick(module: str, *arguments: str) -> Iterator[MeasuredServer]:
     """Run a module that prints ``READY name host port``, for the length of a ``with`` block.
 
     Raises:
@@ -46,7 +58,7 @@ def yardstick(module: str, *arguments: str) -> Iterator[Yardstick]:
         words = process.stdout.readline().decode().split() if process.stdout else []
         if words[:1] != ["READY"]:
             raise BenchError(f"{module} did not start; it said {' '.join(words)!r}")
-        yield Yardstick(process.pid, words[2], int(words[3]))
+        yield MeasuredServer(words[2], int(words[3]), process.pid)
     finally:
         stop(process)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.processes import run_json
 from benchmarks.result import BenchOptions, BenchResult, Figure
+from loadgen.places.operator_files import local_broker
 from loadgen.places.server_process import ServerLaunch, running_server
 
 if TYPE_CHECKING:
@@ -22,15 +23,11 @@ OURS, ASYNCIO, BLOCKING = "client", "pulsar.asyncio", "pulsar.Client"
 CLIENTS = (OURS, ASYNCIO, BLOCKING)
 BATCHED, SINGLE = "batched send", "single send"
 RECEIVE, SCALED, FIXED = "receive", "auto-scaled", "fixed 1,000"
-SENDS = (BATCHED, SINGLE)
 ROUNDS = 5
 GOALS = {BATCHED: 2.0, RECEIVE: 0.7, SINGLE: 1.0}
 SCALED_GOAL = 0.9
 SETTINGS = {
-    "brokerServicePort": "0",
-    "webServicePort": "0",
-    "bindAddress": "127.0.0.1",
-    "advertisedAddress": "127.0.0.1",
+    **local_broker(),
     # Fast rounds must not reach the limit.
     "floodgateMessageStoreMaxMB": "8192",
 }

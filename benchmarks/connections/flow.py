@@ -13,21 +13,20 @@ from __future__ import annotations
 import tempfile
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import trustme
-
-from benchmarks.listings.corpus import listing_answer
+from benchmarks.certificates import write_certificates
+from benchmarks.listings.corpus import answer_of, listing_names
 from benchmarks.listings.rate import listing_rate
-from benchmarks.processes import Yardstick, yardstick
+from benchmarks.processes import MeasuredServer, yardstick
 from benchmarks.result import BenchOptions, BenchResult, Figure
+from benchmarks.valid_rounds import VALID_CORE_SHARE, conclude_valid, valid_rounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-VALID_CORE_SHARE = 0.9
-REPEATS_PER_ROUND = 2
 GOAL = 0.65
 """Goal relative to the bare server's answers per second, without TLS."""
 BARE, OURS = "bare", "connection"
@@ -62,7 +61,7 @@ Round = dict[str, dict[str, dict[str, float]]]
 class Contestant:
     """A server to be measured, and the parameters for its client."""
 
-    server: Yardstick
+    server: MeasuredServer
     answer_bytes: int
     authority: Path | None
 
@@ -77,18 +76,18 @@ def run(options: BenchOptions) -> BenchResult:
         tempfile.TemporaryDirectory(prefix="floodgate-bench-") as folder,
         _contestants(Path(folder)) as contestants,
     ):
-        rounds = _rounds(contestants, options)
+        rounds = valid_rounds(options.rounds, partial(_round, contestants, options), valid)
     return conclude(rounds, options.rounds)
 
 
 @contextmanager
 def _contestants(folder: Path) -> Iterator[dict[Pair, dict[str, Contestant]]]:
     """Start the servers of all pairs; while one is measured, the others are idle."""
-    authority, certificate = _certificate(folder)
+    authority, certificate = write_certificates(folder)
     with ExitStack() as stack:
         found: dict[Pair, dict[str, Contestant]] = {}
         for pair in PAIRS:
-            answer = listing_answer(pair.names)
+            answer = answer_of(listing_names(pair.names))
             answer_file = folder / f"answer-{pair.names}"
             answer_file.write_bytes(answer)
             arguments = [str(answer_file), *([str(certificate)] if pair.tls else [])]
@@ -103,36 +102,21 @@ def _contestants(folder: Path) -> Iterator[dict[Pair, dict[str, Contestant]]]:
         yield found
 
 
-def _certificate(folder: Path) -> tuple[Path, Path]:
-    """Write the certificate of an authority, and one for 127.0.0.1 with its key."""
-    authority, certificate = folder / "authority.pem", folder / "server.pem"
-    made = trustme.CA()
-    made.cert_pem.write_to_path(authority)
-    made.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(certificate)
-    return authority, certificate
-
-
-def _rounds(
-    contestants: Mapping[Pair, Mapping[str, Contestant]], options: BenchOptions
-) -> list[Round]:
-    rounds: list[Round] = []
-    most = options.rounds * (1 + REPEATS_PER_ROUND)
-    while sum(map(valid, rounds)) < options.rounds and len(rounds) < most:
-        found: Round = {}
-        for pair, sides in contestants.items():
-            options.note(f"round {len(rounds) + 1}: {pair.label}")
-            found[pair.label] = {
-                side: _measured(contestant, options.seconds) for side, contestant in sides.items()
-            }
-        rounds.append(found)
-    return rounds
+def _round(
+    contestants: Mapping[Pair, Mapping[str, Contestant]], options: BenchOptions, number: int
+) -> Round:
+    found: Round = {}
+    for pair, sides in contestants.items():
+        options.note(f"round {number}: {pair.label}")
+        found[pair.label] = {
+            side: _measured(contestant, options.seconds) for side, contestant in sides.items()
+        }
+    return found
 
 
 def _measured(contestant: Contestant, seconds: float) -> dict[str, float]:
-    server = contestant.server
     tls = ["--authority", str(contestant.authority)] if contestant.authority else []
-    address = server.host, server.port
-    return listing_rate(address, server.pid, contestant.answer_bytes, seconds, *tls)
+    return listing_rate(contestant.server, contestant.answer_bytes, seconds, *tls)
 
 
 def valid(found: Round) -> bool:
@@ -146,20 +130,13 @@ def valid(found: Round) -> bool:
 
 def conclude(rounds: Sequence[Round], wanted: int) -> BenchResult:
     """Return the figures of the valid rounds or, if none is valid, of all rounds with a remark."""
-    good = [found for found in rounds if valid(found)]
-    figures = [figure for pair in PAIRS for figure in _figures(pair, good or rounds)]
-    remarks = ["TLS: ours above the plain transport, the bare server's is uvloop's own."]
-    if len(good) < wanted:
-        remarks.insert(0, _shortfall(len(good), wanted, len(rounds)))
-    raw: list[dict[str, Any]] = [{"valid": valid(found), **found} for found in rounds]
-    return BenchResult(figures, remarks, raw)
-
-
-def _shortfall(good: int, wanted: int, measured: int) -> str:
-    of_all = "" if good else " The figures are of all rounds and not valid."
-    return (
-        f"Only {good} of {measured} rounds were valid ({wanted} wanted): a server of a plain pair "
-        f"had under {VALID_CORE_SHARE:g} of a core.{of_all}"
+    return conclude_valid(
+        rounds,
+        wanted,
+        valid,
+        lambda counted: [figure for pair in PAIRS for figure in _figures(pair, counted)],
+        "a server of a plain pair",
+        "TLS: ours above the plain transport, the bare server's is uvloop's own.",
     )
 
 

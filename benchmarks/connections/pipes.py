@@ -14,10 +14,10 @@ import urllib.request
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
-from benchmarks.processes import run_json, yardstick
+from benchmarks.processes import measured_server, run_json, yardstick
 from benchmarks.result import BenchOptions, BenchResult, Figure
+from loadgen.places.operator_files import local_proxy
 from loadgen.places.server_process import ServerLaunch, running_server
 
 if TYPE_CHECKING:
@@ -55,18 +55,15 @@ def _ways(folder: Path) -> Iterator[dict[str, Way]]:
         ways = {}
         for name in (OFF, ON, SET):
             settings = {
-                "servicePort": "0",
-                "webServicePort": "0",
-                "bindAddress": "127.0.0.1",
-                "brokerServiceURL": f"pulsar://{target}",
+                **local_proxy(f"pulsar://{target}", ""),
                 "floodgateFaultsEnabled": str(name is not OFF).lower(),
             }
             launch = ServerLaunch("proxy", settings, folder / "proxy.log")
             proxy = stack.enter_context(running_server(launch))
             if name is SET:
                 _set_fault(proxy.web_url)
-            url = urlsplit(proxy.service_url)
-            ways[name] = (url.hostname or "", str(url.port), str(proxy.pid), target)
+            host, port, pid = measured_server(proxy)
+            ways[name] = (host, str(port), str(pid), target)
         yield ways
 
 

@@ -11,6 +11,7 @@ import asyncio
 import sys
 from typing import cast
 
+from benchmarks.listings.bare_server import serve
 from server.loop import run
 
 
@@ -73,15 +74,6 @@ class ClientLeg(Leg):
         self._opening = loop.create_task(opened)
 
 
-async def serve(host: str, port: int) -> None:
-    """Serve clients on a free loopback port until the process ends."""
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: ClientLeg(host, port), "127.0.0.1", 0)
-    own_host, own_port = server.sockets[0].getsockname()
-    sys.stdout.write(f"READY forwarder {own_host} {own_port}\n")
-    sys.stdout.flush()
-    await server.serve_forever()
-
-
 if __name__ == "__main__":
-    run(serve(sys.argv[1], int(sys.argv[2])))
+    host, port = sys.argv[1], int(sys.argv[2])
+    run(serve("forwarder", lambda: ClientLeg(host, port)))

@@ -8,6 +8,7 @@ from broker.listing.responses import topics_response
 from broker.topic_lists.sequence import TopicListing, TopicSequence
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 NAMESPACE = "bench/listings"
@@ -23,11 +24,10 @@ def listing_names(count: int = NAMES) -> list[str]:
     return [f"{prefix}{index:0{width}d}" for index in range(count)]
 
 
-def listing_answer(count: int = NAMES) -> bytes:
-    """Return the bytes of the complete answer to a listing of these names."""
-    names = [name.encode() for name in listing_names(count)]
-    listing = TopicListing(TopicSequence.from_names(names))
-    response = topics_response(REQUEST_ID, listing, listing.hash, filtered=False, changed=True)
+def answer_of(names: Iterable[str], *, filtered: bool = False) -> bytes:
+    """Return the bytes of the complete answer to a listing of some names."""
+    listing = TopicListing(TopicSequence.from_names([name.encode() for name in names]))
+    response = topics_response(REQUEST_ID, listing, listing.hash, filtered=filtered, changed=True)
     return b"".join(response.buffers)
 
 

@@ -13,14 +13,13 @@ import tempfile
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
-import trustme
-
-from benchmarks.listings.corpus import listing_answer, write_text_file
+from benchmarks.certificates import write_certificates
+from benchmarks.listings.corpus import answer_of, listing_names, write_text_file
 from benchmarks.listings.rate import listing_rate
-from benchmarks.processes import yardstick
+from benchmarks.processes import MeasuredServer, measured_server, yardstick
 from benchmarks.result import BenchOptions, BenchResult, Figure
+from loadgen.places.operator_files import local_broker
 from loadgen.places.server_process import ServerLaunch, running_server
 
 if TYPE_CHECKING:
@@ -31,8 +30,6 @@ LABELS = {BARE: "bare server, uvloop's TLS", BROKER: "broker, TLS port"}
 GOAL = 0.85
 """Goal relative to the bare server's answers per second."""
 Round = dict[str, dict[str, float]]
-Contestant = tuple[tuple[str, int], int]
-"""Address and measured process."""
 
 
 def run(options: BenchOptions) -> BenchResult:
@@ -42,29 +39,27 @@ def run(options: BenchOptions) -> BenchResult:
         BenchError: A round could not be measured.
         ServerStartError: The broker did not start.
     """
-    answer = listing_answer()
+    answer = answer_of(listing_names())
     with tempfile.TemporaryDirectory(prefix="floodgate-bench-") as name:
         folder = Path(name)
-        authority = folder / "authority.pem"
-        with _contestants(folder, authority, answer) as contestants:
+        authority, certificate = write_certificates(folder)
+        with _contestants(folder, certificate, answer) as contestants:
             rounds = _rounds(contestants, authority, len(answer), options)
     return conclude(rounds)
 
 
 @contextmanager
-def _contestants(folder: Path, authority: Path, answer: bytes) -> Iterator[dict[str, Contestant]]:
+def _contestants(
+    folder: Path, certificate: Path, answer: bytes
+) -> Iterator[dict[str, MeasuredServer]]:
     """Start both servers; while one is measured, the other is idle."""
-    made, certificate = trustme.CA(), folder / "server.pem"
-    made.cert_pem.write_to_path(str(authority))
-    made.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(str(certificate))
     answer_file, names_file = folder / "answer", folder / "names.txt"
     answer_file.write_bytes(answer)
     write_text_file(names_file)
     settings = {
+        **local_broker(),
         "brokerServicePort": "",
         "brokerServicePortTls": "0",
-        "webServicePort": "0",
-        "bindAddress": "127.0.0.1",
         "tlsCertificateFilePath": str(certificate),
         "tlsKeyFilePath": str(certificate),
     }
@@ -74,23 +69,22 @@ def _contestants(folder: Path, authority: Path, answer: bytes) -> Iterator[dict[
         module = "benchmarks.listings.bare_server"
         bare = stack.enter_context(yardstick(module, str(answer_file), str(certificate)))
         broker = stack.enter_context(running_server(launch))
-        url = urlsplit(broker.service_url)
-        yield {
-            BARE: ((bare.host, bare.port), bare.pid),
-            BROKER: ((url.hostname or "", url.port or 0), broker.pid),
-        }
+        yield {BARE: bare, BROKER: measured_server(broker)}
 
 
 def _rounds(
-    contestants: Mapping[str, Contestant], authority: Path, answer_bytes: int, options: BenchOptions
+    contestants: Mapping[str, MeasuredServer],
+    authority: Path,
+    answer_bytes: int,
+    options: BenchOptions,
 ) -> list[Round]:
     rounds: list[Round] = []
     for number in range(options.rounds):
         found: Round = {}
-        for name, (address, pid) in contestants.items():
+        for name, server in contestants.items():
             options.note(f"round {number + 1}: {LABELS[name]}")
             tls = "--authority", str(authority)
-            found[name] = listing_rate(address, pid, answer_bytes, options.seconds, *tls)
+            found[name] = listing_rate(server, answer_bytes, options.seconds, *tls)
         rounds.append(found)
     return rounds
 

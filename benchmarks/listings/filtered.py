@@ -11,18 +11,16 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from benchmarks.listings.corpus import (
     NAMESPACE,
-    REQUEST_ID,
+    answer_of,
     listing_names,
     write_text_file,
 )
-from benchmarks.processes import run_json, yardstick
+from benchmarks.processes import MeasuredServer, measured_server, run_json, yardstick
 from benchmarks.result import BenchOptions, BenchResult, Figure
-from broker.listing.responses import topics_response
-from broker.topic_lists.sequence import TopicListing, TopicSequence
+from loadgen.places.operator_files import local_broker
 from loadgen.places.server_process import ServerLaunch, running_server
 
 if TYPE_CHECKING:
@@ -36,14 +34,6 @@ GOAL_SEEN = 0.9
 PATTERNS_A_ROUND = 1_000_000
 """More than the requests of a round."""
 GOAL_EMPTY = 0.5
-_SETTINGS = {
-    "brokerServicePort": "0",
-    "webServicePort": "0",
-    "bindAddress": "127.0.0.1",
-    "advertisedAddress": "127.0.0.1",
-    "metadataStoreUrl": "memory:local",
-    "floodgateProfile": "floodgate",
-}
 Round = dict[str, dict[str, float]]
 
 
@@ -67,12 +57,7 @@ class Kind:
         """Return the bytes of the complete answer to this kind of request."""
         empty = self.namespace == EMPTY_NAMESPACE
         kept = [] if empty else [name for i, name in enumerate(listing_names()) if self.keeps(i)]
-        listing = TopicListing(TopicSequence.from_names([name.encode() for name in kept]))
-        filtered = self.pattern is not None
-        response = topics_response(
-            REQUEST_ID, listing, listing.hash, filtered=filtered, changed=True
-        )
-        return b"".join(response.buffers)
+        return answer_of(kept, filtered=self.pattern is not None)
 
 
 _ALL_DIGITS = f"{NAMESPACE}/0*"
@@ -109,23 +94,19 @@ def run(options: BenchOptions) -> BenchResult:
         write_text_file(names_file)
         answer_file.write_bytes(answers[EMPTY])
         # A pattern with a long prefix exceeds the broker's default.
-        settings = {**_SETTINGS, "subscriptionPatternMaxLength": "500"}
-        launch = ServerLaunch(
-            "broker", settings, folder / "broker.log", ("--import", str(names_file))
-        )
+        own = {"floodgateProfile": "floodgate", "subscriptionPatternMaxLength": "500"}
+        words = ("--import", str(names_file))
+        launch = ServerLaunch("broker", {**local_broker(), **own}, folder / "broker.log", words)
         with (
             running_server(launch) as broker,
             yardstick("benchmarks.listings.parsing_server", str(answer_file)) as parsing,
         ):
-            url = urlsplit(broker.service_url)
-            server = (url.hostname or "", url.port or 0, broker.pid)
-            yardstick_server = (parsing.host, parsing.port, parsing.pid)
-            return conclude(_rounds(server, yardstick_server, answers, options))
+            return conclude(_rounds(measured_server(broker), parsing, answers, options))
 
 
 def _rounds(
-    broker: tuple[str, int, int],
-    parsing: tuple[str, int, int],
+    broker: MeasuredServer,
+    parsing: MeasuredServer,
     answers: Mapping[str, bytes],
     options: BenchOptions,
 ) -> list[Round]:
@@ -142,7 +123,7 @@ def _rounds(
 
 
 def _measured(
-    server: tuple[str, int, int], kind: Kind, answer_bytes: int, seconds: float, number: int = 0
+    server: MeasuredServer, kind: Kind, answer_bytes: int, seconds: float, number: int = 0
 ) -> dict[str, float]:
     """Measure one kind of request; each round has new patterns, because results are cached."""
     host, port, pid = server

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from benchmarks.processes import run_json
+
+if TYPE_CHECKING:
+    from benchmarks.processes import MeasuredServer
 
 
 def listing_rate(
-    address: tuple[str, int], pid: int, answer_bytes: int, seconds: float, *options: str
+    server: MeasuredServer, answer_bytes: int, seconds: float, *options: str
 ) -> dict[str, float]:
     """Return answers per second, processor time per answer, and used shares of a core.
 
     Args:
-        address: The server's host and port.
-        pid: The id of the measured server process.
+        server: The address of the server, and the process that is measured.
         answer_bytes: The size of each answer in bytes.
         seconds: The duration of the measurement.
         options: Further arguments for the client's command line.
@@ -20,7 +24,7 @@ def listing_rate(
     Raises:
         BenchError: The client could not measure.
     """
-    words = (*address, answer_bytes, seconds, pid)
+    words = (server.host, server.port, answer_bytes, seconds, server.pid)
     found = run_json("benchmarks.listings.client", *options, *map(str, words))
     (cpu_seconds,) = found["cpu_seconds"]
     return {

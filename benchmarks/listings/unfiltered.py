@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
-from benchmarks.listings.corpus import listing_answer, write_text_file
+from benchmarks.listings.corpus import answer_of, listing_names, write_text_file
 from benchmarks.listings.rate import listing_rate
-from benchmarks.processes import yardstick
+from benchmarks.processes import MeasuredServer, measured_server, yardstick
 from benchmarks.result import BenchOptions, BenchResult, Figure
+from benchmarks.valid_rounds import VALID_CORE_SHARE, conclude_valid, valid_rounds
+from loadgen.places.operator_files import local_broker, local_proxy
 from loadgen.places.server_process import ServerLaunch, running_server
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
     from loadgen.places.server_process import ServerProcess
 
-VALID_CORE_SHARE = 0.9
-REPEATS_PER_ROUND = 2
 BARE, SHARED, PRIVATE = "bare", "shared", "private"
 FORWARDER, PROXY = "forwarder", "proxy"
 JUDGED = (BARE, SHARED, PRIVATE)
@@ -41,16 +40,8 @@ LABELS = {
 YARDSTICKS = {SHARED: BARE, PRIVATE: BARE, PROXY: FORWARDER}
 """Yardstick of each server: the forwarder stands before the broker, like the proxy."""
 GOALS: Mapping[str, float | None] = {SHARED: 0.7, PRIVATE: 0.35, PROXY: 0.8}
+PROFILE = {"floodgateProfile": "floodgate"}
 Round = dict[str, dict[str, float]]
-
-
-@dataclass(frozen=True)
-class Contestant:
-    """A server to be measured: its address and process id."""
-
-    host: str
-    port: int
-    pid: int
 
 
 def run(options: BenchOptions) -> BenchResult:
@@ -60,17 +51,18 @@ def run(options: BenchOptions) -> BenchResult:
         BenchError: A round could not be measured.
         ServerStartError: A server did not start.
     """
-    answer = listing_answer()
+    answer = answer_of(listing_names())
     with (
         tempfile.TemporaryDirectory(prefix="floodgate-bench-") as folder,
         _contestants(Path(folder), answer) as contestants,
     ):
-        rounds = _rounds(contestants, len(answer), options)
+        measure = partial(_round, contestants, len(answer), options)
+        rounds = valid_rounds(options.rounds, measure, valid)
     return conclude(rounds, options.rounds)
 
 
 @contextmanager
-def _contestants(folder: Path, answer: bytes) -> Iterator[dict[str, Contestant]]:
+def _contestants(folder: Path, answer: bytes) -> Iterator[dict[str, MeasuredServer]]:
     """Start all servers together; while one is measured, the others are idle."""
     answer_file, names_file = folder / "answer", folder / "names.txt"
     answer_file.write_bytes(answer)
@@ -82,61 +74,41 @@ def _contestants(folder: Path, answer: bytes) -> Iterator[dict[str, Contestant]]
             for buffers in (SHARED, PRIVATE)
         )
         proxy = stack.enter_context(running_server(_proxy_launch(shared, folder)))
-        broker = _contestant(shared)
+        broker = measured_server(shared)
         forwarder = stack.enter_context(
             yardstick("benchmarks.listings.bare_forwarder", broker.host, str(broker.port))
         )
         yield {
-            BARE: Contestant(bare.host, bare.port, bare.pid),
+            BARE: bare,
             SHARED: broker,
-            PRIVATE: _contestant(private),
-            FORWARDER: Contestant(forwarder.host, forwarder.port, forwarder.pid),
-            PROXY: _contestant(proxy),
+            PRIVATE: measured_server(private),
+            FORWARDER: forwarder,
+            PROXY: measured_server(proxy),
         }
 
 
-_COMMON = {
-    "webServicePort": "0",
-    "bindAddress": "127.0.0.1",
-    "advertisedAddress": "127.0.0.1",
-    "floodgateProfile": "floodgate",
-}
-
-
 def _broker_launch(buffers: str, folder: Path, names_file: Path) -> ServerLaunch:
-    settings = {
-        "brokerServicePort": "0",
-        "metadataStoreUrl": "memory:local",
-        "floodgateResponseBuffers": buffers,
-        **_COMMON,
-    }
+    settings = {**local_broker(), **PROFILE, "floodgateResponseBuffers": buffers}
     log = folder / f"broker-{buffers}.log"
     return ServerLaunch("broker", settings, log, ("--import", str(names_file)))
 
 
 def _proxy_launch(broker: ServerProcess, folder: Path) -> ServerLaunch:
-    settings = {"servicePort": "0", "brokerServiceURL": broker.service_url, **_COMMON}
+    settings = {**local_proxy(broker.service_url, broker.web_url), **PROFILE}
     return ServerLaunch("proxy", settings, folder / "proxy.log")
 
 
-def _contestant(server: ServerProcess) -> Contestant:
-    parts = urlsplit(server.service_url)
-    return Contestant(parts.hostname or "", parts.port or 0, server.pid)
-
-
-def _rounds(
-    contestants: Mapping[str, Contestant], answer_bytes: int, options: BenchOptions
-) -> list[Round]:
-    rounds: list[Round] = []
-    most = options.rounds * (1 + REPEATS_PER_ROUND)
-    while sum(map(valid, rounds)) < options.rounds and len(rounds) < most:
-        found: Round = {}
-        for name, contestant in contestants.items():
-            options.note(f"round {len(rounds) + 1}: {LABELS[name]}")
-            address = contestant.host, contestant.port
-            found[name] = listing_rate(address, contestant.pid, answer_bytes, options.seconds)
-        rounds.append(found)
-    return rounds
+def _round(
+    contestants: Mapping[str, MeasuredServer],
+    answer_bytes: int,
+    options: BenchOptions,
+    number: int,
+) -> Round:
+    found: Round = {}
+    for name, server in contestants.items():
+        options.note(f"round {number}: {LABELS[name]}")
+        found[name] = listing_rate(server, answer_bytes, options.seconds)
+    return found
 
 
 def valid(found: Round) -> bool:
@@ -146,26 +118,18 @@ def valid(found: Round) -> bool:
 
 def conclude(rounds: Sequence[Round], wanted: int) -> BenchResult:
     """Return the figures of the valid rounds or, if none is valid, of all rounds with a remark."""
-    good = [found for found in rounds if valid(found)]
-    counted = good or rounds
-    figures = [_rate(name, counted) for name in LABELS]
-    figures += [_ratio(name, counted) for name in GOALS]
-    figures += [_cpu(name, counted) for name in LABELS]
-    figures += [_cpu_ratio(name, counted) for name in GOALS]
     shares = ", ".join(f"{name} {_lowest_share(name, rounds):.2f}" for name in LABELS)
-    remarks = [f"Lowest share of a core in any round: {shares}."]
-    if len(good) < wanted:
-        remarks.insert(0, _shortfall(len(good), wanted, len(rounds)))
-    raw: list[dict[str, Any]] = [{"valid": valid(found), **found} for found in rounds]
-    return BenchResult(figures, remarks, raw)
+    remark = f"Lowest share of a core in any round: {shares}."
+    return conclude_valid(rounds, wanted, valid, _figures, "a server", remark)
 
 
-def _shortfall(good: int, wanted: int, measured: int) -> str:
-    of_all = "" if good else " The figures are of all rounds and not valid."
-    return (
-        f"Only {good} of {measured} rounds were valid ({wanted} wanted): a server had under "
-        f"{VALID_CORE_SHARE:g} of a core.{of_all}"
-    )
+def _figures(rounds: Sequence[Round]) -> list[Figure]:
+    return [
+        *(_rate(name, rounds) for name in LABELS),
+        *(_ratio(name, rounds) for name in GOALS),
+        *(_cpu(name, rounds) for name in LABELS),
+        *(_cpu_ratio(name, rounds) for name in GOALS),
+    ]
 
 
 def _lowest_share(name: str, rounds: Sequence[Round]) -> float:

@@ -7,13 +7,13 @@ while its consumer has permits. Run it with ``python -m benchmarks.messages.bare
 from __future__ import annotations
 
 import asyncio
-import os
 import struct
 from typing import cast
 
 import uvloop
 
 import proto.PulsarApi_pb2 as pb
+from benchmarks.listings.bare_server import serve
 from broker.messages.producer import producer_prefix, receipt_frame
 from broker.messages.subscriptions.message_frames import MessageFrames
 from proto.frames import encode_command
@@ -29,7 +29,6 @@ class BareServer(asyncio.Protocol):
     def __init__(self) -> None:
         self._buffer = bytearray()
         self._stored: list[tuple[int, bytes]] = []
-        self._consumes = False
         self._next = 0
         self._permits = 0
         self._messages = MessageFrames(1, -1)
@@ -120,14 +119,5 @@ def _dispatch_all() -> None:
         waiting.dispatch()
 
 
-async def main() -> None:
-    """Serve clients on a free loopback port until the process ends."""
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(BareServer, "127.0.0.1", 0)
-    host, port = server.sockets[0].getsockname()
-    print(f"READY bare {host} {port} {os.getpid()}", flush=True)
-    await server.serve_forever()
-
-
 if __name__ == "__main__":
-    uvloop.run(main())
+    uvloop.run(serve("bare", BareServer))

@@ -15,12 +15,13 @@ import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlsplit
 
 import proto.PulsarApi_pb2 as pb
-from benchmarks.messages.wire import RawPeer
-from benchmarks.processes import BenchError
+from benchmarks.messages.wire import RawPeer, connected
+from benchmarks.process_memory import resident_bytes
+from benchmarks.processes import BenchError, address_of
 from benchmarks.result import BenchOptions, BenchResult, Figure
+from loadgen.places.operator_files import local_broker, local_proxy
 from loadgen.places.server_process import ServerLaunch, ServerProcess, running_server
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ MANY = CONNECTIONS * CONSUMERS
 RECEIVER_QUEUE = 1_000
 SHARED, OWN = "100 on each topic", "each with a topic of its own"
 GOAL_KB = 20.0
-_LOCAL = {"webServicePort": "0", "bindAddress": "127.0.0.1", "advertisedAddress": "127.0.0.1"}
 _SETTLE_SECONDS = 1.0
 Type = pb.BaseCommand
 
@@ -89,14 +89,10 @@ def measured(variant: str, folder: Path) -> dict[str, float]:
 
 @contextmanager
 def _servers(folder: Path, topics: Path) -> Iterator[Servers]:
-    settings = {**_LOCAL, "brokerServicePort": "0"}
-    launch = ServerLaunch("broker", settings, folder / "broker.log", ["--import", str(topics)])
+    words = ["--import", str(topics)]
+    launch = ServerLaunch("broker", local_broker(), folder / "broker.log", words)
     with running_server(launch) as broker:
-        settings = {
-            **_LOCAL,
-            "servicePort": "0",
-            "brokerServiceURL": broker.service_url,
-        }
+        settings = local_proxy(broker.service_url, broker.web_url)
         with running_server(ServerLaunch("proxy", settings, folder / "proxy.log")) as proxy:
             yield Servers(broker, proxy)
 
@@ -138,15 +134,8 @@ async def _attach(servers: Servers, variant: str, connection: int) -> RawPeer:
 
 
 async def _connection(servers: Servers) -> RawPeer:
-    parts = urlsplit(servers.proxy.service_url)
-    loop = asyncio.get_running_loop()
-    _, peer = await loop.create_connection(RawPeer, parts.hostname or "", parts.port or 0)
     target = servers.broker.service_url.removeprefix("pulsar://")
-    connect = pb.CommandConnect(
-        client_version="bench", protocol_version=20, proxy_to_broker_url=target
-    )
-    await peer.ask(Type(type=Type.CONNECT, connect=connect))
-    return peer
+    return await connected(*address_of(servers.proxy.service_url), target)
 
 
 async def _consumers(peer: RawPeer, topics: list[str]) -> None:
@@ -167,11 +156,3 @@ async def _consumers(peer: RawPeer, topics: list[str]) -> None:
 def _topic(variant: str, connection: int, number: int) -> str:
     name = f"t{number}" if variant == SHARED else f"t{connection}-{number}"
     return f"persistent://public/default/{name}"
-
-
-def resident_bytes(pid: int) -> int:
-    """Return the resident memory of a process, in bytes."""
-    for line in Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) * 1024
-    raise ValueError(f"no process {pid}")

@@ -20,7 +20,7 @@ from tests.official.clients import ClientMissingError, java_client, python_clien
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from benchmarks.messages.rates import Address
+    from benchmarks.processes import MeasuredServer
 
 BATCHES = {SINGLE: 1, BATCHED: 100}
 MOST_ROUNDS = 3
@@ -68,7 +68,7 @@ def _drivers() -> tuple[dict[str, tuple[str, ...]], list[str]]:
 
 def _measured(
     drivers: Mapping[str, Sequence[str]],
-    servers: Mapping[str, Address],
+    servers: Mapping[str, MeasuredServer],
     options: BenchOptions,
     number: int,
 ) -> Found:

@@ -14,10 +14,16 @@ import tempfile
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
-from benchmarks.processes import run_json, yardstick
+from benchmarks.processes import (
+    MeasuredServer,
+    address_of,
+    measured_server,
+    run_json,
+    yardstick,
+)
 from benchmarks.result import BenchOptions, BenchResult, Figure
+from loadgen.places.operator_files import local_broker
 from loadgen.places.server_process import ServerLaunch, running_server
 
 if TYPE_CHECKING:
@@ -41,7 +47,6 @@ GOALS_CPU_MICROS = {
 }
 """A database may take twice as long as memory."""
 GOALS_MILLIS = {"p50_millis": 1.0, "p99_millis": 5.0}
-Address = tuple[str, int, int]
 Round = dict[str, dict[str, dict[str, float]]]
 
 
@@ -62,27 +67,23 @@ def run(options: BenchOptions) -> BenchResult:
 
 
 @contextmanager
-def running_servers(folder: Path) -> Iterator[dict[str, Address]]:
+def running_servers(folder: Path) -> Iterator[dict[str, MeasuredServer]]:
     """Run one server of each kind during a ``with`` block, with its files in a new folder."""
     folder.mkdir()
     with ExitStack() as stack:
         bare = stack.enter_context(yardstick("benchmarks.messages.bare_server"))
-        servers = {BARE: (bare.host, bare.port, bare.pid)}
+        servers = {BARE: bare}
         for name in STORES:
             server = stack.enter_context(running_server(_launch(name, folder)))
-            servers[name] = _address(server.service_url, server.pid)
-        if os.environ.get("PULSAR_SERVICE_URL"):
-            pid = int(os.environ["PULSAR_PID"])
-            servers[REAL] = _address(os.environ["PULSAR_SERVICE_URL"], pid)
+            servers[name] = measured_server(server)
+        if url := os.environ.get("PULSAR_SERVICE_URL"):
+            servers[REAL] = MeasuredServer(*address_of(url), int(os.environ["PULSAR_PID"]))
         yield servers
 
 
 def _launch(name: str, folder: Path) -> ServerLaunch:
     settings = {
-        "brokerServicePort": "0",
-        "webServicePort": "0",
-        "bindAddress": "127.0.0.1",
-        "advertisedAddress": "127.0.0.1",
+        **local_broker(),
         "floodgateProfile": "floodgate",
         # Two fast seconds must not reach the limit.
         "floodgateMessageStoreMaxMB": "8192",
@@ -91,12 +92,7 @@ def _launch(name: str, folder: Path) -> ServerLaunch:
     return ServerLaunch("broker", settings, folder / f"{name.replace(' ', '-')}.log")
 
 
-def _address(url: str, pid: int) -> Address:
-    parts = urlsplit(url)
-    return parts.hostname or "", parts.port or 0, pid
-
-
-def _measured(servers: Mapping[str, Address], options: BenchOptions, number: int) -> Round:
+def _measured(servers: Mapping[str, MeasuredServer], options: BenchOptions, number: int) -> Round:
     found: Round = {mode: {} for mode in MODES}
     for mode in MODES:
         for name, address in servers.items():

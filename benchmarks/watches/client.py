@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import proto.PulsarApi_pb2 as pb
 from benchmarks.command_lines import answer_commands
+from benchmarks.processes import address_of
 from benchmarks.watches.names import FirstStates, WatchedNames, WatchError
 from loadgen.engine.connecting import raise_open_file_limit
 from loadgen.engine.frames import PONG, connect_frame
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 MOST_PROBLEMS = 5
 _LENGTH_BYTES = 4
-_BUFFER_BYTES = 1 << 18
 SUCCESS, UPDATE = pb.BaseCommand.WATCH_TOPIC_LIST_SUCCESS, pb.BaseCommand.WATCH_TOPIC_UPDATE
 
 
@@ -49,7 +49,7 @@ class Frames:
 
 
 class Watching:
-    """All watches of this process, with their connections.
+    """All watches of this process, with their connections, and the commands about them.
 
     The mutable state is each watcher's names, its unchecked updates, and the errors.
     """
@@ -94,7 +94,7 @@ class Watching:
         self.updates_seen -= updates
         return {"left": self.updates_seen, "problems": self.problems}
 
-    def verify(self) -> dict[str, Any]:
+    async def verify(self) -> dict[str, Any]:
         """Check every stored update; return the number and hash of each watcher's names."""
         updates, self.updates = self.updates, []
         for peer, update in updates:
@@ -112,14 +112,12 @@ class Watching:
             "watchers": [[len(state.names), state.hash] for state in known],
         }
 
-    def names(self, watcher: int) -> list[str]:
-        """Return all current names of one watcher."""
-        return [name.decode() for name in self.states[self._order[watcher]].names]
-
-    def leave(self) -> None:
-        """Close the connections of all watches."""
-        for peer in self.peers:
-            peer.leave()
+    async def sink(self, url: str, connections: int) -> dict[str, Any]:
+        """Open connections that read all data and discard it."""
+        loop, address = asyncio.get_running_loop(), address_of(url)
+        for _ in range(connections):
+            await loop.create_connection(asyncio.Protocol, *address)
+        return {}
 
     # -- what comes ---------------------------------------------------------------------------
 
@@ -146,19 +144,18 @@ class Watching:
             self._problem(f"watcher {answer.watcher_id} of {peer.name}: {error}")
 
     def lost(self, peer: WatchingPeer) -> None:
-        """Report an error if the server closed the connection."""
-        if not peer.left:
-            self._problem(f"{peer.name} was closed by the server")
-            self.changed.set()
+        """Report that the server closed a connection, which is an error."""
+        self._problem(f"{peer.name} was closed by the server")
+        self.changed.set()
 
     def _problem(self, sentence: str) -> None:
         if len(self.problems) < MOST_PROBLEMS:
             self.problems.append(sentence)
 
     async def _open(self, url: str, connections: int) -> None:
-        loop, (host, port) = asyncio.get_running_loop(), _address(url)
+        loop, address = asyncio.get_running_loop(), address_of(url)
         for _ in range(connections):
-            _, peer = await loop.create_connection(lambda: WatchingPeer(self), host, port)
+            _, peer = await loop.create_connection(lambda: WatchingPeer(self), *address)
             self.peers.append(peer)
             await peer.ready
 
@@ -177,7 +174,6 @@ class WatchingPeer(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.name = ""
-        self.left = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin the handshake by sending CONNECT."""
@@ -210,62 +206,13 @@ class WatchingPeer(asyncio.Protocol):
         assert self._transport is not None
         self._transport.write(frame)
 
-    def leave(self) -> None:
-        """Close the connection."""
-        self.left = True
-        assert self._transport is not None
-        self._transport.abort()
-
-
-def _address(url: str) -> tuple[str, int]:
-    host, _, port = url.removeprefix("pulsar://").rpartition(":")
-    return host, int(port)
-
-
-class Commands:
-    """The commands that this process executes; the mutable state is the open watches."""
-
-    def __init__(self) -> None:
-        self._watching = Watching()
-
-    async def watch(
-        self, url: str, namespace: str, patterns: Sequence[str], connections: int, at_once: int
-    ) -> dict[str, Any]:
-        """Open connections and watches, as Watching.watch does."""
-        return await self._watching.watch(url, namespace, patterns, connections, at_once)
-
-    async def expect(self, updates: int) -> dict[str, Any]:
-        """Wait for a number of updates, as Watching.expect does."""
-        return await self._watching.expect(updates)
-
-    async def verify(self) -> dict[str, Any]:
-        """Check the stored updates, as Watching.verify does."""
-        return self._watching.verify()
-
-    async def names(self, watcher: int) -> dict[str, Any]:
-        """Return the names of one watcher, as Watching.names does."""
-        return {"names": self._watching.names(watcher)}
-
-    async def leave(self) -> dict[str, Any]:
-        """Close all connections and forget all watches."""
-        self._watching.leave()
-        self._watching = Watching()
-        return {}
-
-    async def sink(self, url: str, connections: int) -> dict[str, Any]:
-        """Open connections that read all data and discard it."""
-        loop, (host, port) = asyncio.get_running_loop(), _address(url)
-        for _ in range(connections):
-            await loop.create_connection(asyncio.Protocol, host, port)
-        return {}
-
 
 async def main() -> None:
     """Answer commands until standard input ends."""
     raise_open_file_limit(4_096)
-    commands = Commands()
-    names = ("watch", "sink", "expect", "verify", "names", "leave")
-    await answer_commands({}, {name: getattr(commands, name) for name in names})
+    watching = Watching()
+    names = ("watch", "sink", "expect", "verify")
+    await answer_commands({}, {name: getattr(watching, name) for name in names})
 
 
 if __name__ == "__main__":

@@ -2,13 +2,11 @@
 
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Mapping
 
-from benchmarks.processes import ROOT
 from tests.integration.client.server import PROXY_URL, SERVICE_URL, WEB_URL
 from tests.official.servers import floodgate
+from tests.proof.commands import run_pytest
 from tests.proof.result import ProofOptions, ProofResult
 
 SUITES = ("tests/integration/client", "tests/official_api")
@@ -41,18 +39,8 @@ def prove(options: ProofOptions) -> ProofResult:
 def _run(server: str, urls: Mapping[str, str], options: ProofOptions, result: ProofResult) -> None:
     for suite in SUITES:
         options.note(f"{suite}, {server}")
-        command = [sys.executable, "-m", "pytest", suite, "-q", "-rs", "-p", "no:cacheprovider"]
-        done = subprocess.run(
-            command,
-            cwd=ROOT,
-            env={**os.environ, **urls},
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_SECONDS,
-            check=False,
-        )
         log = options.out / f"{server}-{suite.rpartition('/')[2]}.log".replace(" ", "-")
-        log.write_text(done.stdout + done.stderr, encoding="utf-8")
-        last = (done.stdout.strip().splitlines() or ["pytest said nothing"])[-1].strip("= ")
+        environment = {**os.environ, **urls}
+        code, last = run_pytest([suite, "-rs"], log, PATIENCE_SECONDS, environment)
         result.figures["servers"][f"{suite}, {server}"] = last
-        result.check(f"{suite}, {server}", done.returncode == 0, f"{suite}, {server}: {last}")
+        result.check(f"{suite}, {server}", code == 0, f"{suite}, {server}: {last}")

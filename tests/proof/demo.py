@@ -1,10 +1,8 @@
 """The demo as a user runs it, with its checks."""
 
 import json
-import subprocess
-import sys
 
-from benchmarks.processes import ROOT
+from tests.proof.commands import LOADGEN, run_logged
 from tests.proof.result import ProofError, ProofOptions, ProofResult
 
 QUICK = ("--topics", "50000", "--clients", "100", "--place", "processes")
@@ -17,20 +15,13 @@ def prove(options: ProofOptions) -> ProofResult:
     out = options.out.resolve()
     arguments = QUICK if options.quick else ()
     options.note("python -m loadgen demo")
-    done = subprocess.run(
-        [sys.executable, "-m", "loadgen", "demo", *arguments, "--out", str(out)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_SECONDS,
-        check=False,
-    )
-    (out / "demo.log").write_text(done.stdout + done.stderr, encoding="utf-8")
+    words = [*LOADGEN, "demo", *arguments, "--out", str(out)]
+    code, _ = run_logged(words, out / "demo.log", PATIENCE_SECONDS)
     summary = out / "summary.json"
     if not summary.is_file():
-        raise ProofError(f"the demo ended with {done.returncode} and without {summary}")
+        raise ProofError(f"the demo ended with {code} and without {summary}")
     found = json.loads(summary.read_text())
-    result = ProofResult({"exit_code": done.returncode, **found})
+    result = ProofResult({"exit_code": code, **found})
     for check in found["checks"]:
         result.check(check["name"], check["passed"], check["sentence"])
     seconds = found["duration_seconds"]
@@ -39,5 +30,5 @@ def prove(options: ProofOptions) -> ProofResult:
         options.quick or seconds <= GOAL_SECONDS,
         f"the demo took {seconds:.0f} s, allowed are {GOAL_SECONDS:.0f} s",
     )
-    result.check("exit code", done.returncode == 0, f"it ended with exit code {done.returncode}")
+    result.check("exit code", code == 0, f"it ended with exit code {code}")
     return result

@@ -2,13 +2,12 @@
 
 import os
 import secrets
-import subprocess
 import sys
 from dataclasses import dataclass
 
-from benchmarks.processes import ROOT
 from tests.differential.__main__ import NOT_KEPT
 from tests.differential.sides import ENVIRONMENT, NO_REAL_PULSAR, PROXY_ENVIRONMENT
+from tests.proof.commands import run_logged
 from tests.proof.result import ProofOptions, ProofResult
 
 PATIENCE_SECONDS = 1_800.0
@@ -51,22 +50,14 @@ def _play(part: Part, options: ProofOptions, result: ProofResult) -> None:
     count = part.count_of_each // (QUICK_SHARE if options.quick else 1)
     options.note(f"{part.title}, seeds {' '.join(map(str, seeds))}")
     command = [sys.executable, "-m", "tests.differential", f"--count={count}", *part.flags]
-    path = options.out / f"{part.title.replace(' ', '-')}.log"
-    with path.open("w", encoding="utf-8") as log:
-        done = subprocess.run(
-            [*command, *(f"--seed={seed}" for seed in seeds)],
-            cwd=ROOT,
-            stdout=log,
-            stderr=log,
-            timeout=PATIENCE_SECONDS,
-            check=False,
-        )
-    lines = path.read_text(encoding="utf-8").splitlines()
+    command += [f"--seed={seed}" for seed in seeds]
+    log = options.out / f"{part.title.replace(' ', '-')}.log"
+    code, lines = run_logged(command, log, PATIENCE_SECONDS)
     said = [line for line in lines if line.startswith(part.title)]
     not_kept = [line for line in lines if line.startswith(NOT_KEPT)]
     result.figures["seeds"][part.title] = {"played": seeds, "said": said}
     whole = len(said) == len(seeds) + 1
     # A few exchanges only show that the proof works; their share of agreement is chance.
-    passed = whole and (options.quick or done.returncode == 0)
+    passed = whole and (options.quick or code == 0)
     told = [*said, *not_kept] if whole else [f"{part.title}: cut short"]
     result.check(part.title, passed, "; ".join(told))

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.controlled_process import ControlledProcess, controlled_process
+from benchmarks.process_memory import peak_resident_bytes, reset_peak
 from loadgen.places.server_process import ServerProcess
 from tests.proof.abuse.attacks import ATTACKS, Attack
 from tests.proof.abuse.cluster import attacked_cluster, targets
 from tests.proof.abuse.protection import HEALTHY, Protection, protection
 from tests.proof.abuse.rest import Rest, at_rest, judge_rest
 from tests.proof.abuse.table import Beside, write_table
-from tests.proof.process_memory import peak_resident_bytes, reset_peak
 from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import check_logs, samples, server_address
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections import Counter
 
 import proto.PulsarApi_pb2 as pb
 from limiter.clock import LoopClock, deadline
@@ -38,44 +37,39 @@ HOSTILE_PATTERNS = (
 )
 
 
-async def deaf_listings(target: Target, seconds: float) -> Counter[str]:
+async def deaf_listings(crowd: Crowd, target: Target, seconds: float) -> None:
     """Pipeline lists and read none; closed peers reconnect immediately."""
-    counts: Counter[str] = Counter()
     again: asyncio.Queue[None] = asyncio.Queue()
-    async with Crowd(target.binary, counts) as crowd:
 
-        async def one(number: int) -> None:
-            words = b"".join(
-                listing(target.namespaces[(number + each) % len(target.namespaces)], each + 1)
-                for each in range(PIPELINED)
-            )
-            counts["listings"] += PIPELINED
-            await crowd.peer(
-                target.greeting + words,
-                reads=False,
-                on_closed=lambda: again.put_nowait(None),
-                buffer_bytes=SMALL_BUFFER,
-            )
+    async def one(number: int) -> None:
+        words = b"".join(
+            listing(target.namespaces[(number + each) % len(target.namespaces)], each + 1)
+            for each in range(PIPELINED)
+        )
+        crowd.counts["listings"] += PIPELINED
+        await crowd.peer(
+            target.greeting + words,
+            reads=False,
+            on_closed=lambda: again.put_nowait(None),
+            buffer_bytes=SMALL_BUFFER,
+        )
 
-        for number in range(target.number(DEAF)):
-            await one(number)
-        ends = time.monotonic() + seconds
-        while (left := ends - time.monotonic()) > 0:
-            try:
-                async with deadline(LoopClock(), left):
-                    await again.get()
-            except TimeoutError:
-                break
-            await one(counts["opened"])
-    return counts
+    for number in range(target.number(DEAF)):
+        await one(number)
+    ends = time.monotonic() + seconds
+    while (left := ends - time.monotonic()) > 0:
+        try:
+            async with deadline(LoopClock(), left):
+                await again.get()
+        except TimeoutError:
+            break
+        await one(crowd.counts["opened"])
 
 
-async def vanish_while_queued(target: Target, seconds: float) -> Counter[str]:
+async def vanish_while_queued(crowd: Crowd, target: Target, seconds: float) -> None:
     """Hold a tenant's whole capacity, then queue requests and vanish, so many times."""
-    counts: Counter[str] = Counter()
-    holding: Counter[str] = Counter()
     held, wanted = target.namespaces[:HELD], target.namespaces[HELD:]
-    async with Crowd(target.binary, holding) as holders, Crowd(target.binary, counts) as crowd:
+    async with Crowd(target.binary) as holders:
 
         async def hold(number: int) -> None:
             words = target.greeting
@@ -100,8 +94,7 @@ async def vanish_while_queued(target: Target, seconds: float) -> Counter[str]:
                 crowd.forget(waiting.pop(0))
             if number % 100 == 0:
                 await _hold_again(holders, hold)
-        counts["seconds"] = round(time.monotonic() - started)
-    return counts
+        crowd.counts["seconds"] = round(time.monotonic() - started)
 
 
 async def _hold_again(holders: Crowd, hold: object) -> None:
@@ -111,51 +104,43 @@ async def _hold_again(holders: Crowd, hold: object) -> None:
         await hold(number)  # type: ignore[operator]
 
 
-async def watch_flood(target: Target, seconds: float) -> Counter[str]:
+async def watch_flood(crowd: Crowd, target: Target, seconds: float) -> None:
     """Watch with ever new patterns, read nothing, and never close a watch."""
-    counts: Counter[str] = Counter()
-    async with Crowd(target.binary, counts) as crowd:
-        for number in range(target.number(WATCHERS)):
-            reads = number % 2 == 0
-            await crowd.peer(target.messaging_greeting, reads=reads, buffer_bytes=SMALL_BUFFER)
-        watchers = list(crowd.peers)
-        async for number in paced(target.number(WATCHES_A_SECOND), seconds=seconds):
-            namespace = target.namespaces[number % len(target.namespaces)]
-            peer = watchers[number % len(watchers)]
-            peer.say(watch(namespace, number + 1, f"persistent://{namespace}/.*{number % 997}.*"))
-            counts["watches"] += 1
-    return counts
+    for number in range(target.number(WATCHERS)):
+        reads = number % 2 == 0
+        await crowd.peer(target.messaging_greeting, reads=reads, buffer_bytes=SMALL_BUFFER)
+    watchers = list(crowd.peers)
+    async for number in paced(target.number(WATCHES_A_SECOND), seconds=seconds):
+        namespace = target.namespaces[number % len(target.namespaces)]
+        peer = watchers[number % len(watchers)]
+        peer.say(watch(namespace, number + 1, f"persistent://{namespace}/.*{number % 997}.*"))
+        crowd.counts["watches"] += 1
 
 
-async def hostile_patterns(target: Target, seconds: float) -> Counter[str]:
+async def hostile_patterns(crowd: Crowd, target: Target, seconds: float) -> None:
     """List and watch with distinct patterns that never end, explode, or are invalid."""
-    counts: Counter[str] = Counter()
 
     def answered(_: HostilePeer, data: bytes) -> None:
-        counts["refused with floodgatePatternTimeoutMs"] += data.count(b"floodgatePatternTimeoutMs")
+        timed_out = data.count(b"floodgatePatternTimeoutMs")
+        crowd.counts["refused with floodgatePatternTimeoutMs"] += timed_out
 
-    async with Crowd(target.binary, counts) as crowd:
-        made = [await crowd.peer(target.greeting, on_data=answered) for _ in range(15)]
-        watching = [await crowd.peer(target.messaging_greeting, on_data=answered) for _ in range(5)]
-        async for number in paced(target.number(PATTERNS_A_SECOND), seconds=seconds):
-            namespace = target.namespaces[number % len(target.namespaces)]
-            pattern = f"{HOSTILE_PATTERNS[number % len(HOSTILE_PATTERNS)]}|{number}"
-            if number % 4:
-                asked, peer = (
-                    listing(namespace, number + 1, topics_pattern=pattern),
-                    made[number % 15],
-                )
-            else:
-                asked, peer = watch(namespace, number + 1, pattern), watching[number % 5]
-            if peer is not None:
-                peer.say(asked)
-                counts["patterns"] += 1
-    return counts
+    made = [await crowd.peer(target.greeting, on_data=answered) for _ in range(15)]
+    watching = [await crowd.peer(target.messaging_greeting, on_data=answered) for _ in range(5)]
+    async for number in paced(target.number(PATTERNS_A_SECOND), seconds=seconds):
+        namespace = target.namespaces[number % len(target.namespaces)]
+        pattern = f"{HOSTILE_PATTERNS[number % len(HOSTILE_PATTERNS)]}|{number}"
+        if number % 4:
+            asked = listing(namespace, number + 1, topics_pattern=pattern)
+            peer = made[number % 15]
+        else:
+            asked, peer = watch(namespace, number + 1, pattern), watching[number % 5]
+        if peer is not None:
+            peer.say(asked)
+            crowd.counts["patterns"] += 1
 
 
-async def property_bombs(target: Target, seconds: float) -> Counter[str]:
+async def property_bombs(crowd: Crowd, target: Target, seconds: float) -> None:
     """Send commands with many, long, nested or equal properties."""
-    counts: Counter[str] = Counter()
     many = [pb.KeyValue(key=f"k{number}", value="v") for number in range(3_000)]
     more = [pb.KeyValue(key="k", value="") for _ in range(12_000)]
     long = [pb.KeyValue(key="k" * 20_000, value="ä" * 20_000)]
@@ -168,27 +153,22 @@ async def property_bombs(target: Target, seconds: float) -> Counter[str]:
     claims.append(subscribe(topic, 1, "s", subscription_properties=more))
     bombs = [target.greeting + each for each in questions]
     bombs += [target.messaging_greeting + each for each in claims]
-    async with Crowd(target.binary, counts) as crowd:
-        async for number in paced(target.number(BOMBS_A_SECOND), seconds=seconds):
-            bomb = bombs[number % len(bombs)]
-            counts["bytes of bombs"] += len(bomb)
-            await crowd.peer(bomb)
-            if len(crowd.peers) > 100:
-                crowd.forget(next(iter(crowd.peers)))
-    return counts
+    async for number in paced(target.number(BOMBS_A_SECOND), seconds=seconds):
+        bomb = bombs[number % len(bombs)]
+        crowd.counts["bytes of bombs"] += len(bomb)
+        await crowd.peer(bomb)
+        if len(crowd.peers) > 100:
+            crowd.forget(next(iter(crowd.peers)))
 
 
-async def ping_flood(target: Target, seconds: float) -> Counter[str]:
+async def ping_flood(crowd: Crowd, target: Target, seconds: float) -> None:
     """Send PINGs and read no PONG."""
-    counts: Counter[str] = Counter()
     at_once = target.number(PINGS_A_SECOND) // PINGERS // 10
     pings = ping() * at_once
-    async with Crowd(target.binary, counts) as crowd:
-        for _ in range(PINGERS):
-            await crowd.peer(target.greeting, reads=False, buffer_bytes=SMALL_BUFFER)
-        async for _ in paced(10, seconds=seconds):
-            for peer in crowd.peers:
-                if not peer.left and peer.unsent_bytes < 10 * len(pings):
-                    peer.say(pings)
-                    counts["pings"] += at_once
-    return counts
+    for _ in range(PINGERS):
+        await crowd.peer(target.greeting, reads=False, buffer_bytes=SMALL_BUFFER)
+    async for _ in paced(10, seconds=seconds):
+        for peer in crowd.peers:
+            if not peer.left and peer.unsent_bytes < 10 * len(pings):
+                peer.say(pings)
+                crowd.counts["pings"] += at_once

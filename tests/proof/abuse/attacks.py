@@ -1,4 +1,4 @@
-"""All attacks: each a function ``(target, seconds) -> counts`` and a line here.
+"""All attacks: each a function ``(crowd, target, seconds)`` and a row here.
 
 HTTP attacks come first, so that the proxy's connections to its broker have ended by the end of a
 round.
@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from tests.proof.abuse import asking, connecting, messaging, web
-from tests.proof.abuse.crowd import Target
+from tests.proof.abuse.crowd import Crowd, Target
 
 
 @dataclass(frozen=True)
@@ -18,34 +18,48 @@ class Attack:
 
     Attributes:
         title: The action, with its rate for each server.
+        act: Opens the connections of a crowd at a target, for a number of seconds.
         seconds: Its duration.
-        only: The only role to attack; None for both.
+        only: The only role to attack; empty for both.
+        port: The attacked port, by its name in :class:`Target`.
     """
 
     title: str
-    run: Callable[[Target, float], Awaitable[Counter[str]]]
+    act: Callable[[Crowd, Target, float], Awaitable[None]]
     seconds: float = 3.5
     only: str = ""
+    port: str = "binary"
+
+    async def run(self, target: Target, seconds: float) -> Counter[str]:
+        """Attack a target; return the counts of the attack's connections."""
+        async with Crowd(getattr(target, self.port)) as crowd:
+            await self.act(crowd, target, seconds)
+        return crowd.counts
 
 
 ATTACKS = {
     "idle_http": Attack(
         f"{web.IDLE:,} HTTP connections that ask once or never, {web.IDLE_A_SECOND:,} a second",
         web.idle_http,
+        port="web",
     ),
     "slow_http": Attack(
-        f"{web.SLOW} HTTP requests of which one byte comes a second", web.slow_http
+        f"{web.SLOW} HTTP requests of which one byte comes a second", web.slow_http, port="web"
     ),
     "huge_http": Attack(
         f"{web.HUGE_A_SECOND} HTTP requests a second with huge heads, bodies that unpack to 64 MB, "
         "deep and wide JSON",
         web.huge_http,
+        port="web",
     ),
     "deaf_http": Attack(
         f"{web.DEAF} HTTP connections that ask for {2 * web.PIPELINED} pages at once, read none",
         web.deaf_http,
+        port="web",
     ),
-    "request_flood": Attack(f"{web.REQUESTS_A_SECOND} HTTP requests a second", web.request_flood),
+    "request_flood": Attack(
+        f"{web.REQUESTS_A_SECOND} HTTP requests a second", web.request_flood, port="web"
+    ),
     "half_open": Attack(
         f"{connecting.HALF_OPEN_A_SECOND} connections a second that never say CONNECT",
         connecting.half_open,

@@ -4,7 +4,6 @@ import asyncio
 import os
 import ssl
 import time
-from collections import Counter
 from contextlib import suppress
 
 from tests.proof.abuse.crowd import Crowd, HostilePeer, Target, paced
@@ -28,65 +27,49 @@ _GARBAGE = (
 )
 
 
-async def half_open(target: Target, seconds: float) -> Counter[str]:
+async def half_open(crowd: Crowd, target: Target, seconds: float) -> None:
     """Connect, send nothing, and stay."""
-    counts: Counter[str] = Counter()
-    async with Crowd(target.binary, counts) as crowd:
-        async for _ in paced(target.number(HALF_OPEN_A_SECOND), seconds=seconds):
-            await crowd.peer()
-    return counts
+    async for _ in paced(target.number(HALF_OPEN_A_SECOND), seconds=seconds):
+        await crowd.peer()
 
 
-async def trickle(target: Target, seconds: float) -> Counter[str]:
+async def trickle(crowd: Crowd, target: Target, seconds: float) -> None:
     """Send one byte a second: half of the peers within CONNECT, half within a listing."""
-    counts: Counter[str] = Counter()
     words = target.greeting
     asked = lookup("persistent://public/healthy/nothing", 1)
     number = target.number(TRICKLING)
-    async with Crowd(target.binary, counts) as crowd:
-        started = time.monotonic()
-        await crowd.gather(number // 2, TRICKLING)
-        await crowd.gather(number // 2, TRICKLING, words)
-        shown = dict.fromkeys(crowd.peers, 0)
-        while (left := seconds - (time.monotonic() - started)) > 0:
-            for place, peer in enumerate(list(shown)):
-                text = words if place % 2 else asked
-                peer.say(text[shown[peer] : shown[peer] + 1])
-                shown[peer] += 1
-                counts["bytes said"] += 1
-            await asyncio.sleep(min(1.0, left))
-    return counts
+    started = time.monotonic()
+    await crowd.gather(number // 2, TRICKLING)
+    await crowd.gather(number // 2, TRICKLING, words)
+    shown = dict.fromkeys(crowd.peers, 0)
+    while (left := seconds - (time.monotonic() - started)) > 0:
+        for place, peer in enumerate(list(shown)):
+            text = words if place % 2 else asked
+            peer.say(text[shown[peer] : shown[peer] + 1])
+            shown[peer] += 1
+            crowd.counts["bytes said"] += 1
+        await asyncio.sleep(min(1.0, left))
 
 
-async def silent(target: Target, seconds: float) -> Counter[str]:
+async def silent(crowd: Crowd, target: Target, seconds: float) -> None:
     """Complete the handshake, then stay silent."""
-    counts: Counter[str] = Counter()
-    async with Crowd(target.binary, counts) as crowd:
-        started = time.monotonic()
-        await crowd.gather(target.number(SILENT), SILENT_A_SECOND, target.greeting)
-        await asyncio.sleep(max(1.0, seconds - (time.monotonic() - started)))
-        counts["open at the end"] = sum(not peer.left for peer in crowd.peers)
-    return counts
+    started = time.monotonic()
+    await crowd.gather(target.number(SILENT), SILENT_A_SECOND, target.greeting)
+    await asyncio.sleep(max(1.0, seconds - (time.monotonic() - started)))
+    crowd.counts["open at the end"] = sum(not peer.left for peer in crowd.peers)
 
 
-async def garbage(target: Target, seconds: float) -> Counter[str]:
+async def garbage(crowd: Crowd, target: Target, seconds: float) -> None:
     """Send bytes that are not a frame, to all ports."""
-    counts: Counter[str] = Counter()
     ports = (target.binary, target.web, target.tls, target.web_tls)
     words = (*_GARBAGE, os.urandom(2_000), target.greeting)
-    crowds = [Crowd(each, counts) for each in ports]
     async for number in paced(target.number(GARBAGE_A_SECOND), seconds=seconds):
-        crowd = crowds[number % len(crowds)]
-        await crowd.peer(words[number % len(words)])
-        await _let_old_ones_go(crowd, 200)
-    for crowd in crowds:
-        await crowd.__aexit__()
-    return counts
+        await crowd.peer(words[number % len(words)], address=ports[number % len(ports)])
+        await _let_old_ones_go(crowd, 200 * len(ports))
 
 
-async def huge_frames(target: Target, seconds: float) -> Counter[str]:
+async def huge_frames(crowd: Crowd, target: Target, seconds: float) -> None:
     """Announce 2 GB, or nearly 4, before and after CONNECT; as a frame and as a command."""
-    counts: Counter[str] = Counter()
     greeting = target.greeting
     words = (
         announced(0x7FFFFFFF, 0x7FFFFFF0),
@@ -95,45 +78,35 @@ async def huge_frames(target: Target, seconds: float) -> Counter[str]:
         greeting + announced(64, 0x7FFFFFFF),
         greeting + announced(0x7FFFFFFF, 0xFFFFFFFF) + bytes(1_000),
     )
-    async with Crowd(target.binary, counts) as crowd:
-        async for number in paced(target.number(HUGE_A_SECOND), seconds=seconds):
-            await crowd.peer(words[number % len(words)])
-            await _let_old_ones_go(crowd, 500)
-    return counts
+    async for number in paced(target.number(HUGE_A_SECOND), seconds=seconds):
+        await crowd.peer(words[number % len(words)])
+        await _let_old_ones_go(crowd, 500)
 
 
-async def half_handshakes(target: Target, seconds: float) -> Counter[str]:
+async def half_handshakes(crowd: Crowd, target: Target, seconds: float) -> None:
     """Begin TLS and stop: after the first hello, within it, or after the answer."""
-    counts: Counter[str] = Counter()
-    crowds = [Crowd(each, counts) for each in (target.tls, target.web_tls)]
+    ports = (target.tls, target.web_tls)
     hello = _client_hello()
     words = (hello, hello[: len(hello) // 2], hello[:1], b"", hello + b"\x14\x03\x03\x00\x01\x01")
     async for number in paced(target.number(HANDSHAKES_A_SECOND), seconds=seconds):
-        await crowds[number % len(crowds)].peer(words[number % len(words)])
-    for crowd in crowds:
-        await crowd.__aexit__()
-    return counts
+        await crowd.peer(words[number % len(words)], address=ports[number % len(ports)])
 
 
-async def bad_tokens(target: Target, seconds: float) -> Counter[str]:
+async def bad_tokens(crowd: Crowd, target: Target, seconds: float) -> None:
     """Present wrong, expired and broken tokens, a connection each."""
-    counts: Counter[str] = Counter()
 
     def answered(peer: HostilePeer, data: bytes) -> None:
-        counts["refused" if b"Failed to authenticate" in data else "let in"] += 1
+        crowd.counts["refused" if b"Failed to authenticate" in data else "let in"] += 1
         peer.vanish()
 
-    async with Crowd(target.binary, counts) as crowd:
-        async for number in paced(target.number(TOKENS_A_SECOND), seconds=seconds):
-            token = target.bad_tokens[number % len(target.bad_tokens)]
-            await crowd.peer(connect(token), on_data=answered)
-            await _let_old_ones_go(crowd, 500)
-    return counts
+    async for number in paced(target.number(TOKENS_A_SECOND), seconds=seconds):
+        token = target.bad_tokens[number % len(target.bad_tokens)]
+        await crowd.peer(connect(token), on_data=answered)
+        await _let_old_ones_go(crowd, 500)
 
 
-async def tunnels(target: Target, seconds: float) -> Counter[str]:
+async def tunnels(crowd: Crowd, target: Target, seconds: float) -> None:
     """Request tunnels from a proxy to addresses that are absent, forbidden or silent."""
-    counts: Counter[str] = Counter()
     places = (
         "127.0.0.1:1",
         "10.255.255.1:6650",
@@ -144,10 +117,8 @@ async def tunnels(target: Target, seconds: float) -> Counter[str]:
         "x" * 2_000 + ":6650",
         "127.0.0.1:99999999",
     )
-    async with Crowd(target.binary, counts) as crowd:
-        async for number in paced(target.number(TUNNELS_A_SECOND), seconds=seconds):
-            await crowd.peer(connect(target.token, places[number % len(places)]))
-    return counts
+    async for number in paced(target.number(TUNNELS_A_SECOND), seconds=seconds):
+        await crowd.peer(connect(target.token, places[number % len(places)]))
 
 
 async def _let_old_ones_go(crowd: Crowd, most: int) -> None:

@@ -140,11 +140,15 @@ class HostilePeer(asyncio.Protocol):
 
 
 class Crowd:
-    """The hostile connections of an attack on one address; they vanish at the end of a block."""
+    """The hostile connections of an attack; they vanish at the end of a block.
 
-    def __init__(self, address: Address, counts: Counter[str]) -> None:
+    Args:
+        address: Where connections are opened, unless :meth:`peer` names another address.
+    """
+
+    def __init__(self, address: Address) -> None:
         self._address = address
-        self._counts = counts
+        self.counts: Counter[str] = Counter()
         self._sources = count()
         self.peers: set[HostilePeer] = set()
 
@@ -165,9 +169,10 @@ class Crowd:
         on_data: Callable[[HostilePeer, bytes], None] | None = None,
         on_closed: Callable[[], None] | None = None,
         buffer_bytes: int = 0,
+        address: Address | None = None,
     ) -> HostilePeer | None:
         """Open a connection; return None if the server refuses."""
-        made = HostilePeer(first, self._counts, reads=reads, on_data=on_data, on_closed=on_closed)
+        made = HostilePeer(first, self.counts, reads=reads, on_data=on_data, on_closed=on_closed)
         own = socket.socket()
         try:
             own.setblocking(False)
@@ -179,11 +184,11 @@ class Crowd:
             own.bind((SOURCES[next(self._sources) % len(SOURCES)], 0))
             loop = asyncio.get_running_loop()
             async with deadline(LoopClock(), CONNECT_SECONDS):
-                await loop.sock_connect(own, self._address)
+                await loop.sock_connect(own, address or self._address)
             await loop.create_connection(lambda: made, sock=own)
         except (OSError, TimeoutError):
             own.close()
-            self._counts["not connected"] += 1
+            self.counts["not connected"] += 1
             return None
         self.peers.add(made)
         return made

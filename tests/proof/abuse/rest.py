@@ -8,11 +8,11 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from benchmarks.process_memory import resident_bytes
 from loadgen.places.server_process import ServerProcess
 from proxy.forwarding.forwarder import MAX_CONNECTIONS
 from server.tasks.freed_memory import LOOK_SECONDS, LOOKS
 from server.tasks.worker_processes import MAX_WORKERS
-from tests.proof.process_memory import resident_bytes
 from tests.proof.result import ProofResult
 from tests.proof.servers import samples
 

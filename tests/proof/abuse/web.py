@@ -1,9 +1,9 @@
 """Attacks on the web port: silent connections, slow and huge requests, and bombs."""
 
+import asyncio
 import gzip
 import time
 import zlib
-from collections import Counter
 from functools import cache
 
 from tests.proof.abuse.crowd import Crowd, Target, paced
@@ -16,75 +16,60 @@ REQUESTS_A_SECOND = 400
 _BOMB_BYTES = 64 * 1024 * 1024
 
 
-async def idle_http(target: Target, seconds: float) -> Counter[str]:
+async def idle_http(crowd: Crowd, target: Target, seconds: float) -> None:
     """Open HTTP connections; half send one request and stay, half stay silent."""
-    counts: Counter[str] = Counter()
     asked = _get(target, "/admin/v2/brokers/ready")
-    async with Crowd(target.web, counts) as crowd:
-        started = time.monotonic()
-        number = target.number(IDLE)
-        await crowd.gather(number // 2, IDLE_A_SECOND, asked)
-        await crowd.gather(number // 2, IDLE_A_SECOND)
-        async for _ in paced(10, seconds=seconds - (time.monotonic() - started)):
-            pass
-        counts["open at the end"] = sum(not peer.left for peer in crowd.peers)
-    return counts
+    started = time.monotonic()
+    number = target.number(IDLE)
+    await crowd.gather(number // 2, IDLE_A_SECOND, asked)
+    await crowd.gather(number // 2, IDLE_A_SECOND)
+    await asyncio.sleep(seconds - (time.monotonic() - started))
+    crowd.counts["open at the end"] = sum(not peer.left for peer in crowd.peers)
 
 
-async def slow_http(target: Target, seconds: float) -> Counter[str]:
+async def slow_http(crowd: Crowd, target: Target, seconds: float) -> None:
     """Send heads and bodies one byte a second, and never end."""
-    counts: Counter[str] = Counter()
     head = (
         f"PUT /admin/v2/persistent/hostile/ns-0/slow HTTP/1.1\r\nHost: localhost\r\n"
         f"{_credentials(target)}Content-Type: application/json\r\n"
     )
     body = (head + "Content-Length: 1000000\r\n\r\n").encode()
     chunked = (head + "Transfer-Encoding: chunked\r\n\r\n").encode()
-    async with Crowd(target.web, counts) as crowd:
-        for number in range(target.number(SLOW)):
-            await crowd.peer((b"GET /", body, chunked)[number % 3])
-        peers = list(crowd.peers)
-        async for _ in paced(1, seconds=seconds):
-            for number, peer in enumerate(peers):
-                peer.say((b"x", b"{", b"1\r\n{\r\n")[number % 3])
-            counts["bytes said"] += len(peers)
-    return counts
+    for number in range(target.number(SLOW)):
+        await crowd.peer((b"GET /", body, chunked)[number % 3])
+    peers = list(crowd.peers)
+    async for _ in paced(1, seconds=seconds):
+        for number, peer in enumerate(peers):
+            peer.say((b"x", b"{", b"1\r\n{\r\n")[number % 3])
+        crowd.counts["bytes said"] += len(peers)
 
 
-async def huge_http(target: Target, seconds: float) -> Counter[str]:
+async def huge_http(crowd: Crowd, target: Target, seconds: float) -> None:
     """Send huge headers and paths, bodies that decompress to 64 MB, deep and wide JSON."""
-    counts: Counter[str] = Counter()
     words = _huge(target)
 
     def answered(_: object, data: bytes) -> None:
         if data.startswith(b"HTTP/1.1 "):
-            counts[f"HTTP {data[9:12].decode(errors='replace')}"] += 1
+            crowd.counts[f"HTTP {data[9:12].decode(errors='replace')}"] += 1
 
-    async with Crowd(target.web, counts) as crowd:
-        async for number in paced(target.number(HUGE_A_SECOND), seconds=seconds):
-            await crowd.peer(words[number % len(words)], on_data=answered)
-            if len(crowd.peers) > 50:
-                crowd.forget(next(iter(crowd.peers)))
-    return counts
+    async for number in paced(target.number(HUGE_A_SECOND), seconds=seconds):
+        await crowd.peer(words[number % len(words)], on_data=answered)
+        if len(crowd.peers) > 50:
+            crowd.forget(next(iter(crowd.peers)))
 
 
-async def deaf_http(target: Target, seconds: float) -> Counter[str]:
+async def deaf_http(crowd: Crowd, target: Target, seconds: float) -> None:
     """Pipeline HTTP requests for listings and metrics, and read nothing."""
-    counts: Counter[str] = Counter()
-    async with Crowd(target.web, counts) as crowd:
-        for number in range(target.number(DEAF)):
-            namespace = target.namespaces[number % len(target.namespaces)]
-            asked = _get(target, f"/admin/v2/persistent/{namespace}") + _get(target, "/metrics/")
-            await crowd.peer(asked * PIPELINED, reads=False, buffer_bytes=4_096)
-            counts["requests"] += 2 * PIPELINED
-        async for _ in paced(10, seconds=seconds):
-            pass
-    return counts
+    for number in range(target.number(DEAF)):
+        namespace = target.namespaces[number % len(target.namespaces)]
+        asked = _get(target, f"/admin/v2/persistent/{namespace}") + _get(target, "/metrics/")
+        await crowd.peer(asked * PIPELINED, reads=False, buffer_bytes=4_096)
+        crowd.counts["requests"] += 2 * PIPELINED
+    await asyncio.sleep(seconds)
 
 
-async def request_flood(target: Target, seconds: float) -> Counter[str]:
+async def request_flood(crowd: Crowd, target: Target, seconds: float) -> None:
     """Request existing and absent paths without end, each tenth over a new connection."""
-    counts: Counter[str] = Counter()
     paths = (
         "/admin/v2/clusters",
         "/admin/v2/persistent/hostile/nothing/here/stats",
@@ -95,18 +80,16 @@ async def request_flood(target: Target, seconds: float) -> Counter[str]:
 
     def answered(_: object, data: bytes) -> None:
         for line in data.split(b"HTTP/1.1 ")[1:]:
-            counts[f"HTTP {line[:3].decode(errors='replace')}"] += 1
+            crowd.counts[f"HTTP {line[:3].decode(errors='replace')}"] += 1
 
-    async with Crowd(target.web, counts) as crowd:
-        async for number in paced(target.number(REQUESTS_A_SECOND), seconds=seconds):
-            if number % 10 == 0:
-                if len(crowd.peers) > 20:
-                    crowd.forget(next(iter(crowd.peers)))
-                peer = await crowd.peer(on_data=answered)
-            if peer is not None:
-                peer.say(_get(target, paths[number % len(paths)]))
-                counts["requests"] += 1
-    return counts
+    async for number in paced(target.number(REQUESTS_A_SECOND), seconds=seconds):
+        if number % 10 == 0:
+            if len(crowd.peers) > 20:
+                crowd.forget(next(iter(crowd.peers)))
+            peer = await crowd.peer(on_data=answered)
+        if peer is not None:
+            peer.say(_get(target, paths[number % len(paths)]))
+            crowd.counts["requests"] += 1
 
 
 def _get(target: Target, path: str) -> bytes:

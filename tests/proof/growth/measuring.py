@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import requests
 
@@ -83,7 +82,7 @@ class Stage:
         Returns:
             Whether it succeeded.
         """
-        self.note(f"{self.corpus.title}, {self.store}, {self.profile}, {way}: {what}")
+        self.note(f"{self.corpus.title}, {self._place(way)}: {what}")
         found = [self._measured(what, way, work)]
         while len(found) < tries and found[-1].millis > BOUND_MILLIS and not found[-1].error:
             found.append(self._measured(what, way, work))
@@ -106,8 +105,7 @@ class Stage:
             if max(grown) <= KEPT_BYTES or time.monotonic() >= ends:
                 break
             time.sleep(AFTER_SECONDS)
-        place = f"{self.store}, {self.profile}, {way}"
-        self.rows.append(Row(what, place, 0.0, max(0, *grown), 0.0, 0.0, ""))
+        self.rows.append(Row(what, self._place(way), 0.0, max(0, *grown), 0.0, 0.0, ""))
 
     def _measured(self, what: str, way: str, work: Callable[[], object]) -> Row:
         servers = (self.broker, self.proxy)
@@ -120,18 +118,6 @@ class Stage:
         seconds = time.perf_counter() - began
         time.sleep(AFTER_SECONDS)
         after = [server.ask("take") for server in servers]
-        return self.row(what, way, seconds, before, after, error)
-
-    def row(
-        self,
-        what: str,
-        way: str,
-        seconds: float,
-        before: list[dict[str, Any]],
-        after: list[dict[str, Any]],
-        error: str = "",
-    ) -> Row:
-        """Return a row from the servers' reports before and after."""
         worst = max(after, key=lambda one: float(one["millis"]))
         grown = [
             two["peak_bytes"] - one["resident_bytes"]
@@ -139,7 +125,7 @@ class Stage:
         ]
         return Row(
             what,
-            f"{self.store}, {self.profile}, {way}",
+            self._place(way),
             seconds,
             max(0, *grown),
             worst["millis"],
@@ -147,3 +133,6 @@ class Stage:
             worst["explained"],
             error,
         )
+
+    def _place(self, way: str) -> str:
+        return f"{self.store}, {self.profile}, {way}"

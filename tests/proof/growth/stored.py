@@ -18,9 +18,9 @@ import proto.PulsarApi_pb2 as pb
 from benchmarks.controlled_process import ControlledProcess, controlled_process
 from benchmarks.messages.client import RECEIVER_QUEUE, Drain
 from benchmarks.messages.wire import RawPeer, Sends, connected
+from benchmarks.process_memory import peak_resident_bytes, reset_peak, resident_bytes
 from limiter.clock import LoopClock, deadline
 from loadgen.places.server_process import ServerLaunch, running_server
-from tests.proof.process_memory import peak_resident_bytes, reset_peak, resident_bytes
 from tests.proof.result import ProofError, ProofOptions, ProofResult
 from tests.proof.servers import LOCAL, check_logs, server_address
 

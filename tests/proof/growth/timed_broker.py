@@ -11,10 +11,10 @@ import time
 from typing import Any
 
 from benchmarks.command_lines import answer_commands
+from benchmarks.process_memory import peak_resident_bytes, reset_peak
 from broker.configuration.config import BrokerConfig
 from broker.service import BrokerService
 from server.logs import LogFormat, LogLevel, configure_logs
-from tests.proof.process_memory import peak_resident_bytes, reset_peak
 from tests.proof.servers import LOCAL
 
 _LONG_MILLIS = 5.0

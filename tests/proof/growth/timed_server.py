@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.command_lines import answer_commands
+from benchmarks.process_memory import peak_resident_bytes, reset_peak, resident_bytes
 from broker.configuration.config import BrokerConfig
 from broker.service import BrokerService
 from broker.stores.postgresql import store as postgresql_store
@@ -24,7 +25,6 @@ from server.imports import Imports
 from server.logs import LogFormat, LogLevel, configure_logs
 from server.loop import COLLECT_AFTER
 from tests.proof.growth.turns import TimedTurns, timed_turns
-from tests.proof.process_memory import peak_resident_bytes, reset_peak, resident_bytes
 
 LOADED_BEFORE = (postgresql_store,)
 """Otherwise imported by a store's URL: a long turn before clients are served."""

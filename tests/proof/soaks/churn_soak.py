@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.imports.memory_import import write_topics
+from benchmarks.process_memory import resident_bytes
 from benchmarks.processes import ROOT
 from loadgen.engine.connecting import raise_open_file_limit
 from loadgen.places.server_process import ServerProcess
-from tests.proof.process_memory import resident_bytes
 from tests.proof.result import ProofError, ProofOptions, ProofResult
 from tests.proof.servers import ClusterSettings, judged_cluster, limited, server_address
 from tests.proof.soaks.conversation import Outcome

@@ -4,10 +4,9 @@
 """
 
 import secrets
-import subprocess
-import sys
+from collections.abc import Sequence
 
-from benchmarks.processes import ROOT
+from tests.proof.commands import run_pytest
 from tests.proof.result import ProofOptions, ProofResult
 
 ROUNDS = 8
@@ -19,7 +18,7 @@ def prove(options: ProofOptions) -> ProofResult:
     """Run the marked tests, and every property test with a few seeds."""
     result = ProofResult({"seeds": []})
     options.note("pytest -m proof")
-    code, last = _pytest(options, "marked", "-m", "proof")
+    code, last = _pytest(options, "marked", ["-m", "proof"])
     said = f"pytest -m proof: {last}"
     result.check("marked tests", code in (0, NOTHING_COLLECTED), said)
     rounds = 1 if options.quick else ROUNDS
@@ -27,20 +26,13 @@ def prove(options: ProofOptions) -> ProofResult:
         seed = str(secrets.randbelow(1 << 32))
         options.note(f"seed {seed}, {number} of {rounds}")
         result.figures["seeds"].append(seed)
-        words = ["-n", "2", "--dist", "loadfile", "-m", "hypothesis and not proof"]
+        words = ["--show-capture=no", "-n", "2", "--dist", "loadfile"]
+        words += ["-m", "hypothesis and not proof"]
         words += ["--hypothesis-profile", "searching", "--hypothesis-seed", seed]
-        code, last = _pytest(options, seed, "--show-capture=no", *words)
+        code, last = _pytest(options, seed, words)
         result.check(f"seed {seed}", code == 0, f"property tests with the seed {seed}: {last}")
     return result
 
 
-def _pytest(options: ProofOptions, name: str, *words: str) -> tuple[int, str]:
-    """Return the exit code and the last line."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words]
-    log = options.out / f"pytest-{name}.log"
-    with log.open("w", encoding="utf-8") as file:
-        done = subprocess.run(
-            command, cwd=ROOT, stdout=file, stderr=file, timeout=PATIENCE_SECONDS, check=False
-        )
-    lines = log.read_text(encoding="utf-8").strip().splitlines() or ["pytest said nothing"]
-    return done.returncode, lines[-1].strip("= ")
+def _pytest(options: ProofOptions, name: str, words: Sequence[str]) -> tuple[int, str]:
+    return run_pytest(words, options.out / f"pytest-{name}.log", PATIENCE_SECONDS)

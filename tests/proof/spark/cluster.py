@@ -8,10 +8,9 @@ import json
 import os
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,11 +19,10 @@ import pyspark
 
 from loadgen.places.server_process import stop
 from loadgen.spark.java import find_java
-from tests.proof.result import ProofError
+from tests.proof.commands import wait_until
 
 SPARK_HOME = Path(pyspark.__file__).parent
 READY_SECONDS = 120.0
-POLL_SECONDS = 0.2
 WORKERS = 2
 
 
@@ -64,7 +62,8 @@ def standalone_cluster(out: Path, port: int) -> Iterator[StandaloneCluster]:
             name = f"worker-{number}"
             command = [*worker, "--work-dir", str((out / name).resolve()), url]
             stack.enter_context(_process(command, out, environment, name))
-        _await_workers(web_url, out)
+        what = f"the cluster of {out}/*.log"
+        wait_until(what, lambda: _has_workers(web_url), READY_SECONDS)
         yield StandaloneCluster(url, web_url, environment)
 
 
@@ -101,16 +100,10 @@ def _process(
             stop(process)
 
 
-def _await_workers(web_url: str, out: Path) -> None:
-    give_up = time.monotonic() + READY_SECONDS
-    while time.monotonic() < give_up:
-        try:
-            if _state(web_url)["aliveworkers"] == WORKERS:
-                return
-        except (OSError, ValueError):  # not listening yet, or without data
-            pass
-        time.sleep(POLL_SECONDS)
-    raise ProofError(f"the cluster was not there after {READY_SECONDS:.0f} s; see {out}/*.log")
+def _has_workers(web_url: str) -> bool:
+    with suppress(OSError, ValueError):  # not listening yet, or without data
+        return bool(_state(web_url)["aliveworkers"] == WORKERS)
+    return False
 
 
 def _state(web_url: str) -> dict[str, Any]:

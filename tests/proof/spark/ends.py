@@ -3,7 +3,7 @@
 import time
 
 from loadgen.topics.corpus import open_corpus
-from tests.proof.spark.network import wait_until
+from tests.proof.commands import wait_until
 from tests.proof.spark.play import Play, require
 from tests.proof.spark.stage import DOOMED, WORKERS
 

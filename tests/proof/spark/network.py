@@ -8,8 +8,7 @@ import os
 import shlex
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,6 @@ from pathlib import Path
 from tests.proof.result import ProofError
 
 _NETWORK = "10.77.0"
-_READY_SECONDS = 20.0
 _NAMESPACES = ("net", "mount", "uts")
 _BRIDGE = (
     "ip link add switch type bridge && ip link set switch up && echo ready && exec sleep 86400"
@@ -128,16 +126,3 @@ def run_on(host: Host, *words: str) -> None:
         ProofError: The command failed.
     """
     _run(host.pid, shlex.join(words))
-
-
-def wait_until(what: str, holds: Callable[[], object], seconds: float = _READY_SECONDS) -> None:
-    """Wait until a function returns a true value.
-
-    Raises:
-        ProofError: No true value in time.
-    """
-    give_up = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > give_up:
-            raise ProofError(f"after {seconds:.0f} s still not: {what}")
-        time.sleep(0.2)

@@ -12,7 +12,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,7 +28,8 @@ from loadgen.spark.session import SparkError, SparkSettings, spark_session
 from loadgen.stored import placed
 from loadgen.topics.corpus import open_corpus
 from loadgen.topics.data_source import register
-from tests.proof.result import ProofError, ProofOptions, ProofResult
+from tests.proof.commands import LOADGEN, run_loadgen, wait_until
+from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import ClusterSettings
 
 PYTHON = os.environ.get("S3_SERVER_PYTHON", sys.executable)
@@ -37,7 +37,7 @@ PORT = int(os.environ.get("S3_PROOF_PORT", "22300"))
 HADOOP = os.environ.get("S3_PROOF_PACKAGES", "org.apache.hadoop:hadoop-aws:3.5.0")
 TOPICS, NAMESPACES, KILLED_TOPICS = 200_000, 40, 4_000_000
 BUCKET = "floodgate"
-WAIT_SECONDS, POLL_SECONDS = 120.0, 0.1
+WAIT_SECONDS = 120.0
 _ANSWERED = re.compile(r"measuring: .* [1-9]\d* answered")
 """A line of a run's progress once its clients have answers."""
 ENDPOINT = f"http://127.0.0.1:{PORT}"
@@ -81,7 +81,7 @@ def _s3_server(out: Path) -> Iterator[None]:
     with (out / "s3.log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)
         try:
-            _await(_bucket_made, f"the S3 server of {out / 's3.log'}")
+            wait_until(f"the S3 server of {out / 's3.log'}", _bucket_made, WAIT_SECONDS)
             yield
         finally:
             stop(process)
@@ -99,32 +99,8 @@ def _bucket_made() -> bool:
     return True
 
 
-def _await(there: Callable[[], bool], what: str) -> None:
-    give_up = time.monotonic() + WAIT_SECONDS
-    while not there():
-        if time.monotonic() > give_up:
-            raise ProofError(f"{what} was not there after {WAIT_SECONDS:.0f} s")
-        time.sleep(POLL_SECONDS)
-
-
 def _place(name: str) -> Path:
     return placed(Path(f"s3a://{BUCKET}/{name}"))
-
-
-def _command(words: Sequence[str]) -> list[str]:
-    return [sys.executable, "-m", "loadgen", *map(str, words)]
-
-
-def _loadgen(
-    words: Sequence[Any], allowed: Sequence[int] = (0,)
-) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        _command(words), cwd=ROOT, capture_output=True, text=True, check=False, timeout=600
-    )
-    if done.returncode not in allowed:
-        last = (done.stderr or done.stdout).strip().splitlines()[-3:]
-        raise ProofError(f"loadgen {words[0]} ended with {done.returncode}: {last}")
-    return done
 
 
 def _killed(
@@ -140,11 +116,14 @@ def _killed(
     """
     with (
         log.open("wb") as output,
-        subprocess.Popen(_command(words), cwd=ROOT, stdout=output, stderr=output) as process,
+        subprocess.Popen(
+            [*LOADGEN, *map(str, words)], cwd=ROOT, stdout=output, stderr=output
+        ) as process,
     ):
-        _await(
-            lambda: process.poll() is not None or bool(begun(log.read_text(encoding="utf-8"))),
+        wait_until(
             f"the begin of loadgen {words[0]}",
+            lambda: process.poll() is not None or begun(log.read_text(encoding="utf-8")),
+            WAIT_SECONDS,
         )
         process.send_signal(by)
         return process.wait(WAIT_SECONDS)
@@ -176,7 +155,7 @@ def _prove_topics(options: ProofOptions, result: ProofResult) -> None:
         ("Spark", _place("topics"), ("--master", "local[2]")),
     ):
         options.note(f"making topics ({name})")
-        seconds[name] = json.loads(_loadgen([*words, place, *more]).stdout)["seconds"]
+        seconds[name] = json.loads(run_loadgen([*words, place, *more]).stdout)["seconds"]
     result.figures["topics_seconds"] = seconds
     result.check(
         "topics",
@@ -193,14 +172,14 @@ def _prove_topics(options: ProofOptions, result: ProofResult) -> None:
 
     _killed(many, begun, signal.SIGKILL, options.out / "killed.log")
     left, said = len([*place.iterdir()]), _refusal(lambda: open_corpus(place))
-    _loadgen([*words, place])
+    run_loadgen([*words, place])
     result.check(
         "killed topics",
         "has no _manifest.json" in said and _rows(here) == _rows(place),
         f"a killed job left {left} files, which are no corpus ({said}); the next one replaced them",
     )
-    made = _loadgen(["topics", "--from", _place("topics"), "--out", _place("mine"), "--json"])
-    import_said = _loadgen(["load", _place("topics")], allowed=(2,)).stderr
+    made = run_loadgen(["topics", "--from", _place("topics"), "--out", _place("mine"), "--json"])
+    import_said = run_loadgen(["load", _place("topics")], allowed=(2,)).stderr
     result.check(
         "as a list",
         json.loads(made.stdout)["topics"] == TOPICS and "a broker imports files" in import_said,
@@ -226,7 +205,7 @@ def _prove_runs(options: ProofOptions, result: ProofResult) -> None:
         ):
             options.note(f"a run ({name})")
             called = ["--name", name, "--set", f"description=In {name}"]  # or repeats
-            _loadgen([*run, "--out", place, *called, *more], allowed=(0, 98))
+            run_loadgen([*run, "--out", place, *called, *more], allowed=(0, 98))
         options.note("interrupting runs")
         begun = store / "killed"
         words, log = [*run, "--out", store, "--name", "killed"], options.out / "killed.log"
@@ -249,10 +228,10 @@ def _prove_runs(options: ProofOptions, result: ProofResult) -> None:
         f"a killed run is none ({said}); the next one took its place, and a Ctrl-C left its "
         f"{interrupted} requests",
     )
-    sql = _loadgen(["sql", store / "processes", store / "spark", "by-group-operation", "--csv"])
-    _loadgen(["report", store / "spark"])
+    sql = run_loadgen(["sql", store / "processes", store / "spark", "by-group-operation", "--csv"])
+    run_loadgen(["report", store / "spark"])
     page = (store / "spark" / "index.html").read_bytes()
-    compared = _loadgen(["compare", store / "processes", store / "spark", "--force"])
+    compared = run_loadgen(["compare", store / "processes", store / "spark", "--force"])
     result.check(
         "read back",
         len(sql.stdout.splitlines()) == 3 and len(page) > 10_000 and "all" in compared.stdout,

@@ -24,10 +24,11 @@ from loadgen.places.server_process import ServerLaunch, ServerProcess, running_s
 from loadgen.spark.java import find_java
 from loadgen.spark.packaging import JOB
 from loadgen.spark.settings import EVERYWHERE, ON_A_CLUSTER, Setting, as_properties
+from tests.proof.commands import LOADGEN, wait_until
 from tests.proof.result import ProofError
 from tests.proof.spark.cluster import SPARK_HOME
 from tests.proof.spark.fast_clock import written_python
-from tests.proof.spark.network import Host, network, run_on, wait_until
+from tests.proof.spark.network import Host, network, run_on
 from tests.proof.spark.planted import Planted
 
 WORKERS = ("worker-1", "worker-2", "worker-3")
@@ -174,7 +175,7 @@ class Stage:
         """Start a command of loadgen on a host, without the cluster."""
         log = self.out / f"{name}.txt"
         log.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "loadgen", "--auth-params", self.planted.where("admin")]
+        command = [*LOADGEN, "--auth-params", self.planted.where("admin")]
         return Submitted(log, self._started(self.hosts[host], [*command, *words], log))
 
     def target(self) -> list[str]:

@@ -9,22 +9,20 @@ each client: times, contents and kinds; the servers' answers are not compared.
 import json
 import os
 import shutil
-import subprocess
-import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
-from benchmarks.processes import ROOT
 from loadgen.places.server_process import ServerProcess, running_server
 from loadgen.results.questions import QUERIES
 from loadgen.results.results import Results
 from loadgen.spark.session import SparkSettings, spark_session
 from loadgen.topics.corpus import open_corpus
-from tests.proof.result import ProofError, ProofOptions, ProofResult
+from tests.proof.commands import LOADGEN, run_loadgen
+from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import ClusterSettings
 from tests.proof.spark.cluster import SPARK_HOME, StandaloneCluster, standalone_cluster
 from tests.support.runs.in_spark import register_in_spark, spark_rows
@@ -68,7 +66,7 @@ def prove(options: ProofOptions) -> ProofResult:
     result = ProofResult()
     options.note("packing")
     where = str((options.out / "package").resolve())
-    packed = _answer_of([*_LOADGEN, "spark", "package", "--out", where, "--json"])
+    packed = json.loads(run_loadgen(["spark", "package", "--out", where, "--json"]).stdout)
     result.figures["archive_bytes"] = packed["archive_bytes"]
     options.note("starting a master and two workers")
     with standalone_cluster(options.out / "cluster", PORT) as cluster:
@@ -99,9 +97,6 @@ def prove(options: ProofOptions) -> ProofResult:
     for corpus in corpora.values():
         shutil.rmtree(corpus, ignore_errors=True)
     return result
-
-
-_LOADGEN = (sys.executable, "-m", "loadgen")
 
 
 def _topics(options: ProofOptions, way: _Way, packed: dict[str, Any]) -> Path:
@@ -142,7 +137,8 @@ def _loadgen(
     way: _Way, packed: dict[str, Any], words: Sequence[str], allowed: Sequence[int] = (0,)
 ) -> None:
     """Run loadgen as a user would: with spark-submit on the cluster, else by its command."""
-    command, environment = [*_LOADGEN], dict(os.environ)
+    command: Sequence[str] = LOADGEN
+    environment: Mapping[str, str] = os.environ
     if way.cluster is not None:
         submit = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", way.cluster.url]
         command = [
@@ -153,27 +149,8 @@ def _loadgen(
             packed["job"],
         ]
         # Only the driver runs in this environment; executors unpack the packed files.
-        environment = dict(way.cluster.environment)
-    done = subprocess.run(
-        [*command, words[0], *words[1:], *way.arguments],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=COMMAND_SECONDS,
-    )
-    if done.returncode not in allowed:
-        last = (done.stderr or done.stdout).strip().splitlines()[-3:]
-        raise ProofError(f"{way.name}: loadgen {words[0]} ended with {done.returncode}: {last}")
-
-
-def _answer_of(command: Sequence[str]) -> Any:
-    """Return the JSON output of a command of loadgen."""
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise ProofError(f"{' '.join(command[2:4])} failed: {done.stderr.strip()}")
-    return json.loads(done.stdout)
+        environment = way.cluster.environment
+    run_loadgen([*words, *way.arguments], allowed, command, environment, COMMAND_SECONDS)
 
 
 def _compare_topics(corpora: dict[str, Path], result: ProofResult) -> None:

@@ -1,11 +1,8 @@
 """Runs in Spark, where Spark's packages are not installed."""
 
-import sys
-
 import pytest
 
 from loadgen import errors
-from loadgen.__main__ import main
 from loadgen.errors import ExitCode, LoadgenError, require_spark
 
 
@@ -20,24 +17,21 @@ def test_a_run_in_spark_without_spark_is_refused_with_the_remedy(monkeypatch) ->
 
 @pytest.mark.parametrize("missing", ["py4j", "pyspark.sql"])
 def test_a_command_that_cannot_import_spark_names_the_missing_package(
-    missing: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    missing: str, loadgen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def command(*_: object) -> int:
         raise ModuleNotFoundError("no module", name=missing)
 
     monkeypatch.setattr("loadgen.__main__.app", lambda **_: command())
-    monkeypatch.setattr(sys, "argv", ["loadgen", "topics"])
-    with pytest.raises(SystemExit) as caught:
-        main()
-    assert caught.value.code == ExitCode.INTERNAL
-    assert "Spark needs the package pyspark" in capsys.readouterr().err
+    code, _, err = loadgen("topics")
+    assert code == ExitCode.INTERNAL
+    assert "Spark needs the package pyspark" in err
 
 
-def test_any_other_failed_import_is_raised(monkeypatch) -> None:
+def test_any_other_failed_import_is_raised(loadgen, monkeypatch) -> None:
     def command(*_: object) -> int:
         raise ModuleNotFoundError("no module", name="pysparkle")
 
     monkeypatch.setattr("loadgen.__main__.app", lambda **_: command())
-    monkeypatch.setattr(sys, "argv", ["loadgen", "topics"])
     with pytest.raises(ModuleNotFoundError):
-        main()
+        loadgen("topics")

@@ -11,13 +11,6 @@ from loadgen.errors import ExitCode, LoadgenError
 from proto.version import VERSION
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
-    monkeypatch.setattr(sys, "argv", ["loadgen", *map(str, arguments)])
-    with pytest.raises(SystemExit) as caught:
-        command_line.main()
-    return int(caught.value.code or 0)
-
-
 def test_the_help_overview_imports_no_heavy_packages() -> None:
     code = (
         "import sys; sys.argv = ['loadgen', '--help']\n"
@@ -32,10 +25,9 @@ def test_the_help_overview_imports_no_heavy_packages() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(command_line.SUBCOMMANDS))
-def test_help_fits_80_columns_cuts_no_flag_and_has_an_example(monkeypatch, capsys, name) -> None:
+def test_help_fits_80_columns_cuts_no_flag_and_has_an_example(loadgen, monkeypatch, name) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    run(monkeypatch, name, "--help")
-    lines = capsys.readouterr().out.splitlines()
+    lines = loadgen(name, "--help")[1].splitlines()
     assert max(map(len, lines)) <= 80
     assert not [line for line in lines if "\N{HORIZONTAL ELLIPSIS}" in line]
     assert any(line.strip().startswith(f"loadgen {name}") for line in lines)
@@ -52,69 +44,63 @@ def test_no_line_of_a_description_is_broken_at_80_columns(name: str) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["-h"], ["topics", "-h"], ["run", "-h"]])
-def test_the_option_h_shows_the_help_of_every_command(
-    monkeypatch, capsys, arguments: list[str]
-) -> None:
-    status = run(monkeypatch, *arguments)
-    assert (status, "Usage:" in capsys.readouterr().out) == (0, True)
+def test_the_option_h_shows_the_help_of_every_command(loadgen, arguments: list[str]) -> None:
+    code, out, _ = loadgen(*arguments)
+    assert (code, "Usage:" in out) == (0, True)
 
 
-def test_the_version_option_prints_the_version(monkeypatch, capsys) -> None:
-    assert run(monkeypatch, "--version") == 0
-    assert capsys.readouterr().out == f"Floodgate {VERSION}\n"
+def test_the_version_option_prints_the_version(loadgen) -> None:
+    assert loadgen("--version") == (0, f"Floodgate {VERSION}\n", "")
 
 
-def test_topics_are_generated_and_reported_as_json(monkeypatch, capsys, tmp_path) -> None:
-    code = run(monkeypatch, "topics", "--topics", 100, "--namespaces", 2, "--out", tmp_path / "x",
-               "--json")  # fmt: skip
-    assert code == 0
-    summary = json.loads(capsys.readouterr().out)
-    assert (summary["topics"], summary["namespaces"]) == (100, 2)
+def test_topics_are_generated_and_reported_as_json(loadgen, tmp_path) -> None:
+    shape = ("--topics", 100, "--namespaces", 2)
+    code, out, _ = loadgen("topics", *shape, "--out", tmp_path / "x", "--json")
+    summary = json.loads(out)
+    assert (code, summary["topics"], summary["namespaces"]) == (0, 100, 2)
     assert (tmp_path / "x" / "_manifest.json").exists()
 
 
-def test_a_usage_error_is_a_single_line_with_its_exit_code(monkeypatch, capsys) -> None:
-    code = run(monkeypatch, "topics", "--topics", 1, "--namespaces", 2)
-    assert code == ExitCode.USAGE
-    assert capsys.readouterr().err == (
-        "loadgen: 1 topics cannot fill 2 namespaces; ask for at least one topic a namespace.\n"
+def test_a_usage_error_is_a_single_line_with_its_exit_code(loadgen) -> None:
+    code, _, err = loadgen("topics", "--topics", 1, "--namespaces", 2)
+    assert (code, err) == (
+        ExitCode.USAGE,
+        "loadgen: 1 topics cannot fill 2 namespaces; ask for at least one topic a namespace.\n",
     )
 
 
-def test_every_failure_keeps_its_own_exit_code(monkeypatch, capsys) -> None:
+def test_every_failure_keeps_its_own_exit_code(loadgen, monkeypatch) -> None:
     def fail() -> None:
         raise LoadgenError("An answer was wrong.", ExitCode.CORRECTNESS)
 
     monkeypatch.setattr("loadgen.commands.topics.topics", fail)
-    assert run(monkeypatch, "topics") == 97
+    assert loadgen("topics")[0] == 97
 
 
 @pytest.mark.parametrize(
     "arguments", [["topcs"], ["topics", "--nope"], ["topics", "--topics", "x"]]
 )
 def test_a_misspelled_command_option_or_value_is_a_usage_error(
-    monkeypatch, capsys, arguments: list[str]
+    loadgen, arguments: list[str]
 ) -> None:
-    assert run(monkeypatch, *arguments) == ExitCode.USAGE
+    assert loadgen(*arguments)[0] == ExitCode.USAGE
 
 
 @pytest.mark.parametrize("name", ["storm", "mine.yaml"])
-def test_a_scenario_typed_as_a_command_is_refused_with_the_run_command(
-    monkeypatch, capsys, name
-) -> None:
-    code = run(monkeypatch, name, "--json")
+def test_a_scenario_typed_as_a_command_is_refused_with_the_run_command(loadgen, name) -> None:
+    code, _, err = loadgen(name, "--json")
     assert code == ExitCode.USAGE
-    error = json.loads(capsys.readouterr().err)["error"]
+    error = json.loads(err)["error"]
     assert error == f"'{name}' is a scenario, not a command. Run it: loadgen run {name}"
 
 
-def test_an_interrupt_exits_with_130_and_a_single_line(monkeypatch, capsys) -> None:
+def test_an_interrupt_exits_with_130_and_a_single_line(loadgen, monkeypatch) -> None:
     def interrupted() -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("loadgen.commands.topics.topics", interrupted)
-    assert run(monkeypatch, "topics") == ExitCode.INTERRUPTED
-    assert capsys.readouterr().err == "loadgen: interrupted before it was done\n"
+    code, _, err = loadgen("topics")
+    assert (code, err) == (ExitCode.INTERRUPTED, "loadgen: interrupted before it was done\n")
 
 
 @pytest.mark.parametrize(
@@ -126,11 +112,10 @@ def test_an_interrupt_exits_with_130_and_a_single_line(monkeypatch, capsys) -> N
         ("run", "--service-url", "pulsar://10.0.0.1:6650", "--json"),
     ],
 )
-def test_with_json_errors_are_printed_as_json(monkeypatch, capsys, arguments) -> None:
-    code = run(monkeypatch, *arguments)
-    said = capsys.readouterr()
-    assert (code, said.out) == (ExitCode.USAGE, "")
-    assert list(json.loads(said.err)) == ["error"]
+def test_with_json_errors_are_printed_as_json(loadgen, arguments) -> None:
+    code, out, err = loadgen(*arguments)
+    assert (code, out) == (ExitCode.USAGE, "")
+    assert list(json.loads(err)) == ["error"]
 
 
 def test_without_a_command_both_programs_show_their_help_and_exit_alike(
@@ -155,10 +140,8 @@ def test_without_a_command_both_programs_show_their_help_and_exit_alike(
         ("run", "--service-url", "pulsar://ann:planted@127.0.0.1:1"),
     ],
 )
-def test_a_password_in_an_address_is_refused_without_being_shown(
-    monkeypatch, capsys, words
-) -> None:
-    assert run(monkeypatch, *words) == ExitCode.USAGE
-    err = capsys.readouterr().err
+def test_a_password_in_an_address_is_refused_without_being_shown(loadgen, words) -> None:
+    code, _, err = loadgen(*words)
+    assert code == ExitCode.USAGE
     assert "--auth-plugin basic" in err
     assert "anted" not in err

@@ -1,14 +1,12 @@
 """The command of a rehearsal reads an operator's topics and files, and reports the outcome."""
 
 import json
-import sys
 from html import escape
 from pathlib import Path
 
 import pytest
 import yaml
 
-from loadgen import __main__ as command_line
 from loadgen.errors import ExitCode
 from loadgen.results.units import plain
 from tests.support.runs.recorded_run import TASK, record_run, request
@@ -23,19 +21,12 @@ def topics(tmp_path: Path) -> Path:
     return file
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
-    monkeypatch.setattr(sys, "argv", ["loadgen", "rehearse", *map(str, arguments)])
-    with pytest.raises(SystemExit) as caught:
-        command_line.main()
-    return int(caught.value.code or 0)
-
-
 def test_a_rehearsed_deploy_reports_recovery_memory_and_alerts(
-    topics: Path, tmp_path, monkeypatch, capsys
+    loadgen, topics: Path, tmp_path: Path
 ) -> None:
-    code = run(monkeypatch, "--topics", topics, "--family", "java-watch=8", "--family", "cpp=4",
-               "--event", "deploy", "--out", tmp_path / "out")  # fmt: skip
-    said = capsys.readouterr().out
+    families = ("--family", "java-watch=8", "--family", "cpp=4")
+    words = ("--topics", topics, *families, "--event", "deploy", "--out", tmp_path / "out")
+    code, said, _ = loadgen("rehearse", *words)
     assert code == ExitCode.PASSED
     assert "Assumed: 12 clients" in said
     assert "8 of 8" in said
@@ -50,16 +41,13 @@ def test_a_rehearsed_deploy_reports_recovery_memory_and_alerts(
 
 
 def test_a_rehearsal_with_refused_clients_fails_and_reports_its_results_as_json(
-    topics: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    loadgen, topics: Path, tmp_path: Path
 ) -> None:
     conf = tmp_path / "broker.conf"
     conf.write_text("maxConcurrentLookupRequest=1\nmaxTopicListInFlightHeapMemSizeMB=3\n")
-    code = run(monkeypatch, "--topics", topics, "--family", "cpp=4", "--broker-conf", conf,
-               "--event", "deploy", "--out", tmp_path / "out", "--json")  # fmt: skip
-    told = json.loads(capsys.readouterr().out)
+    words = ("--topics", topics, "--family", "cpp=4", "--broker-conf", conf, "--event", "deploy")
+    code, out, _ = loadgen("rehearse", *words, "--out", tmp_path / "out", "--json")
+    told = json.loads(out)
     assert code == ExitCode.THRESHOLDS
     (back,) = told["back"]
     assert (back["clients"], back["back"], back["last_seconds"]) == (4, 1, None)
@@ -78,22 +66,22 @@ def test_a_rehearsal_with_refused_clients_fails_and_reports_its_results_as_json(
 
 
 def test_a_late_load_generator_ends_a_rehearsal_with_its_own_exit_code(
-    topics: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    loadgen, topics: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     late = record_run(tmp_path / "r", [request()], tasks=[{**TASK, "loop_lag_max_seconds": 9.0}])
     monkeypatch.setattr("loadgen.commands.rehearse.watched", lambda *_, **__: late)
-    assert run(monkeypatch, "--topics", topics) == ExitCode.GENERATOR_LIMITED
+    assert loadgen("rehearse", "--topics", topics)[0] == ExitCode.GENERATOR_LIMITED
 
 
 def test_with_write_document_only_the_document_is_written(
-    topics: Path, tmp_path, monkeypatch, capsys
+    loadgen, topics: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "mine.yaml"
-    code = run(monkeypatch, "--topics", topics, "--brokers", 2, "--event", "rolling",
-               "--set", "clients.java-watch.read.rate=1MB/s", "--set", "seed=7",
-               "--write-document", file)  # fmt: skip
+    settings = ("--set", "clients.java-watch.read.rate=1MB/s", "--set", "seed=7")
+    words = ("--topics", topics, "--brokers", 2, "--event", "rolling", *settings)
+    code, out, _ = loadgen("rehearse", *words, "--write-document", file)
     assert code == ExitCode.PASSED
-    assert capsys.readouterr().out == f"Play it with: loadgen run {file} --place virtual\n"
+    assert out == f"Play it with: loadgen run {file} --place virtual\n"
     written = yaml.safe_load(file.read_text())
     assert written["clients"][0]["read"]["rate"] == 1_000_000
     assert len(written["shocks"]) == 2
@@ -111,14 +99,9 @@ def test_with_write_document_only_the_document_is_written(
     ],
 )
 def test_invalid_rehearsal_options_are_refused_before_any_run(
-    arguments: tuple[str, ...],
-    said: str,
-    topics: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    loadgen, arguments: tuple[str, ...], said: str, topics: Path, tmp_path: Path
 ) -> None:
     whose = ("--topics", str(topics)) if arguments else ()
-    assert run(monkeypatch, *whose, *arguments, "--out", tmp_path / "out") == ExitCode.USAGE
-    assert said in capsys.readouterr().err
+    code, _, err = loadgen("rehearse", *whose, *arguments, "--out", tmp_path / "out")
+    assert (code, said in err) == (ExitCode.USAGE, True), err
     assert not (tmp_path / "out").exists()

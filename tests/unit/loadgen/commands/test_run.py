@@ -1,7 +1,6 @@
 """``loadgen run``: few options, fitting help, and one verdict for exit code, junit and README."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -36,20 +35,6 @@ OUTCOMES: dict[str, tuple[ExitCode, list[dict[str, Any]], dict[str, Any]]] = {
 
 
 @pytest.fixture
-def loadgen(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    """Runs a command; returns exit code, standard output and standard error."""
-
-    def run(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["loadgen", "run", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            command_line.main()
-        told = capsys.readouterr()
-        return int(ended.value.code or 0), told.out, told.err
-
-    return run
-
-
-@pytest.fixture
 def experiments(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Document, RunOptions]]:
     """The requested runs; each outcome is named by the run's prefix."""
     asked: list[tuple[Document, RunOptions]] = []
@@ -74,7 +59,7 @@ def test_the_run_command_has_at_most_fifteen_options() -> None:
 
 def test_the_help_of_the_run_command_fits_two_screens(loadgen, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    lines = loadgen("--help")[1].splitlines()
+    lines = loadgen("run", "--help")[1].splitlines()
     assert len(lines) <= MOST_LINES
     assert sum("loadgen run " in line for line in lines) >= 3
 
@@ -84,7 +69,7 @@ def test_exit_code_junit_readme_and_summary_report_the_same_verdict(
     loadgen, experiments, tmp_path: Path, name: str
 ) -> None:
     expected = OUTCOMES[name][0]
-    code, out, err = loadgen("storm", "--out", tmp_path, "--name", name)
+    code, out, err = loadgen("run", "storm", "--out", tmp_path, "--name", name)
     assert code == expected, err
     directory = tmp_path / name
     suite = ElementTree.parse(directory / "junit.xml").getroot()
@@ -112,7 +97,7 @@ def test_repeated_runs_exit_with_the_worst_verdict(
         return first(document, options)
 
     monkeypatch.setattr(run_command, "experiment", experiment)
-    code, out, err = loadgen("storm", "--set", "repeats=3", "--out", tmp_path, "--name", "r")
+    code, out, err = loadgen("run", "storm", "--set", "repeats=3", "--out", tmp_path, "--name", "r")
     assert code == ExitCode.CORRECTNESS
     assert [options.name for _, options in experiments] == ["r-1", "r-2", "r-3"]
     assert {options.label for _, options in experiments} == {"r"}
@@ -122,10 +107,10 @@ def test_repeated_runs_exit_with_the_worst_verdict(
 
 def test_with_json_only_the_summary_is_printed(loadgen, experiments, tmp_path: Path) -> None:
     where = ("--out", tmp_path, "--name", "fine", "--json")
-    code, out, err = loadgen("storm", *where)
+    code, out, err = loadgen("run", "storm", *where)
     assert (code, err) == (0, "")
     assert json.loads(out) == json.loads((tmp_path / "fine/summary.json").read_text())
-    told = json.loads(loadgen("storm", "--set", "repeats=2", *where)[1])
+    told = json.loads(loadgen("run", "storm", "--set", "repeats=2", *where)[1])
     assert [each["run"] for each in told["runs"]] == ["r", "r"]
     assert told["schema_version"] == 1
     assert told["produced_by"]["command_line"].startswith("loadgen run storm --set repeats=2")
@@ -136,7 +121,7 @@ def test_failed_checks_are_printed_before_the_figures_of_a_run(
 ) -> None:
     refused = [request(outcome="refused", reason="TooManyRequests", due=n) for n in range(9)]
     monkeypatch.setitem(OUTCOMES, "refused", (ExitCode.THRESHOLDS, refused, {}))
-    out = " ".join(loadgen("storm", "--out", tmp_path, "--name", "refused")[1].split())
+    out = " ".join(loadgen("run", "storm", "--out", tmp_path, "--name", "refused")[1].split())
     places = [
         out.index(each)
         for each in (
@@ -154,8 +139,8 @@ def test_a_run_that_replaces_an_earlier_run_logs_the_replacement(
     loadgen, experiments, tmp_path: Path
 ) -> None:
     where = ("--out", tmp_path, "--name", "fine")
-    assert loadgen("storm", *where)[2] == ""
-    assert loadgen("storm", *where)[2] == (
+    assert loadgen("run", "storm", *where)[2] == ""
+    assert loadgen("run", "storm", *where)[2] == (
         f"{tmp_path / 'fine'} is of an earlier run, which this one replaces\n"
     )
 
@@ -164,11 +149,11 @@ def test_a_dry_run_starts_no_run_and_reports_the_maximum_duration(
     loadgen, experiments, tmp_path: Path
 ) -> None:
     words = ("storm", "--set", "phases.measure=20s", "--dry-run", "--out", tmp_path)
-    code, out, _ = loadgen(*words)
+    code, out, _ = loadgen("run", *words)
     assert (code, experiments) == (0, [])
     said = "storm: nothing was started. It takes at most 25.0 s (measuring 20.0 s, draining 5.00 s)"
     assert out.startswith(said)
-    told = json.loads(loadgen(*words, "--json")[1])
+    told = json.loads(loadgen("run", *words, "--json")[1])
     assert (told["schema_version"], told["seconds_at_most"]) == (4, 25.0)
 
 
@@ -176,7 +161,7 @@ def test_command_line_options_reach_the_run(loadgen, experiments, tmp_path: Path
     words = (
         "--set clients.all.count=7 --tasks 3 --metrics-port 9123 --abort-early --place processes"
     )
-    assert loadgen("storm", *words.split(), "--out", tmp_path, "--name", "fine")[0] == 0
+    assert loadgen("run", "storm", *words.split(), "--out", tmp_path, "--name", "fine")[0] == 0
     document, options = experiments[0]
     assert [each.count for each in document.clients] == [7]
     assert (options.tasks, options.metrics_port, options.place) == (3, 9123, "processes")
@@ -188,7 +173,7 @@ def test_a_run_without_a_name_is_named_by_its_scenario_and_the_time(
     loadgen, experiments, tmp_path: Path
 ) -> None:
     with pytest.raises(KeyError, match="storm"):  # No outcome of this name.
-        loadgen("storm", "--out", tmp_path)
+        loadgen("run", "storm", "--out", tmp_path)
     assert experiments[0][1].name.startswith("storm-20")
 
 
@@ -216,7 +201,7 @@ def test_a_run_without_a_name_is_named_by_its_scenario_and_the_time(
 def test_invalid_options_are_refused_in_a_single_line_before_any_run(
     loadgen, experiments, words: tuple[str, ...], said: str
 ) -> None:
-    code, _, err = loadgen(*words)
+    code, _, err = loadgen("run", *words)
     assert (code, experiments) == (ExitCode.USAGE, [])
     assert len(err.splitlines()) == 1
     assert said in err
@@ -234,5 +219,5 @@ def test_invalid_options_are_refused_in_a_single_line_before_any_run(
 def test_the_format_of_a_service_url_is_checked_before_its_owner(
     loadgen, option, url, said
 ) -> None:
-    code, _, err = loadgen("storm", option, url)
+    code, _, err = loadgen("run", "storm", option, url)
     assert (code, said in err) == (2, True), err

@@ -1,13 +1,11 @@
 """``loadgen sweep``, ``find-limit`` and ``compare`` print one object, with the settings."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from loadgen import __main__ as command_line
 from loadgen.errors import ExitCode
 from proto.version import VERSION
 from tests.support.runs.recorded_run import record_run, request
@@ -20,20 +18,11 @@ expect: [list.answered == 100%]
 """
 
 
-@pytest.fixture
-def loadgen(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path):
-    """Runs a command; returns exit code, standard output and standard error."""
+@pytest.fixture(autouse=True)
+def _mine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Puts the scenario mine.yaml into the working directory."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.yaml").write_text(TEXT)
-
-    def run(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["loadgen", *words])
-        with pytest.raises(SystemExit) as ended:
-            command_line.main()
-        told = capsys.readouterr()
-        return int(ended.value.code or 0), told.out, told.err
-
-    return run
 
 
 def told_by(loadgen, *words: str) -> tuple[int, dict[str, Any]]:

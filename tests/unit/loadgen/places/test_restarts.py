@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from loadgen.places.server_process import ServerLaunch, ServerStartError, restartable_server
+from tests.unit.loadgen.places.running import is_running
 
 # Writes the given ports, and ignores SIGTERM: only a kill helps.
 SERVER = """
@@ -36,14 +37,6 @@ def launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ServerLaunch:
 def script(launch: ServerLaunch, *, stubborn: bool = False, fails_again: bool = False) -> None:
     text = SERVER.format(stubborn=stubborn, fails_again=fails_again)
     (launch.log.parent / "proxy.py").write_text(text)
-
-
-def is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def test_a_restart_kills_the_server_and_starts_a_process_on_the_same_ports(

@@ -16,6 +16,7 @@ from loadgen.places.server_process import (
     running_server,
     termination_interrupts,
 )
+from tests.unit.loadgen.places.running import is_running
 
 READY = 'print("READY broker pulsar://127.0.0.1:1 http://127.0.0.1:2", flush=True)'
 REPOSITORY = Path(__file__).resolve().parents[4]
@@ -43,14 +44,6 @@ def script(launch: ServerLaunch, text: str) -> None:
     (launch.log.parent.parent / "broker.py").write_text(text)
 
 
-def is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
 def test_the_ready_line_of_a_server_holds_its_addresses(launch: ServerLaunch) -> None:
     script(launch, SERVE)
     with running_server(launch) as server:
@@ -63,12 +56,6 @@ def test_server_settings_become_command_line_arguments(tmp_path: Path) -> None:
     launch = ServerLaunch("proxy", {"a": "1", "b": "x y"}, tmp_path / "log", ("--import", "d"))
     expected = [sys.executable, "-m", "proxy", "--set", "a=1", "--set", "b=x y", "--import", "d"]
     assert launch.command() == expected
-
-
-def test_an_incomplete_ready_line_fails_the_start(launch: ServerLaunch) -> None:
-    script(launch, "import signal\nprint('READY br', end='', flush=True)\nsignal.pause()\n")
-    with pytest.raises(ServerStartError, match="printed 'READY br' instead"):
-        running_server(launch, 5).__enter__()
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit])
@@ -102,12 +89,23 @@ def test_a_server_that_ignores_sigterm_is_killed(launch: ServerLaunch, monkeypat
     assert not is_running(pid)
 
 
-def test_a_server_that_exits_at_its_start_is_reported_with_exit_code_and_log(
-    launch: ServerLaunch,
+@pytest.mark.parametrize(
+    ("text", "seconds", "said"),
+    [
+        ("sys.stderr.write('in use\\n'); sys.exit(3)", 60, r"(?s)exit code 3.*in use"),
+        ("sys.stderr.write('up\\n'); raise OSError('x')", 60, r"(?s)exit code 1 .*up.*OSError: x"),
+        ("print('hello', flush=True); signal.pause()", 60, "printed 'hello' instead"),
+        ("print('READY br', end='', flush=True); signal.pause()", 5, "printed 'READY br' instead"),
+        ("signal.pause()", 0.05, r"was not ready after 0\.05 s"),
+    ],
+    ids=["exits", "crashes", "prints another line", "prints half a ready line", "prints nothing"],
+)
+def test_a_server_that_does_not_become_ready_is_reported_with_the_reason_and_its_log(
+    launch: ServerLaunch, text: str, seconds: float, said: str
 ) -> None:
-    script(launch, "import sys\nsys.stderr.write('port 1 is in use\\n')\nsys.exit(3)\n")
-    with pytest.raises(ServerStartError, match=r"(?s)exit code 3.*port 1 is in use"):
-        running_server(launch).__enter__()
+    script(launch, f"import signal, sys\n{text}\n")
+    with pytest.raises(ServerStartError, match=said):
+        running_server(launch, seconds).__enter__()
 
 
 def test_a_server_that_refuses_its_input_is_reported_with_its_own_error_only(tmp_path) -> None:
@@ -133,24 +131,6 @@ def test_the_error_of_a_refusing_server_is_cut_after_its_first_lines(launch) -> 
     lines = str(raised.value).splitlines()
     assert lines[0] == "The broker did not start: 0"
     assert lines[-1] == f"and 70 more lines in {launch.log}"
-
-
-def test_a_server_that_crashes_is_reported_with_its_log(launch: ServerLaunch) -> None:
-    script(launch, "import sys\nsys.stderr.write('up\\n')\nraise RuntimeError('broken')\n")
-    with pytest.raises(ServerStartError, match=r"(?s)exit code 1 .*up.*RuntimeError: broken"):
-        running_server(launch).__enter__()
-
-
-def test_a_server_without_a_ready_line_fails_after_the_timeout(launch: ServerLaunch) -> None:
-    script(launch, "import signal\nsignal.pause()\n")
-    with pytest.raises(ServerStartError, match=r"was not ready after 0\.05 s"):
-        running_server(launch, ready_seconds=0.05).__enter__()
-
-
-def test_a_server_that_prints_another_first_line_fails_the_start(launch: ServerLaunch) -> None:
-    script(launch, "import signal\nprint('hello', flush=True)\nsignal.pause()\n")
-    with pytest.raises(ServerStartError, match="printed 'hello' instead"):
-        running_server(launch).__enter__()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

@@ -3,6 +3,7 @@ last.
 """
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +54,27 @@ class Run:
     interrupted: bool
 
 
+def task_of(
+    broker: ScriptedBroker,
+    groups: Sequence[dict[str, Any]],
+    phases: dict[str, float],
+    task: int = 0,
+    tasks: int = 1,
+) -> Task:
+    """Return one task of a plan over a scripted broker."""
+    document = {"name": "x", "clients": groups, "phases": {"measure": 100, **phases}}
+    plan = TaskPlan.share(
+        Document.model_validate(document),
+        [NAMESPACE],
+        service_url=URL,
+        task=task,
+        tasks=tasks,
+        loopback=False,
+    )
+    time, clock = StartTime(broker.clock.now), broker.clock
+    return Task(plan, Control(lead_seconds=0), connector=broker, time=time, clock=clock)
+
+
 def run(
     *groups: dict[str, Any],
     phases: dict[str, float] | None = None,
@@ -66,23 +88,7 @@ def run(
     async def course() -> Run:
         clock = virtual_clock()
         broker = ScriptedBroker(clock, **{"delays": {"list": 1.0}, **script})
-        plan = TaskPlan.share(
-            Document.model_validate(
-                {
-                    "name": "x",
-                    "clients": groups,
-                    "phases": {"measure": 100, **(phases or {})},
-                }
-            ),
-            [NAMESPACE],
-            service_url=URL,
-            task=task,
-            tasks=tasks,
-            loopback=False,
-        )
-        made = Task(
-            plan, Control(lead_seconds=0), connector=broker, time=StartTime(clock.now), clock=clock
-        )
+        made = task_of(broker, groups, phases or {}, task, tasks)
         if stop_at is not None:
             clock.call_at(clock.now() + START + stop_at, made.interrupt)
         result = await made.run()
@@ -209,23 +215,8 @@ def test_every_request_ends_once_for_any_behavior_of_the_broker(
     async def course() -> Task:
         clock = virtual_clock()
         broker = ScriptedBroker(clock, steps=script, proxied=proxied)
-        plan = TaskPlan.share(
-            Document.model_validate(
-                {
-                    "name": "x",
-                    "clients": [
-                        group(do="discover", library=library, attach=2, restart=restart, count=2)
-                    ],
-                    "phases": {"measure": 200, "hold": 1, "drain": 1},
-                }
-            ),
-            [NAMESPACE],
-            service_url=URL,
-            loopback=False,
-        )
-        task = Task(
-            plan, Control(lead_seconds=0), connector=broker, time=StartTime(clock.now), clock=clock
-        )
+        clients = group(do="discover", library=library, attach=2, restart=restart, count=2)
+        task = task_of(broker, [clients], {"measure": 200, "hold": 1, "drain": 1})
         running = asyncio.get_running_loop().create_task(task.run())
         for verb, seconds in steps:
             if verb == "change":

@@ -20,6 +20,7 @@ from loadgen.places.sampling import SAMPLE_SECONDS, kept_samples
 from loadgen.places.virtual import require_virtual, run_in_virtual_time
 from loadgen.virtual.loop import CutError, VirtualClock, VirtualLoop
 from loadgen.virtual.servers import undisturbed
+from tests.support.discovery.scripted_broker import on_virtual_loop
 
 
 def document(clients: list[dict[str, Any]], **values: Any) -> Document:
@@ -197,8 +198,7 @@ def test_the_sampling_interval_grows_up_to_a_bound(monkeypatch: pytest.MonkeyPat
         await clock_sleep(clock, 100 * virtual.LONGEST_INTERVAL_SECONDS)
         sampling.cancel()
 
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        runner.run(sample())
+    on_virtual_loop(sample)
     pauses = [round(after - before, 3) for before, after in pairwise(looks)]
     assert pauses == sorted(pauses)
     assert (pauses[0], pauses[-1]) == (SAMPLE_SECONDS, virtual.LONGEST_INTERVAL_SECONDS)

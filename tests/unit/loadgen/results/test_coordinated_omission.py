@@ -20,7 +20,8 @@ from loadgen.engine.rows import Rows
 from loadgen.plan.clients import ClientPlan, Namespace
 from loadgen.results.results import Results
 from loadgen.results.tables import write_rows
-from loadgen.virtual.loop import VirtualClock, VirtualLoop
+from tests.support.discovery.load_clients import virtual_clock
+from tests.support.discovery.scripted_broker import on_virtual_loop
 from tests.support.runs.recorded_run import record_run
 
 SERVICE = 0.001
@@ -67,10 +68,9 @@ class StallingServer:
 def played(rate: float, seconds: float, server: StallingServer) -> Rows:
     """Return the rows of one client sending requests at fixed intervals."""
 
-    async def play(loop: VirtualLoop) -> Rows:
-        context: Any = TaskContext(
-            "", None, RunTime(loop.time), VirtualClock(loop), authentication=None
-        )
+    async def play() -> Rows:
+        clock = virtual_clock()
+        context: Any = TaskContext("", None, RunTime(clock.now), clock, authentication=None)
         group = Lookup(name="look", count=1, every=1 / rate)
         client = LoadClient(ClientPlan(0, 0, group, Namespace(name="t/n"), 0.0), context)
         client.service = server  # type: ignore[assignment]
@@ -81,11 +81,8 @@ def played(rate: float, seconds: float, server: StallingServer) -> Rows:
         await running
         return context.rows
 
-    loop = VirtualLoop()
-    try:
-        return loop.run_until_complete(play(loop))
-    finally:
-        loop.close()
+    rows: Rows = on_virtual_loop(play)
+    return rows
 
 
 def percentiles(rows: Rows) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -29,13 +29,6 @@ WRITTEN = {
     Unit.BYTES: "1GiB",
     Unit.RATE: "5/s",
 }
-VALUES = {
-    Unit.SECONDS: 0.25,
-    Unit.SHARE: 0.001,
-    Unit.COUNT: 1000.0,
-    Unit.BYTES: float(1 << 30),
-    Unit.RATE: 5.0,
-}
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ LOST_MESSAGES: dict[str, Any] = {
     ],
 }
 RUNS: dict[str, tuple[Level, str, dict[str, Any]]] = {
-    "a right answer": (Level.FINE, "", {"requests": [request()]}),
+    "a right answer": (Level.FINE, "", {}),
     "a wrong answer": (
         Level.WRONG,
         "1 answer was wrong",
@@ -54,25 +54,18 @@ RUNS: dict[str, tuple[Level, str, dict[str, Any]]] = {
     "books with something left": (
         Level.WRONG,
         "still accounted for are 3.0 MB of broker direct memory",
-        {
-            "requests": [request()],
-            "samples": [sample("direct.used", 0, 0), sample("direct.used", 9, 3 << 20)],
-        },
+        {"samples": [sample("direct.used", 0, 0), sample("direct.used", 9, 3 << 20)]},
     ),
     "books of a server that could not be asked at the end": (
         Level.FINE,
         "",
-        {
-            "requests": [request()],
-            "samples": [sample("direct.used", 0, 0), sample("direct.used", 0.5, 3 << 20)],
-        },
+        {"samples": [sample("direct.used", 0, 0), sample("direct.used", 0.5, 3 << 20)]},
     ),
     "an admission policy that failed": (
         Level.UNRELIABLE,
         "The admission policy of the proxy has failed, so that fifo took its place and the figures "
         "are not its own: turn answers 'first \"one\"', expected",
         {
-            "requests": [request()],
             "samples": [
                 sample(f"floodgate_topic_list_policy_faults_total{{{labels}}}", 9, value, name)
                 for name, labels, value in (
@@ -83,29 +76,24 @@ RUNS: dict[str, tuple[Level, str, dict[str, Any]]] = {
                         1,
                     ),
                 )
-            ],
+            ]
         },
     ),
-    "an interrupted run": (
-        Level.INTERRUPTED,
-        "interrupted",
-        {"requests": [request()], "interrupted": True},
-    ),
+    "an interrupted run": (Level.INTERRUPTED, "interrupted", {"interrupted": True}),
     "an interrupted task": (
         Level.INTERRUPTED,
         "interrupted",
-        {"requests": [request()], "tasks": [{**TASK, "interrupted": True}]},
+        {"tasks": [{**TASK, "interrupted": True}]},
     ),
     "a run that was ended early": (
         Level.MISSED,
         "list.refused == 0% could no longer be met",
-        {"requests": [request()], "aborted": "list.refused == 0%", "interrupted": True},
+        {"aborted": "list.refused == 0%", "interrupted": True},
     ),
     "a run that lost a task": (
         Level.UNRELIABLE,
         "The load was not whole: lost are tasks 1 on",
         {
-            "requests": [request()],
             "lost": "lost are tasks 1 on 10.0.0.2, of 2: it was killed",
             "tasks": [{**TASK, "interrupted": True}],
         },
@@ -113,7 +101,7 @@ RUNS: dict[str, tuple[Level, str, dict[str, Any]]] = {
     "a run that lost a task and was ended early": (
         Level.UNRELIABLE,
         "The load was not whole",
-        {"requests": [request()], "lost": "lost is task 1", "aborted": "x", "interrupted": True},
+        {"lost": "lost is task 1", "aborted": "x", "interrupted": True},
     ),
     "messages whose deliveries a lost task may have had": (
         Level.UNRELIABLE,
@@ -146,10 +134,7 @@ RUNS: dict[str, tuple[Level, str, dict[str, Any]]] = {
     "nothing for clients that read slowly": (
         Level.MISSED,
         "Of 1 request of steady.list none got an answer",
-        {
-            "requests": [request(outcome="refused")],
-            "clients": [{**GROUP, "read": {"rate": 1e6}}],
-        },
+        {"requests": [request(outcome="refused")], "clients": [{**GROUP, "read": {"rate": 1e6}}]},
     ),
     "refusals beside an expectation of something else": (
         Level.MISSED,
@@ -174,7 +159,6 @@ RUNS: dict[str, tuple[Level, str, dict[str, Any]]] = {
         Level.WRONG,
         "still accounted for are 3.0 MB of broker direct memory",
         {
-            "requests": [request()],
             "samples": [sample("direct.used", 0, 0), sample("direct.used", 0.5, 3 << 20)],
             "servers": {"broker": {"version": "x", "settings": {}, "seen_at_the_end": True}},
         },
@@ -182,10 +166,7 @@ RUNS: dict[str, tuple[Level, str, dict[str, Any]]] = {
     "nothing for clients that do not read": (
         Level.FINE,
         "",
-        {
-            "requests": [request(outcome="timeout")],
-            "clients": [{**GROUP, "read": {"never": True}}],
-        },
+        {"requests": [request(outcome="timeout")], "clients": [{**GROUP, "read": {"never": True}}]},
     ),
     "a namespace without topics": (
         Level.MISSED,
@@ -195,21 +176,18 @@ RUNS: dict[str, tuple[Level, str, dict[str, Any]]] = {
     "a namespace without topics, as expected": (
         Level.FINE,
         "",
-        {
-            "requests": [request(topics=0)],
-            "document": {"expect": ["list.topics.max == 0"]},
-        },
+        {"requests": [request(topics=0)], "document": {"expect": ["list.topics.max == 0"]}},
     ),
-    "no request": (Level.MISSED, "No request was due", {}),
+    "no request": (Level.MISSED, "No request was due", {"requests": []}),
     "an expectation that is missed": (
         Level.MISSED,
         "steady.list.response.p99 < 50ms: 100 ms",
-        {"requests": [request()], "document": {"expect": ["steady.list.response.p99 < 50ms"]}},
+        {"document": {"expect": ["steady.list.response.p99 < 50ms"]}},
     ),
     "an expectation of a server that nobody watched": (
         Level.MISSED,
         "not measured: nobody watched the broker",
-        {"requests": [request()], "document": {"expect": ["broker.resident.max < 1GiB"]}},
+        {"document": {"expect": ["broker.resident.max < 1GiB"]}},
     ),
     "clients that were never back": (
         Level.MISSED,
@@ -223,7 +201,7 @@ RUNS: dict[str, tuple[Level, str, dict[str, Any]]] = {
     "a late generator": (
         Level.UNRELIABLE,
         "a task began 60 ms late, over the limit of 50 ms",
-        {"requests": [request()], "tasks": [TASK, {**TASK, "start_error_seconds": 0.06}]},
+        {"tasks": [TASK, {**TASK, "start_error_seconds": 0.06}]},
     ),
     "a generator that could start too few": (
         Level.UNRELIABLE,
@@ -236,12 +214,14 @@ RUNS: dict[str, tuple[Level, str, dict[str, Any]]] = {
         LOST_MESSAGES,
     ),
 }
+"""By name, the level of the verdict, a sentence, and what was recorded beside a right answer."""
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_exit_code_junit_readme_and_summary_agree_on_the_verdict(name: str, tmp_path: Path) -> None:
     level, sentence, said = RUNS[name]
-    with Results.open(record_run(tmp_path, **said)) as results:
+    recorded = {"requests": [request()], **said}
+    with Results.open(record_run(tmp_path, **recorded)) as results:
         verdict = write_files(results)
     suites = ElementTree.parse(tmp_path / "junit.xml").getroot()
     failures = [case.attrib["message"] for case in suites.iter("failure")]

@@ -6,11 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadgen.virtual.loop import CutError, StandstillError, VirtualLoop
-
-
-def run(main):
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(main)
+from tests.support.discovery.scripted_broker import on_virtual_loop
 
 
 @given(st.lists(st.integers(0, 10).map(lambda tenths: tenths / 10), min_size=1, max_size=30))
@@ -25,7 +21,7 @@ def test_timers_run_in_order_of_time_and_then_of_arming(moments: list[float]) ->
         loop.call_at(max(moments) + 1, done.set_result, None)
         await done
 
-    run(main())
+    on_virtual_loop(main)
     assert [(when, number) for when, number, _ in ran] == sorted(
         (when, number) for number, when in enumerate(moments)
     )
@@ -41,7 +37,7 @@ def test_time_jumps_to_the_next_timer_and_no_further() -> None:
         await asyncio.sleep(0)
         return day, loop.time()
 
-    day, then = run(main())
+    day, then = on_virtual_loop(main)
     assert day == then == pytest.approx(86_400)
 
 
@@ -54,7 +50,7 @@ def test_a_timer_never_fires_early_despite_rounding() -> None:
         loop.call_at(loop.time() + wait, lambda: found.set_result(loop.time() - start - due))
         return await found
 
-    assert run(main()) >= 0
+    assert on_virtual_loop(main) >= 0
 
 
 def test_callbacks_made_ready_by_a_timer_run_before_the_next_timer_of_its_time() -> None:
@@ -67,7 +63,7 @@ def test_callbacks_made_ready_by_a_timer_run_before_the_next_timer_of_its_time()
         loop.call_at(1, lambda: (said.append("next"), done.set_result(None)))
         await done
 
-    run(main())
+    on_virtual_loop(main)
     assert said == ["made ready", "next"]
 
 
@@ -80,7 +76,7 @@ def test_cancelled_timers_do_not_move_the_time_and_are_forgotten() -> None:
         await asyncio.sleep(1)
         return loop.time(), len(loop._timers)
 
-    time, kept = run(main())
+    time, kept = on_virtual_loop(main)
     assert time == pytest.approx(1)
     assert kept <= 2_001
 
@@ -90,7 +86,7 @@ def test_a_loop_without_further_events_raises_a_standstill_error() -> None:
         await asyncio.get_running_loop().create_future()
 
     with pytest.raises(StandstillError, match="nothing is left to happen"):
-        run(main())
+        on_virtual_loop(main)
 
 
 def test_work_for_a_thread_runs_immediately_and_raises_its_error() -> None:
@@ -99,7 +95,7 @@ def test_work_for_a_thread_runs_immediately_and_raises_its_error() -> None:
             await asyncio.to_thread(int, "one")
         return await asyncio.to_thread(int, "1")
 
-    assert run(main()) == 1
+    assert on_virtual_loop(main) == 1
 
 
 def test_a_simulation_is_cut_by_the_callback_of_its_caller() -> None:

@@ -5,6 +5,7 @@ import pytest
 from loadgen.documents.service_times import FLOODGATE
 from loadgen.virtual.loop import VirtualLoop
 from loadgen.virtual.processor import Processor
+from tests.support.discovery.scripted_broker import on_virtual_loop
 
 
 def test_work_runs_sequentially_each_after_the_end_of_the_previous_work() -> None:
@@ -25,7 +26,6 @@ def test_work_runs_sequentially_each_after_the_end_of_the_previous_work() -> Non
         await asyncio.sleep(10)
         processor.serve(work, 4)
 
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        runner.run(main())
+    on_virtual_loop(main)
     assert [number for number, _ in began] == [0, 1, 2, 3, 4]
     assert [when for _, when in began] == pytest.approx([0, 2, 4, 6, 10])

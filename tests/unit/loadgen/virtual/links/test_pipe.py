@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from loadgen.virtual.links.pipe import KernelBuffers, Pipe
 from loadgen.virtual.loop import VirtualLoop
+from tests.support.discovery.scripted_broker import on_virtual_loop
 from tests.unit.loadgen.virtual.links.links import joined
 
 SIZES = st.integers(1, 300_000)
@@ -17,11 +18,6 @@ STEPS = st.lists(
     ),
     max_size=40,
 )
-
-
-def run(main):
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(main)
 
 
 def loop() -> VirtualLoop:
@@ -62,7 +58,7 @@ def test_no_byte_is_lost_and_no_buffer_overflows_in_any_order_of_events(
             check(pipe, buffers)
         return sent, pipe.read, b"".join(sink.pieces)
 
-    sent, read, pieces = run(main())
+    sent, read, pieces = on_virtual_loop(main)
     assert read == sent
     assert pieces == b"".join(size.to_bytes(4, "big") for step, size in steps if step == "send")
 
@@ -75,7 +71,7 @@ def test_for_a_reader_that_never_reads_both_kernels_buffer_the_measured_bytes() 
         await asyncio.sleep(1)
         return pipe.taken, pipe.unsent
 
-    taken, unsent = run(main())
+    taken, unsent = on_virtual_loop(main)
     assert taken == pytest.approx(258_652, rel=0.001)
     assert unsent == 1_000_000 - taken
 
@@ -101,7 +97,7 @@ def test_the_last_bytes_for_a_slow_reader_are_written_at_the_time_measured_on_li
             await asyncio.sleep(0.099)
         return loop().time() - asked
 
-    assert run(main()) == pytest.approx(last_write, abs=0.15)
+    assert on_virtual_loop(main) == pytest.approx(last_write, abs=0.15)
 
 
 def test_a_full_window_reopens_after_a_whole_packet_is_read() -> None:
@@ -126,7 +122,7 @@ def test_a_full_window_reopens_after_a_whole_packet_is_read() -> None:
                 moved = pipe.moved
         return lumps
 
-    lumps = run(main())
+    lumps = on_virtual_loop(main)
     for lump, measured_lump in zip(lumps, measured, strict=True):
         assert lump == pytest.approx(measured_lump, abs=200)
 
@@ -140,7 +136,7 @@ def test_a_reader_that_empties_the_buffer_does_not_wait_for_a_late_acknowledgeme
             await asyncio.sleep(1e-5)
         return loop().time()
 
-    assert run(main()) < 0.05
+    assert on_virtual_loop(main) < 0.05
 
 
 def test_the_end_of_a_pipe_arrives_after_all_sent_bytes() -> None:
@@ -151,4 +147,4 @@ def test_the_end_of_a_pipe_arrives_after_all_sent_bytes() -> None:
         await asyncio.sleep(1)
         return pipe.visible, sink.end
 
-    assert run(main()) == (100, False)
+    assert on_virtual_loop(main) == (100, False)

@@ -9,6 +9,7 @@ _RESET_PEAK = "5"
 
 
 def resident_bytes(pid: int) -> int:
+    """Return the resident memory of a process, in bytes."""
     return _status_bytes(pid, "VmRSS")
 
 
