@@ -172,4 +172,4 @@ def test_a_policy_that_holds_the_server_up_for_over_a_second_is_replaced(monkeyp
     world = World(answering("turn", None))
     world.semaphore.release(world.held)
     assert (world.first.done, world.second.done) == (True, False)
-    assert re.match(r"admits_new takes 0\.0 s, in which nobody is served$", world.fault)
+    assert re.match(r"validate takes 0\.0 s, in which nobody is served$", world.fault)
