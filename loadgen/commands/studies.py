@@ -70,9 +70,9 @@ def run_sweep(  # noqa: PLR0913 (each parameter is an option of the command)
     r"""Run a scenario with every combination of values of its settings.
 
     Writes a run directory for each run, and sweep.parquet with values, figures
-    and verdicts; prints the medians over repeats, and draws sweep.svg. An
-    interrupted sweep resumes with the missing runs. The rows are the same with
-    Spark and here.
+    and verdicts; prints the medians over repeats, and draws sweep.svg along
+    numbers. Complete runs in --out are used again, unless the scenario or a
+    policy's module has changed. The rows are the same with Spark and here.
 
     Exit code 0: measured, whether expectations were met or missed; 97: a run had
     wrong answers, or a server kept memory of clients that have left; 98: a run

@@ -1,14 +1,17 @@
 """The points of a study: a point is a scenario with varied values, its run and its verdict.
 
-A complete run of the same document in the same folder is used again.
+A complete run of the same document in the same folder is used again, unless the module of its
+admission policy has been changed since.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import zlib
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,6 +24,8 @@ from loadgen.results.judging import judge
 from loadgen.results.results import Results, RunDirectoryError, read_run
 from loadgen.results.units import in_words
 from loadgen.results.verdict import Level, verdict_of
+from server.configuration.common import POLICY_KEY
+from server.configuration.loaded_class import UnusableClassError, is_class_path, loaded_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -192,4 +197,19 @@ def kept(document: Document, options: RunOptions) -> Path | None:
         return None
     same = told.get("document") == document.model_dump(mode="json", by_alias=True)
     whole = not any(told.get(each) for each in ("interrupted", "aborted", "lost"))
-    return directory if same and whole and told.get("place") == options.place else None
+    same = same and told.get("place") == options.place
+    return directory if same and whole and not _policy_changed(document, told) else None
+
+
+def _policy_changed(document: Document, told: Mapping[str, Any]) -> bool:
+    """Return True if a policy of the scenario's servers has a module newer than a run."""
+    servers = document.servers
+    policies = {str(keys.get(POLICY_KEY)) for keys in (servers.broker, servers.proxy or {})}
+    for path in filter(is_class_path, policies):
+        try:
+            changed = Path(inspect.getfile(loaded_class(path, object))).stat().st_mtime
+        except (UnusableClassError, OSError, TypeError):
+            return True  # The run says what is wrong with the class.
+        if changed > datetime.fromisoformat(told["started_at"]).timestamp():
+            return True
+    return False

@@ -1,7 +1,9 @@
 """A sweep runs every combination once, keeps existing runs, and reports each outcome."""
 
 import math
+import os
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +85,23 @@ def test_runs_of_other_settings_or_of_another_place_are_repeated(
     run = FakeExperiment()
     sweep(replace(few, **change), run=run)
     assert len(run.run) == 2
+
+
+@pytest.mark.parametrize(("changed", "runs"), [("2026-01-01", 0), ("2026-01-03", 2)])
+def test_runs_with_a_policy_of_a_module_that_has_been_changed_since_are_repeated(
+    few: SweepOptions, tmp_path: Path, monkeypatch, changed: str, runs: int
+) -> None:
+    module = tmp_path / f"by_size_{runs}.py"
+    module.write_text("from limiter import FairAdmission\n\n\nclass BySize(FairAdmission): ...\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    policy = f"servers.broker.floodgateAdmissionPolicy=by_size_{runs}:BySize"
+    own = replace(few, settings=[policy])
+    sweep(own, run=FakeExperiment(started_at="2026-01-02T00:00:00+00:00"))
+    moment = datetime.fromisoformat(f"{changed}T00:00:00+00:00").timestamp()
+    os.utime(module, (moment, moment))
+    run = FakeExperiment()
+    sweep(own, run=run)
+    assert len(run.run) == runs
 
 
 def test_an_interrupted_run_is_no_point_and_is_repeated(few: SweepOptions) -> None:
