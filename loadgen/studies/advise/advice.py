@@ -228,7 +228,7 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
     try:
         most = _sure_division(found, tries, tried) or most
         holds = all(tries.bears(each, question.today, most) for each in tried[:2])
-        lucky = found.passes_today and not tries.meets(tried[:2], question.today)
+        lucky = found.passes_today and not tries.meets(slow_brokers(tried), question.today)
         found = replace(found, shaky=lucky)
         first = with_waits(first, most)
         setting = _first(found, tries, first, tried[:2], sure=holds)
