@@ -48,11 +48,12 @@ _KEYS = {
     },
 }
 CUT_BY_TIME = (
+    "limiter.admission.guarded",
     "broker.messages.unneeded",
     "proto.transport.connection",
     "server.tasks.cooperative",
 )
-"""Modules that read ``perf_counter`` to end a long event-loop iteration."""
+"""Modules that read ``perf_counter`` to end work that takes long."""
 _CONFIGS: dict[str, Any] = {"broker": BrokerConfig, "proxy": ProxyConfig}
 
 
