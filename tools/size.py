@@ -27,7 +27,7 @@ MOST_CODE_LINES = {
     "loadgen": 14_570,
 }
 MOST_TEST_LINES = 147_960
-MOST_WORDS_OF_DOCS = 40_260
+MOST_WORDS_OF_DOCS = 40_262
 _NO_STATEMENT = {
     tokenize.COMMENT,
     tokenize.NL,

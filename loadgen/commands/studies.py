@@ -153,7 +153,7 @@ def run_find_limit(  # noqa: PLR0913 (each parameter is an option of the command
     out: Path = Path("out/find-limit"),
     as_json: AsJson = False,
 ) -> None:
-    r"""Bisect a range of values for the last one that meets a scenario's expectations.
+    r"""Bisect a setting's range for the last value that meets the scenario's expectations.
 
     If the low end of the range passes and the high end fails, finds the highest
     value that passes, such as a number of clients; in the opposite case the

@@ -53,8 +53,8 @@ def _ways(ranks: Iterable[int], chosen: int) -> Counter[int]:
 def _interval(first: Sequence[float], second: Sequence[float]) -> tuple[float, float] | None:
     """Return Hodges and Lehmann's 90 % interval of the distance; None for fewer than five values.
 
-    Each end is an order statistic of the differences of all pairs. The distance is beyond an end
-    with a probability of at most 5 %.
+    Both bounds are taken from the sorted differences of each value of one group to each of the
+    other. The distance is beyond a bound with a probability of at most 5 %.
     """
     if min(len(first), len(second)) < FEWEST_REPEATS:
         return None

@@ -113,7 +113,7 @@ def run_sides(
 
 
 def _repeat(side: Side, number: int, of: int) -> Side:
-    """Return a side with the run name, and in virtual time the seed, of one repeat."""
+    """Return one repeat of a compared scenario, with its run's name and, if simulated, its seed."""
     document, options = side
     full = resolved(document, options)[1]
     options = replace(options, name=full.name)

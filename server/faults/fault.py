@@ -189,7 +189,7 @@ class CloseConsumer(Part):
 
 @dataclass(frozen=True)
 class MoveTopic(Part):
-    """The action of a fault that gives up the topic's bundle, which another broker may then own.
+    """The action of a fault that unloads the topic's bundle, so that another broker may own it.
 
     Attributes:
         to: The broker that shall own it: its service URL, or host and port of its web port.

@@ -1,8 +1,9 @@
 """A broker's copies of namespaces, which it shares with other brokers through one database.
 
-A broker keeps snapshots of requested namespaces. On a notification the broker reads the names from
-the log, changes the snapshot, and publishes the change in the feed, in order and once. Missed
-changes, and changes already pruned from the log, become one incomplete change.
+A broker keeps snapshots of requested namespaces. When PostgreSQL notifies it of
+a change, the broker reads the names from the table of changes, changes its snapshot, and tells
+watchers, in order and once. Missed changes, and changes already deleted from the table, become one
+incomplete change.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Answers:
         self._partition = partition_index(topic)
 
     def answer(self, entry: PendingEntry, position: pb.MessageIdData) -> None:
-        """Set the message ids for an acknowledged entry.
+        """Complete the sends of an acknowledged entry, each with the id of its message.
 
         A chunked message gets its id with its last chunk.
         """
