@@ -148,14 +148,13 @@ class GuardedAdmission(Admission):
 
 
 def _told(error: BaseException) -> str:
-    """Return an error in words, with the last line of the user's own code on its way."""
+    """Return an error in words, with the last line of the policy's code on its way, if any."""
     text = " ".join("".join(format_exception_only(error)).split())[:_SHOWN]
-    own = [
-        f" ({Path(frame.filename).name}, line {frame.lineno})"
-        for frame in extract_tb(error.__traceback__)
-        if not Path(frame.filename).is_relative_to(_LIMITER)
-    ]
-    return text + (own[-1] if own else "")
+    frames = extract_tb(error.__traceback__)
+    own = [each for each in frames if not Path(each.filename).is_relative_to(_LIMITER)]
+    # A function that the policy calls, such as one of the standard library, may raise the error.
+    last = next((each for each in reversed(own) if each.filename == own[0].filename), frames[-1])
+    return f"{text} ({Path(last.filename).name}, line {last.lineno})"
 
 
 for _method in (name for name, one in vars(Admission).items() if callable(one)):

@@ -24,7 +24,7 @@ _GO_ON = (
 )
 _GAPS = f"""WITH samples_of AS (
   SELECT process, seconds FROM samples WHERE figure = 'heap.used' AND seconds BETWEEN 0 AND :ended
-  UNION SELECT process, unnest([0.0, :ended]) FROM (SELECT DISTINCT process FROM samples)
+  UNION SELECT process, unnest([0.0, :ended]) FROM samples WHERE figure = 'heap.used'
 ), gaps AS (
   SELECT process, seconds - lag(seconds) OVER (PARTITION BY process ORDER BY seconds) AS gap
   FROM samples_of

@@ -2,6 +2,7 @@
 
 import math
 import re
+import statistics
 
 import pytest
 
@@ -34,6 +35,11 @@ class World:
 
 def oldest(policy: Admission) -> Waiter:
     return next(iter(policy.view.waiting))
+
+
+def averaged(_policy: Admission) -> float:
+    """Raise an error in a function of the standard library."""
+    return statistics.mean([])
 
 
 def emptied(policy: Admission) -> None:
@@ -80,6 +86,7 @@ def answering(hook: str, answer: object) -> type[Admission]:
         ("turn", later, r"answers <coroutine object later .*, expected is no coroutine"),
         ("turn", KeyError, r"raises KeyError: 'a bug' \(test_guarded.py, line \d+\)$"),
         ("turn", SystemExit, r"raises SystemExit: a bug \(test_guarded.py, line \d+\)$"),
+        ("turn", averaged, r"raises statistics.StatisticsError: .* \(test_guarded.py, line \d+\)$"),
         ("turn", emptied, r"raises AttributeError: .* \(test_guarded.py, line \d+\)$"),
     ],
 )  # fmt: skip

@@ -55,6 +55,7 @@ def test_an_alert_reports_how_long_its_rule_was_true_and_when_the_alert_fired() 
 @pytest.mark.parametrize(("url", "longest"), [("pulsar://127.0.0.1:6650", ["45.0 s"]), ("", [])])
 def test_a_cluster_that_seldom_answers_scrapes_is_named(url, longest, tmp_path: Path) -> None:
     samples = [sample("heap.used", second, 1.0) for second in (-2, 1, 46)]
+    samples += [sample("resident", second, 1.0, "proxy") for second in range(46)]
     told = [request(done=46.0)]
     with Results.open(record_run(tmp_path / "r", told, samples=samples, service_url=url)) as run:
         found = gap_sentences(run)
